@@ -1,0 +1,40 @@
+# Everything works from a fresh clone with Python 3.11+, pip and make.
+PYTHON ?= python3
+VENV ?= .venv
+BIN := $(VENV)/bin
+WORKERS ?= 2
+
+.PHONY: demo test lint bench lock clean
+
+demo: $(VENV)/installed
+	$(BIN)/gaussnet demo
+
+test: lint
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: $(VENV)/developer
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: $(VENV)/developer
+	$(BIN)/python -m benchmarks
+
+lock: $(VENV)/developer
+	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools \
+		| sort > requirements/dev.lock
+
+clean:
+	rm -rf $(VENV) build dist src/*.egg-info src/gaussnet/kernels/*.so
+
+$(VENV)/bin/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/installed: $(VENV)/bin/python pyproject.toml setup.py requirements/dev.lock
+	$(BIN)/python -m pip install --quiet -c requirements/dev.lock -e .
+	touch $@
+
+$(VENV)/developer: $(VENV)/installed
+	$(BIN)/python -m pip install --quiet -c requirements/dev.lock -e ".[dev]"
+	touch $@

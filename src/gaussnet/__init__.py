@@ -1,0 +1,131 @@
+"""Gaussian Bayesian networks over a known graph: learn their parameters, and know the error."""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+if TYPE_CHECKING:
+    from gaussnet import baselines, networks, simulate
+    from gaussnet.errors import (
+        CycleError,
+        DataError,
+        EstimationError,
+        FileError,
+        GaussnetError,
+        GraphError,
+        NetworkError,
+        SettingError,
+    )
+    from gaussnet.estimate import (
+        BatchAverage,
+        BatchMedian,
+        Cauchy,
+        CauchyTree,
+        LeastSquares,
+        Mad,
+        MeanSquare,
+    )
+    from gaussnet.fitting import Fit, fit
+    from gaussnet.graph import Dag
+    from gaussnet.model import (
+        Gaussian,
+        GaussianNetwork,
+        TotalVariation,
+        bhattacharyya,
+        hellinger,
+        kl_by_node,
+        kl_divergence,
+        total_variation,
+    )
+    from gaussnet.planning import Certificate, Plan, certify, plan
+
+_HOMES = {
+    "gaussnet": ("baselines", "networks", "simulate"),
+    "gaussnet.errors": (
+        "CycleError",
+        "DataError",
+        "EstimationError",
+        "FileError",
+        "GaussnetError",
+        "GraphError",
+        "NetworkError",
+        "SettingError",
+    ),
+    "gaussnet.estimate": (
+        "BatchAverage",
+        "BatchMedian",
+        "Cauchy",
+        "CauchyTree",
+        "LeastSquares",
+        "Mad",
+        "MeanSquare",
+    ),
+    "gaussnet.fitting": ("Fit", "fit"),
+    "gaussnet.graph": ("Dag",),
+    "gaussnet.model": (
+        "Gaussian",
+        "GaussianNetwork",
+        "TotalVariation",
+        "bhattacharyya",
+        "hellinger",
+        "kl_by_node",
+        "kl_divergence",
+        "total_variation",
+    ),
+    "gaussnet.planning": ("Certificate", "Plan", "certify", "plan"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
+
+__all__ = [
+    "BatchAverage",
+    "BatchMedian",
+    "Cauchy",
+    "CauchyTree",
+    "Certificate",
+    "CycleError",
+    "Dag",
+    "DataError",
+    "EstimationError",
+    "FileError",
+    "Fit",
+    "Gaussian",
+    "GaussianNetwork",
+    "GaussnetError",
+    "GraphError",
+    "LeastSquares",
+    "Mad",
+    "MeanSquare",
+    "NetworkError",
+    "Plan",
+    "SettingError",
+    "TotalVariation",
+    "__version__",
+    "baselines",
+    "bhattacharyya",
+    "certify",
+    "fit",
+    "hellinger",
+    "kl_by_node",
+    "kl_divergence",
+    "networks",
+    "plan",
+    "simulate",
+    "total_variation",
+]
+
+
+def __getattr__(name: str) -> Any:
+    """Import the module that holds a public name when it is first asked for."""
+    home = _HOME_OF.get(name)
+    if home is None:
+        raise AttributeError(f"module 'gaussnet' has no attribute {name!r}")
+    if home == "gaussnet":
+        return import_module(f"gaussnet.{name}")
+    value = getattr(import_module(home), name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME_OF})

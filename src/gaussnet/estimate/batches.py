@@ -1,0 +1,158 @@
+"""Least squares on batches of rows, then the mean or the median of the solutions."""
+
+from dataclasses import dataclass
+from typing import Self
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet.errors import SettingError
+from gaussnet.estimate.equations import Equations, Stripe
+from gaussnet.estimate.factors import triangle
+from gaussnet.estimate.solution import Solution
+from gaussnet.estimate.solutions import Solutions, Tally, medians
+from gaussnet.kernels.plain import SINGULAR, batch_range
+
+
+@dataclass(frozen=True, slots=True)
+class Batches:
+    """Batches of p + extra_rows successive rows, one more with an intercept."""
+
+    extra_rows: int = 20
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.extra_rows, int) or self.extra_rows < 1:
+            raise SettingError(
+                f"got extra_rows={self.extra_rows!r}, expected an integer of at least 1: "
+                "a batch has that many rows more than the node has parents"
+            )
+
+    def rows_needed(self, parents: int, intercept: bool) -> int:
+        """The rows of one batch; a node without parents needs one row."""
+        return parents + self.extra_rows + intercept if parents else 1
+
+    def careful(self) -> Self:
+        """Itself: batches that lose digits are solved again at once."""
+        return self
+
+    def solutions(self, stripe: Stripe, equations: Equations) -> list[FloatArray]:
+        """Least squares of the batches that begin in the stripe, size by size."""
+        found: list[FloatArray] = kernels.batch_solutions(
+            *stripe, equations.families, self.extra_rows, equations.intercept
+        )
+        for block, solutions in zip(equations.blocks(), found, strict=True):
+            unsolved = np.isnan(solutions[:, 0])
+            if unsolved.any():
+                height = self.rows_needed(block.size, equations.intercept)
+                for place in np.flatnonzero(unsolved.any(axis=1)).tolist():
+                    columns = _columns(equations, block.families.start + place)
+                    rows = _batch_rows(stripe, height, columns, unsolved[place])
+                    solutions[place][:, unsolved[place]] = _by_qr(rows, equations.intercept).T
+        return found
+
+
+@dataclass(frozen=True, slots=True)
+class BatchAverage(Batches):
+    """Mean of the least-squares solutions of batches of p + extra_rows rows.
+
+    The paper's BatchAvgLeastSquares. Singular batches are set aside and counted.
+    """
+
+    name = "batch-average"
+
+    def summarize(self, stripe: Stripe, equations: Equations) -> FloatArray:
+        """Sums of the solutions and counts: (3, edges) of sum, solved, singular."""
+        out = np.zeros((3, len(equations.families.parents)))
+        for block, found in zip(equations.blocks(), self.solutions(stripe, equations), strict=True):
+            solved = ~np.isnan(found)
+            out[0, block.edges] = np.where(solved, found, 0.0).sum(axis=2).ravel()
+            out[1, block.edges] = np.count_nonzero(solved, axis=2).ravel()
+            out[2, block.edges] = found.shape[2]
+        return out
+
+    def merge(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Sums of both."""
+        return left + right
+
+    def solve(self, summary: FloatArray, equations: Equations) -> Solution:
+        """Means of the solutions."""
+        sums, solved, tried = summary
+        means = np.divide(sums, solved, out=np.full_like(sums, np.nan), where=solved > 0)
+        tally = Tally(equations)
+        for block in equations.blocks():
+            shape = (block.count, block.size)
+            used = solved[block.edges].reshape(shape)[:, 0].astype(np.int64)
+            count = int(tried[block.edges][0])
+            tally.add(block, means[block.edges].reshape(shape), used, count)
+        return tally.solution()
+
+    def kept_values(self, parents: IntArray) -> FloatArray:
+        """None: only sums are kept."""
+        return np.zeros(len(parents))
+
+
+@dataclass(frozen=True, slots=True)
+class BatchMedian(Batches):
+    """Coordinate-wise median of the least-squares solutions of batches of p + extra_rows rows.
+
+    The paper's BatchMedLeastSquares. An even number of batches gives the mean of the middle
+    two. Singular batches are set aside and counted.
+    """
+
+    name = "batch-median"
+
+    def summarize(self, stripe: Stripe, equations: Equations) -> Solutions:
+        """The solutions of the stripe's batches."""
+        return Solutions((tuple(self.solutions(stripe, equations)),))
+
+    def merge(self, left: Solutions, right: Solutions) -> Solutions:
+        """Solutions of both."""
+        return left.merge(right)
+
+    def solve(self, summary: Solutions, equations: Equations) -> Solution:
+        """Medians of the solutions."""
+        return solve_medians(summary, equations)
+
+    def kept_values(self, parents: IntArray) -> FloatArray:
+        """One value for each coefficient and batch."""
+        return np.asarray(parents / (parents + self.extra_rows))
+
+
+def solve_medians(summary: Solutions, equations: Equations) -> Solution:
+    """The coordinate-wise medians of all solutions."""
+    tally = Tally(equations)
+    for index, block in enumerate(equations.blocks()):
+        found = summary.of_block(index)
+        tally.add(block, *medians(found), found.shape[2])
+    return tally.solution()
+
+
+def _columns(equations: Equations, family: int) -> IntArray:
+    families = equations.families
+    span = families.column_offsets[family : family + 2]
+    return families.columns[span[0] : span[1]]
+
+
+def _batch_rows(stripe: Stripe, height: int, columns: IntArray, chosen: BoolArray) -> FloatArray:
+    """The rows of the chosen batches of one family: (batches, height, p + 1)."""
+    first, last = batch_range(stripe.start, stripe.stop, len(stripe.page), height)
+    rows = stripe.page[first * height : last * height, columns]
+    batches = rows.reshape(last - first, height, len(columns))
+    return np.asarray(batches[chosen], dtype=np.float64)
+
+
+def _by_qr(batches: FloatArray, intercept: bool) -> FloatArray:
+    """Least squares of each batch (batches, height, p + 1) by QR; NaN where it is singular."""
+    size = batches.shape[2] - 1
+    if intercept:
+        batches = batches - batches[:, :1]
+        batches -= batches.mean(axis=1, keepdims=True)
+    factors = triangle(batches)
+    parents, child = factors[:, :size, :size], factors[:, :size, size]
+    pivots = np.abs(np.diagonal(parents, axis1=1, axis2=2))
+    lengths = np.linalg.norm(parents, axis=1)
+    regular = (pivots > SINGULAR * lengths).all(axis=1)
+    out = np.full((len(batches), size), np.nan)
+    out[regular] = np.linalg.solve(parents[regular], child[regular][..., None])[..., 0]
+    return out

@@ -1,0 +1,158 @@
+"""Medians of the solutions of square systems, whose errors are Cauchy variables."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray, IntArray
+from gaussnet.errors import SettingError
+from gaussnet.estimate.batches import solve_medians
+from gaussnet.estimate.equations import Block, Equations, Stripe
+from gaussnet.estimate.factors import Factors
+from gaussnet.estimate.moments import Moments
+from gaussnet.estimate.solution import Solution
+from gaussnet.estimate.solutions import Solutions, Tally, medians
+from gaussnet.kernels.plain import WELL_CONDITIONED
+
+Windows = Literal["disjoint", "sliding"]
+
+
+@dataclass(frozen=True, slots=True)
+class SquareWindows:
+    """Windows of p successive rows, one more with an intercept, each a square system.
+
+    "disjoint": one after the other, floor(m / p) windows, as in the paper's text. "sliding": one
+    begins at every row, m - p + 1 windows, as in the paper's figures; p times the work and a
+    smaller error. Singular windows are set aside and counted.
+    """
+
+    windows: Windows = "disjoint"
+
+    def __post_init__(self) -> None:
+        if self.windows not in ("disjoint", "sliding"):
+            raise SettingError(f"got windows={self.windows!r}, expected 'disjoint' or 'sliding'")
+
+    def rows_needed(self, parents: int, intercept: bool) -> int:
+        """The rows of one window; a node without parents needs one row."""
+        return parents + intercept if parents else 1
+
+    def kept_values(self, parents: IntArray) -> FloatArray:
+        """One value for each coefficient and window."""
+        if self.windows == "sliding":
+            return parents.astype(np.float64)
+        return np.minimum(parents, 1).astype(np.float64)
+
+    def solutions(self, stripe: Stripe, equations: Equations) -> Solutions:
+        """Solutions of the windows that begin in the stripe."""
+        found = kernels.square_solutions(
+            *stripe, equations.families, self.windows == "sliding", equations.intercept
+        )
+        return Solutions((tuple(found),))
+
+
+@dataclass(frozen=True, slots=True)
+class CauchyTree(SquareWindows):
+    """Coordinate-wise median of the solutions of square systems.
+
+    The paper's CauchyEstTree, near-optimal on polytrees.
+    """
+
+    name = "cauchy-tree"
+
+    def summarize(self, stripe: Stripe, equations: Equations) -> Solutions:
+        """The solutions of the stripe's windows."""
+        return self.solutions(stripe, equations)
+
+    def merge(self, left: Solutions, right: Solutions) -> Solutions:
+        """Solutions of both."""
+        return left.merge(right)
+
+    def solve(self, summary: Solutions, equations: Equations) -> Solution:
+        """Medians of the solutions."""
+        return solve_medians(summary, equations)
+
+    def careful(self) -> "CauchyTree":
+        """Itself: partial pivoting keeps the digits."""
+        return self
+
+
+@dataclass(frozen=True, slots=True)
+class Cauchy(SquareWindows):
+    r"""Median of the solutions of square systems, taken in whitened coordinates.
+
+    The paper's CauchyEst: with :math:`L L'` the Cholesky factorisation of the parents'
+    empirical covariance, the coordinate-wise median of :math:`L' a` over the windows'
+    solutions a, and then a from it. Parents stand in the order of the graph's nodes.
+    """
+
+    name = "cauchy"
+
+    def summarize(self, stripe: Stripe, equations: Equations) -> tuple[Moments, Solutions]:
+        """Moments of the stripe and the solutions of its windows."""
+        return Moments.of(stripe, equations), self.solutions(stripe, equations)
+
+    def merge(
+        self, left: tuple[Moments, Solutions], right: tuple[Moments, Solutions]
+    ) -> tuple[Moments, Solutions]:
+        """Moments and solutions of both."""
+        return left[0].merge(right[0]), left[1].merge(right[1])
+
+    def solve(self, summary: tuple[Moments, Solutions], equations: Equations) -> Solution:
+        """Medians in whitened coordinates, turned back; marks doubtful families."""
+        moments, solutions = summary
+        families = equations.families
+        pivots = kernels.solve_moments(families, moments.products)[2]
+        doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
+        tally = Tally(equations)
+        for index, block in enumerate(equations.blocks()):
+            products = moments.parent_products(block.size, block.families)
+            products[doubtful[block.families]] = np.eye(block.size)
+            upper: FloatArray = np.linalg.cholesky(products).transpose(0, 2, 1).astype(np.float64)
+            _add_whitened(tally, block, solutions.of_block(index), upper)
+        return tally.solution(np.flatnonzero(doubtful))
+
+    def careful(self) -> "CarefulCauchy":
+        """The same with factors by QR."""
+        return CarefulCauchy(self.windows)
+
+
+@dataclass(frozen=True, slots=True)
+class CarefulCauchy(SquareWindows):
+    """`Cauchy` with the parents' factor from QR: for nearly collinear parents."""
+
+    name = "cauchy"
+
+    def summarize(self, stripe: Stripe, equations: Equations) -> tuple[Factors, Solutions]:
+        """Triangular factors of the stripe and the solutions of its windows."""
+        return Factors.of(stripe, equations), self.solutions(stripe, equations)
+
+    def merge(
+        self, left: tuple[Factors, Solutions], right: tuple[Factors, Solutions]
+    ) -> tuple[Factors, Solutions]:
+        """Factors and solutions of both."""
+        return left[0].merge(right[0]), left[1].merge(right[1])
+
+    def solve(self, summary: tuple[Factors, Solutions], equations: Equations) -> Solution:
+        """Medians in whitened coordinates, turned back."""
+        factors, solutions = summary
+        tally = Tally(equations)
+        for index, block in enumerate(equations.blocks()):
+            members = range(block.families.start, block.families.stop)
+            upper = np.stack([factors.parent_factor(family) for family in members])
+            _add_whitened(tally, block, solutions.of_block(index), upper)
+        return tally.solution()
+
+    def careful(self) -> "CarefulCauchy":
+        """Itself."""
+        return self
+
+
+def _add_whitened(tally: Tally, block: Block, found: FloatArray, upper: FloatArray) -> None:
+    """Enter the medians of ``upper @ solution``, turned back by ``upper``; (families, p, p)."""
+    whitened, used = medians(upper @ found)
+    regular = np.abs(np.diagonal(upper, axis1=1, axis2=2)).min(axis=1) > 0.0
+    answer = np.full_like(whitened, np.nan)
+    answer[regular] = np.linalg.solve(upper[regular], whitened[regular][..., None])[..., 0]
+    tally.add(block, answer, used, found.shape[2])

@@ -1,0 +1,51 @@
+"""Methods and scales by name."""
+
+from gaussnet.errors import SettingError
+from gaussnet.estimate.batches import BatchAverage, BatchMedian
+from gaussnet.estimate.cauchy import Cauchy, CauchyTree
+from gaussnet.estimate.least_squares import LeastSquares
+from gaussnet.estimate.scales import Mad, MeanSquare, Scale
+from gaussnet.estimate.solution import Estimator
+
+METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy)
+SCALES = (MeanSquare, Mad)
+
+
+def method_named(method: str | Estimator) -> Estimator:
+    """The estimator of this name, with its default settings; an estimator passes through.
+
+    Examples
+    --------
+    >>> method_named("batch-median")
+    BatchMedian(extra_rows=20)
+    """
+    if not isinstance(method, str):
+        if hasattr(method, "summarize") and hasattr(method, "rows_needed"):
+            return method
+    else:
+        for kind in METHODS:
+            if kind.name == method:
+                return kind()
+    known = ", ".join(repr(kind.name) for kind in METHODS)
+    raise SettingError(
+        f"got method={method!r}, expected {known} or an estimator such as gn.BatchMedian(20)"
+    )
+
+
+def scale_named(scale: str | Scale) -> Scale:
+    """The scale of this name; a scale passes through.
+
+    Examples
+    --------
+    >>> scale_named("mad")
+    Mad()
+    """
+    if not isinstance(scale, str):
+        if hasattr(scale, "summarize") and not hasattr(scale, "rows_needed"):
+            return scale
+    else:
+        for kind in SCALES:
+            if kind.name == scale:
+                return kind()
+    known = ", ".join(repr(kind.name) for kind in SCALES)
+    raise SettingError(f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()")

@@ -1,0 +1,115 @@
+"""Phase 2: location and variance of the residuals."""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray
+from gaussnet.kernels.plain import centred
+
+NORMAL_MAD = 1.482602218505602
+"""1 / Phi^-1(3/4): turns a median absolute deviation into a standard deviation."""
+
+
+class Spread(NamedTuple):
+    """Location and variance of each family's residuals, (families,) each."""
+
+    locations: FloatArray
+    variances: FloatArray
+
+
+class Scale(Protocol):
+    """Finds location and variance of residuals (families, rows) by summarize, merge, solve."""
+
+    @property
+    def name(self) -> str:
+        """The name that `fit` knows the scale by."""
+        ...
+
+    @property
+    def kept_values(self) -> float:
+        """Values that a summary keeps per row and family."""
+        ...
+
+    def summarize(self, residuals: FloatArray) -> Any:
+        """All that these residuals say of the spread."""
+        ...
+
+    def merge(self, left: Any, right: Any) -> Any:
+        """The summary of both, `left` before `right`."""
+        ...
+
+    def solve(self, summary: Any, intercept: bool) -> Spread:
+        """Location and variance; without an intercept the location is 0."""
+        ...
+
+
+class ResidualMoments(NamedTuple):
+    """Number of rows, and mean and squared deviations of each family's residuals."""
+
+    rows: int
+    means: FloatArray
+    squares: FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class MeanSquare:
+    """Mean square of the residuals, about their mean if there is an intercept, else about 0."""
+
+    name = "mean-square"
+    kept_values = 0.0
+
+    def summarize(self, residuals: FloatArray) -> ResidualMoments:
+        """Moments of the residuals."""
+        rest, means = centred(residuals.T)
+        return ResidualMoments(residuals.shape[1], means, np.einsum("rf,rf->f", rest, rest))
+
+    def merge(self, left: ResidualMoments, right: ResidualMoments) -> ResidualMoments:
+        """Moments of both."""
+        rows = left.rows + right.rows
+        shift = right.means - left.means
+        squares = left.squares + right.squares + shift**2 * (left.rows * right.rows / rows)
+        return ResidualMoments(rows, left.means + shift * (right.rows / rows), squares)
+
+    def solve(self, summary: ResidualMoments, intercept: bool) -> Spread:
+        """Means (0 without an intercept) and mean squares about them."""
+        variances = summary.squares / summary.rows
+        if intercept:
+            return Spread(summary.means, variances)
+        return Spread(np.zeros_like(summary.means), variances + summary.means**2)
+
+
+@dataclass(frozen=True, slots=True)
+class Mad:
+    r"""Median absolute deviation of the residuals from their median.
+
+    .. math:: \hat s = 1.4826 \cdot \mathrm{median}_k |r_k - \mathrm{median}\, r|
+
+    With an intercept, the median is the location; without, the location is 0 and the scale is
+    still taken about the median, as in the paper.
+    """
+
+    name = "mad"
+    kept_values = 1.0
+
+    def summarize(self, residuals: FloatArray) -> tuple[FloatArray, ...]:
+        """The residuals themselves."""
+        return (residuals,)
+
+    def merge(
+        self, left: tuple[FloatArray, ...], right: tuple[FloatArray, ...]
+    ) -> tuple[FloatArray, ...]:
+        """Residuals of both."""
+        return left + right
+
+    def solve(self, summary: tuple[FloatArray, ...], intercept: bool) -> Spread:
+        """Medians (0 without an intercept) and squared scales."""
+        values = np.concatenate(summary, axis=1)
+        medians, _ = kernels.row_medians(values)
+        values -= medians[:, None]
+        np.abs(values, out=values)
+        deviations, _ = kernels.row_medians(values)
+        locations = medians if intercept else np.zeros_like(medians)
+        return Spread(locations, (NORMAL_MAD * deviations) ** 2)

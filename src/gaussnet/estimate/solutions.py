@@ -1,0 +1,64 @@
+"""Solutions of many small systems, kept size by size until their mean or median is taken."""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray, IntArray
+from gaussnet.estimate.equations import Block, Equations
+from gaussnet.estimate.solution import Solution, no_batches
+
+
+@dataclass(frozen=True, slots=True)
+class Solutions:
+    """Solutions of batches or windows, in runs as they were found; NaN marks a singular one.
+
+    Each run has one array (families of that size, p, count) for each size p >= 1.
+    """
+
+    runs: tuple[tuple[FloatArray, ...], ...]
+
+    def merge(self, other: "Solutions") -> "Solutions":
+        """The runs of both."""
+        return Solutions(self.runs + other.runs)
+
+    def of_block(self, index: int) -> FloatArray:
+        """All solutions of the families of one size: (families, p, count), a fresh array."""
+        return np.concatenate([run[index] for run in self.runs], axis=2)
+
+
+def medians(solutions: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Coordinate-wise medians (families, p) of (families, p, count), and how many were used.
+
+    Reorders `solutions`.
+    """
+    families, size, count = solutions.shape
+    values, used = kernels.row_medians(solutions.reshape(families * size, count))
+    return values.reshape(families, size), used.reshape(families, size)[:, 0]
+
+
+class Tally:
+    """Collects the answer block by block into one `Solution`."""
+
+    def __init__(self, equations: Equations) -> None:
+        self.equations = equations
+        self.coefficients = np.empty(len(equations.families.parents))
+        self.batches = no_batches(equations)
+        self.singular = no_batches(equations)
+
+    def add(self, block: Block, answer: FloatArray, used: IntArray, count: int) -> None:
+        """Enter coefficients (families, p) found from `used` of `count` batches."""
+        self.coefficients[block.edges] = answer.ravel()
+        self.batches[block.families] = used
+        self.singular[block.families] = count - used
+
+    def solution(self, doubtful: IntArray | None = None) -> Solution:
+        """The collected answer; the parents of an answered family have full rank."""
+        return Solution(
+            self.coefficients,
+            ranks=self.equations.families.sizes,
+            batches=self.batches,
+            singular=self.singular,
+            doubtful=doubtful,
+        )

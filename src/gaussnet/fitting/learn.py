@@ -1,0 +1,204 @@
+"""`fit`: from rows and a graph to a network."""
+
+from typing import Any
+
+import numpy as np
+
+from gaussnet._types import IntArray, Rows
+from gaussnet.errors import EstimationError, SettingError
+from gaussnet.estimate.names import method_named, scale_named
+from gaussnet.estimate.scales import MeanSquare, Scale
+from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.missing import Missing, without_missing
+from gaussnet.fitting.phases import (
+    SMALLEST_BUDGET,
+    Work,
+    find_coefficients,
+    find_spread,
+    kept_by_scale,
+)
+from gaussnet.fitting.portions import Portion, make_portions
+from gaussnet.fitting.result import Details, Fit
+from gaussnet.graph.dag import Dag
+from gaussnet.kernels.threads import available_threads
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.stream.pages import default_page_rows
+from gaussnet.stream.rows import as_rows
+
+
+def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
+    data: Any,
+    dag: Dag,
+    method: str | Estimator = "least-squares",
+    *,
+    scale: str | Scale = "mean-square",
+    intercept: bool = True,
+    split: tuple[int, int] | None = None,
+    missing: Missing = "raise",
+    threads: int | None = None,
+    page_rows: int | None = None,
+) -> Fit:
+    """Learn the network over a known graph from rows of data.
+
+    Parameters
+    ----------
+    data
+        Array (rows, nodes) with columns in the order of ``dag.nodes``, float32 or float64 in
+        any layout; or a pandas, polars or pyarrow frame, matched by column name.
+    method
+        How coefficients are found: "least-squares", "batch-average", "batch-median",
+        "cauchy-tree", "cauchy", or an estimator with settings, as ``gn.BatchMedian(50)``.
+    scale
+        How variances are found from the residuals: "mean-square" or "mad".
+    intercept
+        Whether the equations have a constant; without it the data are taken as centred.
+    split
+        ``(m1, m2)``: coefficients from the first m1 rows, variances from the last m2. By
+        default all rows serve both.
+    missing
+        What NaN means: "raise" an error, "drop-rows" drops every row that has one,
+        "drop-by-node" drops it only for the nodes whose own or parents' value is missing.
+    threads
+        At most so many threads; by default all processors. Never changes the answer.
+    page_rows
+        Rows of a page; batches and windows do not cross pages. See
+        `gaussnet.stream.pages.default_page_rows`.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+    >>> {edge: round(value, 2) for edge, value in fit.network.coefficients.items()}
+    {('rain', 'wet'): 2.06}
+    """
+    estimator, spread = method_named(method), scale_named(scale)
+    given = as_rows(data, _checked(dag).nodes)
+    rows, holed = without_missing(given, dag.nodes, missing)
+    first, last = _split_rows(rows, split)
+    height = default_page_rows(len(dag)) if page_rows is None else page_rows
+    work = Work(_thread_count(threads), max(SMALLEST_BUDGET, rows.size // 4))
+    portions = make_portions(first, dag.families, intercept, height, holed)
+    learner = _Learner(dag, estimator, spread, work)
+    for portion in portions:
+        learner.learn_coefficients(portion, len(first))
+    if split is not None or not learner.knows_spread:
+        if split is not None:
+            portions = make_portions(last, dag.families, intercept, height, holed)
+        for portion in portions:
+            learner.learn_spread(portion)
+    notes: tuple[str, ...] = ()
+    if len(rows) < len(given):
+        notes = (
+            f"{len(given) - len(rows)} of {len(given)} rows have missing values and were dropped",
+        )
+    network = learner.network(intercept)
+    return Fit(network, len(rows), estimator, spread, intercept, split, learner.details, notes)
+
+
+class _Learner:
+    """The arrays that the phases fill, node by node."""
+
+    def __init__(self, dag: Dag, estimator: Estimator, scale: Scale, work: Work) -> None:
+        nodes = len(dag)
+        self.dag, self.estimator, self.scale, self.work = dag, estimator, scale, work
+        self.coefficients = np.empty(len(dag.families.parents))
+        self.intercepts = np.zeros(nodes)
+        self.variances = np.full(nodes, np.nan)
+        self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(5)))
+
+    @property
+    def knows_spread(self) -> bool:
+        """Whether phase 1 found the mean squares that are asked for on its way."""
+        return isinstance(self.scale, MeanSquare) and not np.isnan(self.variances).any()
+
+    def learn_coefficients(self, portion: Portion, rows: int) -> None:
+        """Phase 1, in parts that keep within the budget."""
+        self._require_rows(portion)
+        kept = self.estimator.kept_values(portion.equations.families.sizes)
+        for part in portion.parts(kept, self.work.budget):
+            solution = find_coefficients(self.estimator, part, self.work)
+            nodes = part.nodes
+            self.coefficients[self.dag.families.edges_of(nodes)] = solution.coefficients
+            if solution.intercepts is not None and solution.mean_squares is not None:
+                self.intercepts[nodes] = solution.intercepts
+                self.variances[nodes] = solution.mean_squares
+            self.details.rows[nodes] = part.rows
+            self.details.dropped[nodes] = rows - part.rows
+            self.details.batches[nodes] = solution.batches
+            self.details.singular[nodes] = solution.singular
+            self.details.ranks[nodes] = solution.ranks
+            self._require_answers(nodes)
+
+    def learn_spread(self, portion: Portion) -> None:
+        """Phase 2, in parts that keep within the budget."""
+        for part in portion.parts(kept_by_scale(self.scale, portion), self.work.budget):
+            coefficients = self.coefficients[self.dag.families.edges_of(part.nodes)]
+            spread = find_spread(self.scale, part, coefficients, self.work)
+            self.intercepts[part.nodes] = spread.locations
+            self.variances[part.nodes] = spread.variances
+
+    def network(self, intercept: bool) -> GaussianNetwork:
+        """The learnt network."""
+        return GaussianNetwork.from_arrays(
+            self.dag, self.coefficients, self.variances, self.intercepts if intercept else None
+        )
+
+    def _require_rows(self, portion: Portion) -> None:
+        sizes = portion.equations.families.sizes.tolist()
+        for size in sorted(set(sizes)):
+            needed = self.estimator.rows_needed(size, portion.equations.intercept)
+            if portion.rows < needed:
+                node = self.dag.nodes[portion.nodes[sizes.index(size)]]
+                raise EstimationError(
+                    f"the node {node!r} has {size} parents and {portion.rows} rows, but "
+                    f"{self.estimator.name!r} needs {needed}: give more rows or another method"
+                )
+
+    def _require_answers(self, nodes: IntArray) -> None:
+        edges = self.dag.families.edges_of(nodes)
+        if not np.isnan(self.coefficients[edges]).any():
+            return
+        for node in nodes.tolist():
+            own = self.dag.families.edges_of(np.array([node]))
+            if np.isnan(self.coefficients[own]).any():
+                singular = int(self.details.singular[node])
+                reason = (
+                    f"all {singular} batches of rows are singular: its parents are collinear or "
+                    "constant, so drop one or use 'least-squares'"
+                    if singular
+                    else "no batch of rows fits into a page: give larger page_rows"
+                )
+                raise EstimationError(f"the node {self.dag.nodes[node]!r} has no answer, {reason}")
+
+
+def _checked(dag: Dag) -> Dag:
+    if not isinstance(dag, Dag):
+        raise SettingError(
+            f"got dag of type {type(dag).__name__}, expected a gaussnet.Dag: "
+            "build one with Dag.from_edges, Dag.from_networkx or Dag.parse"
+        )
+    return dag
+
+
+def _thread_count(threads: int | None) -> int:
+    if threads is None:
+        return available_threads()
+    if threads < 1:
+        raise SettingError(f"got threads={threads}, expected at least 1 or None for all processors")
+    return threads
+
+
+def _split_rows(rows: Rows, split: tuple[int, int] | None) -> tuple[Rows, Rows]:
+    if split is None:
+        return rows, rows
+    try:
+        first, last = (int(part) for part in split)
+    except (TypeError, ValueError):
+        raise SettingError(f"got split={split!r}, expected a pair (m1, m2) of row counts") from None
+    if first < 1 or last < 1 or first + last > len(rows):
+        raise SettingError(
+            f"got split={split!r}, expected two positive counts that add up to at most the "
+            f"{len(rows)} rows"
+        )
+    return rows[:first], rows[len(rows) - last :]

@@ -1,0 +1,134 @@
+"""What `fit` gives back."""
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaussnet._types import IntArray
+from gaussnet.estimate.scales import Scale
+from gaussnet.estimate.solution import Estimator
+from gaussnet.graph.dag import Dag
+from gaussnet.model.network import GaussianNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing worth knowing about a fit; `node` is None where it concerns all nodes."""
+
+    node: str | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text if self.node is None else f"{self.node}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """How one node was learnt."""
+
+    node: str
+    parents: tuple[str, ...]
+    rows: int
+    """Rows used, the same for both phases unless they were split."""
+    dropped: int
+    """Rows left out because a value of this node or a parent was missing."""
+    batches: int
+    """Batches or windows used; 0 where the method uses none."""
+    singular: int
+    """Batches or windows set aside as singular."""
+    rank: int
+    """Rank of the parents; below their number the coefficients are those of least norm."""
+
+
+@dataclass(frozen=True)
+class Details:
+    """The numbers behind the notes, (nodes,) each, in the order of the graph's nodes."""
+
+    rows: IntArray
+    dropped: IntArray
+    batches: IntArray
+    singular: IntArray
+    ranks: IntArray
+
+
+@dataclass(frozen=True, repr=False)
+class Fit:
+    """A learnt network and how it was learnt.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> fit = gn.fit([[2.0, 1.0], [4.1, 2.0], [5.9, 3.0]], dag)
+    >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 3)
+    (3, 1.95)
+    """
+
+    network: GaussianNetwork
+    rows: int
+    """Rows of the data, without those dropped for all nodes."""
+    method: Estimator
+    scale: Scale
+    intercept: bool
+    split: tuple[int, int] | None
+    details: Details
+    general_notes: tuple[str, ...] = ()
+
+    @property
+    def dag(self) -> Dag:
+        """The graph."""
+        return self.network.dag
+
+    @cached_property
+    def notes(self) -> tuple[Note, ...]:
+        """What is worth knowing: values dropped, windows set aside, ranks, zero variances."""
+        notes = [Note(None, text) for text in self.general_notes]
+        odd = (
+            (self.details.dropped > 0)
+            | (self.details.singular > 0)
+            | (self.details.ranks < self.dag.in_degrees)
+            | (self.network.variance_array == 0.0)
+        )
+        for position in np.flatnonzero(odd).tolist():
+            node = self.dag.nodes[position]
+            zero = self.network.variance_array[position] == 0.0
+            notes += [Note(node, text) for text in _remarks(self.node(node), bool(zero))]
+        return tuple(notes)
+
+    def node(self, name: str) -> NodeReport:
+        """How the node of this name was learnt."""
+        position = self.dag.position(name)
+        details = self.details
+        return NodeReport(
+            node=name,
+            parents=self.dag.parents(name),
+            rows=int(details.rows[position]),
+            dropped=int(details.dropped[position]),
+            batches=int(details.batches[position]),
+            singular=int(details.singular[position]),
+            rank=int(details.ranks[position]),
+        )
+
+    def __repr__(self) -> str:
+        return (
+            f"Fit({len(self.dag)} nodes, {self.rows} rows, method={self.method.name!r}, "
+            f"scale={self.scale.name!r}, {len(self.notes)} notes)"
+        )
+
+
+def _remarks(report: NodeReport, zero_variance: bool) -> list[str]:
+    remarks = []
+    if report.dropped:
+        remarks.append(f"{report.dropped} rows with missing values left out, {report.rows} used")
+    if report.singular:
+        total = report.batches + report.singular
+        remarks.append(f"{report.singular} of {total} batches are singular and were set aside")
+    if report.rank < len(report.parents):
+        remarks.append(
+            f"the {len(report.parents)} parents have rank {report.rank}: "
+            "of all least-squares solutions this is the one of least norm"
+        )
+    if zero_variance:
+        remarks.append("the residual variance is zero: the parents determine this node exactly")
+    return remarks

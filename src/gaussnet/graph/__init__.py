@@ -1,0 +1,5 @@
+"""The directed acyclic graph of a network, and the ways in and out of it."""
+
+from gaussnet.graph.dag import Dag
+
+__all__ = ["Dag"]

@@ -1,0 +1,56 @@
+"""Kernels: arrays in, arrays out, over all families at once.
+
+Each exists twice, in NumPy (`plain`, the definition) and compiled (`native`). The compiled
+ones are used if they were built; the environment variable GAUSSNET_KERNELS, set to `numpy` or
+`native` before the import, decides otherwise. `backend` says which are in use.
+"""
+
+import os
+from types import ModuleType
+
+from gaussnet.errors import SettingError
+from gaussnet.kernels import plain
+
+__all__ = [
+    "all_finite",
+    "backend",
+    "batch_solutions",
+    "family_moments",
+    "propagate",
+    "residuals",
+    "row_medians",
+    "solve_moments",
+    "square_solutions",
+]
+
+
+def _choose(wanted: str) -> tuple[str, ModuleType]:
+    """The name of a backend and its module."""
+    if wanted not in ("", "numpy", "native"):
+        raise SettingError(
+            f"GAUSSNET_KERNELS is {wanted!r}, expected 'numpy' or 'native': set one or unset it"
+        )
+    if wanted != "numpy":
+        try:
+            from gaussnet.kernels import native
+        except ImportError as error:
+            if wanted == "native":
+                raise SettingError(
+                    "GAUSSNET_KERNELS is 'native' but the compiled kernels are not there "
+                    f"({error}): install gaussnet where a C compiler is found, or unset it"
+                ) from error
+        else:
+            return "native", native
+    return "numpy", plain
+
+
+backend, _module = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
+
+all_finite = _module.all_finite
+batch_solutions = _module.batch_solutions
+family_moments = _module.family_moments
+propagate = _module.propagate
+residuals = _module.residuals
+row_medians = _module.row_medians
+solve_moments = _module.solve_moments
+square_solutions = _module.square_solutions

@@ -1,0 +1,102 @@
+"""Families: each child with its parents, as flat arrays that a kernel can walk."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from gaussnet._types import IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class Families:
+    """Children and their parents, by column number.
+
+    Family f has the child ``children[f]`` and the parents
+    ``parents[offsets[f]:offsets[f + 1]]``. Its *columns* are the parents, then the child.
+    All arrays are contiguous int64. Anything kept per parent slot ("edge") is laid out like
+    `parents`; anything kept per column like `columns`.
+
+    Examples
+    --------
+    >>> family = Families(np.array([2]), np.array([0, 2]), np.array([0, 1]))
+    >>> family.columns.tolist(), family.sizes.tolist()
+    ([0, 1, 2], [2])
+    """
+
+    children: IntArray
+    offsets: IntArray
+    parents: IntArray
+
+    def __len__(self) -> int:
+        return len(self.children)
+
+    @cached_property
+    def sizes(self) -> IntArray:
+        """Number of parents of each family, (families,)."""
+        return np.diff(self.offsets)
+
+    @cached_property
+    def family_of_edge(self) -> IntArray:
+        """The family each edge belongs to, (edges,)."""
+        return np.repeat(np.arange(len(self)), self.sizes)
+
+    @cached_property
+    def column_offsets(self) -> IntArray:
+        """Where the columns of each family start, (families + 1,)."""
+        return self.offsets + np.arange(len(self) + 1)
+
+    @cached_property
+    def columns(self) -> IntArray:
+        """Parents then child, family after family, (edges + families,)."""
+        columns = np.empty(len(self.parents) + len(self), dtype=np.int64)
+        last = self.column_offsets[1:] - 1
+        columns[last] = self.children
+        columns[np.arange(len(self.parents)) + self.family_of_edge] = self.parents
+        return columns
+
+    @cached_property
+    def product_offsets(self) -> IntArray:
+        """Where the packed lower triangle of each family's columns starts, (families + 1,)."""
+        sides = self.sizes + 1
+        return np.concatenate(([0], np.cumsum(sides * (sides + 1) // 2)))
+
+    @cached_property
+    def family_of_product(self) -> IntArray:
+        """The family each packed product belongs to, (products,)."""
+        return np.repeat(np.arange(len(self)), np.diff(self.product_offsets))
+
+    @cached_property
+    def product_columns(self) -> tuple[IntArray, IntArray]:
+        """For each packed product, the positions (row, column) of its factors in `columns`.
+
+        Row-major lower triangle: (0,0), (1,0), (1,1), (2,0), ...
+        """
+        within = (
+            np.arange(self.product_offsets[-1]) - self.product_offsets[:-1][self.family_of_product]
+        )
+        row = (np.sqrt(8.0 * within + 1.0).astype(np.int64) - 1) // 2
+        column = within - row * (row + 1) // 2
+        start = self.column_offsets[:-1][self.family_of_product]
+        return start + row, start + column
+
+    def subset(self, chosen: IntArray) -> "Families":
+        """Only the chosen families, in the order given."""
+        sizes = self.sizes[chosen]
+        offsets = np.concatenate(([0], np.cumsum(sizes)))
+        return Families(self.children[chosen], offsets, self.parents[self.edges_of(chosen)])
+
+    def edges_of(self, chosen: IntArray) -> IntArray:
+        """Positions in `parents` of all edges of the chosen families, in their order."""
+        sizes = self.sizes[chosen]
+        ends = np.cumsum(sizes)
+        start = self.offsets[:-1][chosen] - (ends - sizes)
+        return np.asarray(np.arange(sizes.sum()) + np.repeat(start, sizes))
+
+    def by_size(self) -> Iterator[tuple[int, IntArray, IntArray]]:
+        """For each number of parents p: p, the families (f,), their columns (f, p + 1)."""
+        for size in np.unique(self.sizes).tolist():
+            chosen = np.flatnonzero(self.sizes == size)
+            slots = self.column_offsets[:-1][chosen][:, None] + np.arange(size + 1)
+            yield size, chosen, self.columns[slots]

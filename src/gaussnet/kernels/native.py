@@ -1,0 +1,132 @@
+"""The compiled kernels, with the names and signatures of `gaussnet.kernels.plain`."""
+
+from typing import Any
+
+import numpy as np
+
+from gaussnet._types import FloatArray, IntArray, Rows
+from gaussnet.kernels import _native
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.plain import batch_range, window_range
+
+__all__ = [
+    "all_finite",
+    "batch_range",
+    "batch_solutions",
+    "family_moments",
+    "propagate",
+    "residuals",
+    "row_medians",
+    "solve_moments",
+    "square_solutions",
+    "window_range",
+]
+
+
+def all_finite(x: Rows) -> bool:
+    """Whether no value is NaN or infinite."""
+    return bool(_native.all_finite(_readable(x)))
+
+
+def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArray, FloatArray]:
+    """Means and cross-products of the columns of each family."""
+    sides = families.sizes + 1
+    means = np.empty(len(families.parents) + len(families))
+    products = np.empty(int((sides * (sides + 1) // 2).sum()))
+    _native.family_moments(_readable(x), _flat(families), centre, means, products)
+    return means, products
+
+
+def solve_moments(
+    families: Families, products: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Least squares of each child on its parents from the packed cross-products."""
+    coefficients = np.empty(len(families.parents))
+    squares = np.empty(len(families))
+    pivots = np.empty(len(families))
+    packed = np.ascontiguousarray(products, dtype=np.float64)
+    _native.solve_moments(_flat(families), packed, coefficients, squares, pivots)
+    return coefficients, squares, pivots
+
+
+def batch_solutions(
+    page: Rows, start: int, stop: int, families: Families, extra_rows: int, centre: bool
+) -> list[FloatArray]:
+    """Least squares of each child on its parents, batch by batch."""
+    shapes = []
+    for size, count in _size_counts(families):
+        first, last = batch_range(start, stop, len(page), size + extra_rows + centre)
+        shapes.append((count, size, last - first))
+    flat, blocks = _blocks(shapes)
+    _native.batch_solutions(
+        _readable(page), _flat(families), start, stop, extra_rows, False, centre, flat
+    )
+    return blocks
+
+
+def square_solutions(
+    page: Rows, start: int, stop: int, families: Families, sliding: bool, centre: bool
+) -> list[FloatArray]:
+    """Solutions of the square systems of successive windows of rows."""
+    shapes = []
+    for size, count in _size_counts(families):
+        first, last = window_range(start, stop, len(page), size + centre, sliding)
+        shapes.append((count, size, last - first))
+    flat, blocks = _blocks(shapes)
+    _native.square_solutions(
+        _readable(page), _flat(families), start, stop, 0, sliding, centre, flat
+    )
+    return blocks
+
+
+def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """Median of each row of (rows, count) without its NaN, and how many values it is of."""
+    medians = np.empty(len(values))
+    used = np.empty(len(values), dtype=np.int64)
+    if values.shape[1] > 1 and values.strides[1] != values.itemsize:
+        values = np.ascontiguousarray(values)
+    _native.row_medians(_readable(values), medians, used)
+    return medians, used
+
+
+def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArray:
+    """Child minus its parents' linear combination, for each family: (families, rows)."""
+    out = np.empty((len(families), len(x)))
+    own = np.ascontiguousarray(coefficients, dtype=np.float64)
+    _native.residuals(_readable(x), _flat(families), own, out.reshape(-1))
+    return out
+
+
+def propagate(
+    rows: FloatArray, order: IntArray, families: Families, coefficients: FloatArray
+) -> None:
+    """Add to each column its parents' linear combination, in place, in topological order."""
+    own = np.ascontiguousarray(coefficients, dtype=np.float64)
+    _native.propagate(rows, np.ascontiguousarray(order, dtype=np.int64), _flat(families), own)
+
+
+def _readable(x: Rows) -> Rows:
+    """The same values as aligned float64 or float32 in the machine's byte order."""
+    if x.dtype in (np.float64, np.float32) and x.dtype.isnative and x.flags.aligned:
+        return x
+    kind: Any = np.float32 if x.dtype.itemsize == np.dtype(np.float32).itemsize else np.float64
+    return np.array(x, dtype=kind)
+
+
+def _flat(families: Families) -> tuple[IntArray, IntArray, IntArray]:
+    return families.children, families.offsets, families.parents
+
+
+def _size_counts(families: Families) -> list[tuple[int, int]]:
+    """Each number of parents p >= 1 and how many families have it, in order."""
+    counts = np.bincount(families.sizes)
+    return [(size, count) for size, count in enumerate(counts.tolist()) if size and count]
+
+
+def _blocks(shapes: list[tuple[int, int, int]]) -> tuple[FloatArray, list[FloatArray]]:
+    """One flat array, and a view of it for each of the shapes."""
+    sizes = [families * size * windows for families, size, windows in shapes]
+    flat = np.empty(sum(sizes))
+    ends = np.cumsum([0, *sizes]).tolist()
+    views = [flat[ends[k] : ends[k + 1]].reshape(shape) for k, shape in enumerate(shapes)]
+    return flat, views

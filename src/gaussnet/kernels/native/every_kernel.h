@@ -1,0 +1,17 @@
+/* All kernels, and the table TABLE of them; included once by each build. */
+#include "tiles.c"
+#include "windows.c"
+
+#include "batches.c"
+#include "finite.c"
+#include "medians.c"
+#include "moments.c"
+#include "propagate.c"
+#include "residuals.c"
+#include "solve.c"
+#include "squares.c"
+
+const Kernels TABLE = {
+    TABLE_NAME,       all_finite,  family_moments, solve_moments, batch_solutions,
+    square_solutions, row_medians, residuals,      propagate,
+};

@@ -1,0 +1,104 @@
+/* What the kernels share: the shapes of their arguments and the table that names them all.
+ *
+ * The sources of the kernels are compiled once for every kind of processor (see baseline.c and
+ * avx2.c). Each build ends in one table of functions, and module.c picks a table at import.
+ */
+#ifndef GAUSSNET_KERNELS_H
+#define GAUSSNET_KERNELS_H
+
+#include <float.h>
+#include <math.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Rows of data as they came: strides in bytes, of either sign; `single` says float32. */
+typedef struct {
+    char *data;
+    ptrdiff_t rows, columns;
+    ptrdiff_t row_stride, column_stride;
+    int single;
+} Matrix;
+
+/* Family f has the child children[f] and the parents parents[offsets[f] .. offsets[f + 1]]. */
+typedef struct {
+    ptrdiff_t count;
+    const int64_t *children, *offsets, *parents;
+} Families;
+
+/* Which windows of a page to solve: those that begin in rows start..stop and fit the page. A
+ * family with p parents has windows of p + extra_rows rows, one every row if `sliding`, else
+ * one after the other; `centre` removes the mean or the first row, as the kernel says. */
+typedef struct {
+    ptrdiff_t start, stop, extra_rows;
+    int sliding, centre;
+} Windows;
+
+/* The windows of one height: numbers first..last, `step` rows apart. */
+typedef struct {
+    ptrdiff_t first, last, step;
+} WindowRange;
+
+/* A pivot of a unit-diagonal Gram matrix below this costs a solution more than six digits. */
+#define WELL_CONDITIONED 1e-6
+/* A pivot this small beside its column is rounding error. */
+#define SINGULAR 1e-14
+
+/* Every kernel that needs scratch memory gives 0, or -1 if there is none to be had. */
+typedef struct {
+    const char *name;
+    int (*all_finite)(const Matrix *x);
+    int (*family_moments)(const Matrix *x, const Families *families, int centre, double *means,
+                          double *products);
+    int (*solve_moments)(const Families *families, const double *products, double *coefficients,
+                         double *squares, double *pivots);
+    int (*batch_solutions)(const Matrix *page, const Families *families, const Windows *windows,
+                           double *solutions);
+    int (*square_solutions)(const Matrix *page, const Families *families,
+                            const Windows *windows, double *solutions);
+    int (*row_medians)(const Matrix *values, double *medians, int64_t *used);
+    int (*residuals)(const Matrix *x, const Families *families, const double *coefficients,
+                     double *out);
+    int (*propagate)(const Matrix *rows, const Families *families, const int64_t *order,
+                     ptrdiff_t order_count, const double *coefficients);
+} Kernels;
+
+extern const Kernels kernels_baseline;
+#if defined(__x86_64__) && defined(__GNUC__)
+#define GAUSSNET_HAS_AVX2 1
+extern const Kernels kernels_avx2;
+#endif
+
+static inline ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+static inline ptrdiff_t greater(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
+
+/* Number of parents of family f. */
+static inline ptrdiff_t family_size(const Families *families, ptrdiff_t f)
+{
+    return (ptrdiff_t)(families->offsets[f + 1] - families->offsets[f]);
+}
+
+/* Length of the packed lower triangle of a matrix with `side` rows. */
+static inline ptrdiff_t triangle_length(ptrdiff_t side) { return side * (side + 1) / 2; }
+
+/* Rows of a window of a family with `size` parents. */
+static inline ptrdiff_t window_height(const Windows *windows, ptrdiff_t size)
+{
+    return size + windows->extra_rows + (windows->centre ? 1 : 0);
+}
+
+/* The windows of `height` rows that begin in rows start..stop and fit the page. */
+static inline WindowRange window_range(ptrdiff_t start, ptrdiff_t stop, ptrdiff_t page_rows,
+                                       ptrdiff_t height, int sliding)
+{
+    WindowRange range;
+    range.step = sliding ? 1 : height;
+    range.first = (start + range.step - 1) / range.step;
+    range.last = (stop + range.step - 1) / range.step;
+    ptrdiff_t fitting = sliding ? page_rows - height + 1 : page_rows / height;
+    range.last = greater(range.first, smaller(range.last, fitting));
+    return range;
+}
+
+#endif

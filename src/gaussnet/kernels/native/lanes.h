@@ -1,0 +1,176 @@
+/* Lanes: a few float64 values that go through the same arithmetic side by side.
+ *
+ * With GCC and Clang a Lanes is a vector of four values, and + - * / act on all of them. With
+ * any other compiler it is a single double; the kernels are written for LANES values and do
+ * not care. A Mask holds -1 where a comparison held and 0 where it did not.
+ */
+#ifndef GAUSSNET_LANES_H
+#define GAUSSNET_LANES_H
+
+#include "kernels.h"
+
+#if defined(__GNUC__) && !defined(GAUSSNET_ONE_LANE)
+
+#define LANES 4
+#define INLINE static inline __attribute__((always_inline, unused))
+#define UNROLL _Pragma("GCC unroll 16")
+typedef double Lanes __attribute__((vector_size(32)));
+typedef int64_t Mask __attribute__((vector_size(32)));
+typedef double LooseLanes __attribute__((vector_size(32), aligned(8), may_alias));
+typedef float LooseFloats __attribute__((vector_size(16), aligned(4), may_alias));
+
+#define LANE(lanes, k) ((lanes)[k])
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
+#else
+#define SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (Mask){i, j, k, l})
+#endif
+
+INLINE Lanes broadcast(double value) { return (Lanes){value, value, value, value}; }
+INLINE Lanes load(const double *from) { return *(const LooseLanes *)from; }
+INLINE void store(double *to, Lanes lanes) { *(LooseLanes *)to = lanes; }
+INLINE Lanes load_floats(const float *from)
+{
+    return __builtin_convertvector(*(const LooseFloats *)from, Lanes);
+}
+INLINE Lanes load_strided(const double *from, ptrdiff_t step)
+{
+    return (Lanes){from[0], from[step], from[2 * step], from[3 * step]};
+}
+INLINE Mask is_greater(Lanes a, Lanes b) { return (Mask)(a > b); }
+INLINE Mask is_at_least(Lanes a, Lanes b) { return (Mask)(a >= b); }
+INLINE Mask mask_of(int64_t value) { return (Mask){value, value, value, value}; }
+INLINE Lanes absolute(Lanes a) { return (Lanes)((Mask)a & mask_of(INT64_MAX)); }
+
+#ifdef GAUSSNET_AVX2
+/* `yes` where the mask holds, else `no`; the larger of two, the second if either is NaN. */
+INLINE Lanes blend(Mask mask, Lanes yes, Lanes no)
+{
+    return (Lanes)__builtin_ia32_blendvpd256(no, yes, (Lanes)mask);
+}
+INLINE Lanes larger(Lanes a, Lanes b) { return (Lanes)__builtin_ia32_maxpd256(a, b); }
+#else
+INLINE Lanes blend(Mask mask, Lanes yes, Lanes no)
+{
+    return (Lanes)((mask & (Mask)yes) | (~mask & (Mask)no));
+}
+INLINE Lanes larger(Lanes a, Lanes b) { return blend(is_greater(a, b), a, b); }
+#endif
+
+/* Lane k of the answer is the sum of all lanes of parts[k]. */
+INLINE Lanes sum_each(const Lanes *parts)
+{
+    Lanes ab = SHUFFLE(parts[0], parts[1], 0, 4, 2, 6) + SHUFFLE(parts[0], parts[1], 1, 5, 3, 7);
+    Lanes cd = SHUFFLE(parts[2], parts[3], 0, 4, 2, 6) + SHUFFLE(parts[2], parts[3], 1, 5, 3, 7);
+    return SHUFFLE(ab, cd, 0, 1, 4, 5) + SHUFFLE(ab, cd, 2, 3, 6, 7);
+}
+
+/* Turn LANES rows of LANES values into columns. */
+INLINE void transpose(Lanes *block)
+{
+    Lanes a = SHUFFLE(block[0], block[1], 0, 4, 2, 6), b = SHUFFLE(block[0], block[1], 1, 5, 3, 7);
+    Lanes c = SHUFFLE(block[2], block[3], 0, 4, 2, 6), d = SHUFFLE(block[2], block[3], 1, 5, 3, 7);
+    block[0] = SHUFFLE(a, c, 0, 1, 4, 5);
+    block[1] = SHUFFLE(b, d, 0, 1, 4, 5);
+    block[2] = SHUFFLE(a, c, 2, 3, 6, 7);
+    block[3] = SHUFFLE(b, d, 2, 3, 6, 7);
+}
+
+#else /* one lane */
+
+#define LANES 1
+#define INLINE static inline
+#define UNROLL
+typedef double Lanes;
+typedef int64_t Mask;
+#define LANE(lanes, k) (lanes)
+INLINE Lanes broadcast(double value) { return value; }
+INLINE Lanes load(const double *from) { return *from; }
+INLINE void store(double *to, Lanes lanes) { *to = lanes; }
+INLINE Lanes load_floats(const float *from) { return *from; }
+INLINE Lanes load_strided(const double *from, ptrdiff_t step) { (void)step; return *from; }
+INLINE Mask is_greater(Lanes a, Lanes b) { return a > b ? -1 : 0; }
+INLINE Mask is_at_least(Lanes a, Lanes b) { return a >= b ? -1 : 0; }
+INLINE Mask mask_of(int64_t value) { return value; }
+INLINE Lanes absolute(Lanes a) { return fabs(a); }
+INLINE Lanes blend(Mask mask, Lanes yes, Lanes no) { return mask ? yes : no; }
+INLINE Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
+INLINE Lanes sum_each(const Lanes *parts) { return parts[0]; }
+INLINE void transpose(Lanes *block) { (void)block; }
+
+#endif
+
+/* The first `count` < LANES values, and zeros after them. */
+INLINE Lanes load_part(const double *from, ptrdiff_t count)
+{
+    double values[LANES] = {0.0};
+    for (ptrdiff_t k = 0; k < count; k++)
+        values[k] = from[k];
+    return load(values);
+}
+
+/* Values `step` apart, the last of `count` again in the lanes after it. */
+INLINE Lanes load_strided_part(const double *from, ptrdiff_t step, ptrdiff_t count)
+{
+    double values[LANES];
+    for (ptrdiff_t k = 0; k < LANES; k++)
+        values[k] = from[smaller(k, count - 1) * step];
+    return load(values);
+}
+
+INLINE void store_part(double *to, Lanes lanes, ptrdiff_t count)
+{
+    double values[LANES];
+    store(values, lanes);
+    for (ptrdiff_t k = 0; k < count; k++)
+        to[k] = values[k];
+}
+
+INLINE double sum_lanes(Lanes lanes)
+{
+    double values[LANES], sum = 0.0;
+    store(values, lanes);
+    for (int k = 0; k < LANES; k++)
+        sum += values[k];
+    return sum;
+}
+
+INLINE ptrdiff_t count_mask(Mask counts)
+{
+    ptrdiff_t sum = 0;
+    for (int k = 0; k < LANES; k++)
+        sum -= (ptrdiff_t)LANE(counts, k);
+    return sum;
+}
+
+/* Write the lanes that the mask keeps next to each other; up to LANES values are touched.
+ * Gives how many were kept. */
+#ifdef GAUSSNET_AVX2
+typedef int32_t HalfLanes __attribute__((vector_size(32)));
+static const HalfLanes kept_first[16] = {
+    {0, 1, 2, 3, 4, 5, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, {2, 3, 0, 1, 4, 5, 6, 7},
+    {0, 1, 2, 3, 4, 5, 6, 7}, {4, 5, 0, 1, 2, 3, 6, 7}, {0, 1, 4, 5, 2, 3, 6, 7},
+    {2, 3, 4, 5, 0, 1, 6, 7}, {0, 1, 2, 3, 4, 5, 6, 7}, {6, 7, 0, 1, 2, 3, 4, 5},
+    {0, 1, 6, 7, 2, 3, 4, 5}, {2, 3, 6, 7, 0, 1, 4, 5}, {0, 1, 2, 3, 6, 7, 4, 5},
+    {4, 5, 6, 7, 0, 1, 2, 3}, {0, 1, 4, 5, 6, 7, 2, 3}, {2, 3, 4, 5, 6, 7, 0, 1},
+    {0, 1, 2, 3, 4, 5, 6, 7},
+};
+INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
+{
+    int kept = __builtin_ia32_movmskpd256((Lanes)mask);
+    store(to, (Lanes)__builtin_ia32_permvarsi256((HalfLanes)lanes, kept_first[kept]));
+    return __builtin_popcount((unsigned)kept);
+}
+#else
+INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
+{
+    ptrdiff_t kept = 0;
+    for (int k = 0; k < LANES; k++) {
+        to[kept] = LANE(lanes, k);
+        kept -= (ptrdiff_t)LANE(mask, k);
+    }
+    return kept;
+}
+#endif
+
+#endif

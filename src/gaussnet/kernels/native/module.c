@@ -1,0 +1,425 @@
+/* The Python module: looks at the arguments, lets go of the interpreter, calls a kernel.
+ *
+ * Arrays come as buffers. Callers are trusted to give sensible numbers, but no argument can
+ * make a kernel touch memory that is not its own.
+ */
+#define PY_SSIZE_T_CLEAN
+#ifndef Py_LIMITED_API
+#define Py_LIMITED_API 0x030B0000
+#endif
+#include <Python.h>
+
+#include "kernels.h"
+
+#define MOST_BUFFERS 8
+
+static const Kernels *kernels = &kernels_baseline;
+
+/* The buffers that a call holds. */
+typedef struct {
+    Py_buffer views[MOST_BUFFERS];
+    int count;
+} Held;
+
+static void release(Held *held)
+{
+    while (held->count > 0)
+        PyBuffer_Release(&held->views[--held->count]);
+}
+
+/* Hold an array of one of the types named in `formats`; NULL with an error set if it is not. */
+static Py_buffer *hold(Held *held, PyObject *array, const char *formats, int dimensions, int flags)
+{
+    Py_buffer *view = &held->views[held->count];
+    if (PyObject_GetBuffer(array, view, flags | PyBUF_FORMAT) < 0)
+        return NULL;
+    held->count++;
+    const char *format = view->format ? view->format : "B";
+    if (view->ndim != dimensions || strlen(format) != 1 || !strchr(formats, format[0]) ||
+        view->itemsize != (format[0] == 'f' ? 4 : 8)) {
+        PyErr_Format(PyExc_TypeError, "expected %d dimensions of type %s, got %d of type %s",
+                     dimensions, formats, view->ndim, format);
+        return NULL;
+    }
+    return view;
+}
+
+/* A one-dimensional array of `count` values, of any number if `count` is -1. */
+static void *hold_values(Held *held, PyObject *array, const char *formats, Py_ssize_t count,
+                         int writable, Py_ssize_t *found)
+{
+    int flags = PyBUF_C_CONTIGUOUS | (writable ? PyBUF_WRITABLE : 0);
+    Py_buffer *view = hold(held, array, formats, 1, flags);
+    if (!view)
+        return NULL;
+    if (count >= 0 && view->shape[0] != count) {
+        PyErr_Format(PyExc_ValueError, "expected %zd values, got %zd", count, view->shape[0]);
+        return NULL;
+    }
+    if (found)
+        *found = view->shape[0];
+    return view->buf;
+}
+
+static double *hold_out(Held *held, PyObject *array, Py_ssize_t count)
+{
+    return hold_values(held, array, "d", count, 1, NULL);
+}
+
+static int hold_matrix(Held *held, PyObject *array, const char *formats, int writable, Matrix *x)
+{
+    Py_buffer *view =
+        hold(held, array, formats, 2, PyBUF_STRIDES | (writable ? PyBUF_WRITABLE : 0));
+    if (!view)
+        return -1;
+    x->data = view->buf;
+    x->rows = view->shape[0];
+    x->columns = view->shape[1];
+    x->row_stride = view->strides[0];
+    x->column_stride = view->strides[1];
+    x->single = view->itemsize == 4;
+    return 0;
+}
+
+static int is_within(const int64_t *values, Py_ssize_t count, Py_ssize_t limit)
+{
+    for (Py_ssize_t k = 0; k < count; k++)
+        if (values[k] < 0 || values[k] >= limit)
+            return 0;
+    return 1;
+}
+
+/* Families as the tuple (children, offsets, parents), of columns below `columns`. */
+static int hold_families(Held *held, PyObject *tuple, Py_ssize_t columns, Families *families)
+{
+    PyObject *children, *offsets, *parents;
+    Py_ssize_t count, edges;
+    if (!PyArg_ParseTuple(tuple, "OOO", &children, &offsets, &parents))
+        return -1;
+    families->children = hold_values(held, children, "lq", -1, 0, &count);
+    if (!families->children)
+        return -1;
+    families->count = count;
+    families->offsets = hold_values(held, offsets, "lq", count + 1, 0, NULL);
+    if (!families->offsets)
+        return -1;
+    families->parents = hold_values(held, parents, "lq", -1, 0, &edges);
+    if (!families->parents)
+        return -1;
+    int sound = families->offsets[0] == 0 && families->offsets[count] == edges &&
+                is_within(families->children, count, columns) &&
+                is_within(families->parents, edges, columns);
+    for (Py_ssize_t f = 0; f < count; f++)
+        sound = sound && families->offsets[f] <= families->offsets[f + 1];
+    if (!sound)
+        PyErr_SetString(PyExc_ValueError, "families point outside the columns or each other");
+    return sound ? 0 : -1;
+}
+
+static Py_ssize_t edges_of(const Families *families)
+{
+    return (Py_ssize_t)families->offsets[families->count];
+}
+
+static Py_ssize_t products_of(const Families *families)
+{
+    Py_ssize_t products = 0;
+    for (ptrdiff_t f = 0; f < families->count; f++)
+        products += triangle_length(family_size(families, f) + 1);
+    return products;
+}
+
+static Py_ssize_t solutions_of(const Families *families, const Windows *windows, ptrdiff_t rows)
+{
+    Py_ssize_t solutions = 0;
+    for (ptrdiff_t f = 0; f < families->count; f++) {
+        const ptrdiff_t size = family_size(families, f);
+        if (size == 0)
+            continue;
+        WindowRange range = window_range(windows->start, windows->stop, rows,
+                                         window_height(windows, size), windows->sliding);
+        solutions += size * (range.last - range.first);
+    }
+    return solutions;
+}
+
+/* Give back what was held; None, or the error that is set or that `status` stands for. */
+static PyObject *finish(Held *held, int status)
+{
+    release(held);
+    if (PyErr_Occurred())
+        return NULL;
+    if (status < 0)
+        return PyErr_NoMemory();
+    Py_RETURN_NONE;
+}
+
+static PyObject *call_all_finite(PyObject *self, PyObject *x_array)
+{
+    (void)self;
+    Held held = {.count = 0};
+    Matrix x;
+    int finite = 0;
+    int sound = hold_matrix(&held, x_array, "df", 0, &x) == 0;
+    if (sound) {
+        Py_BEGIN_ALLOW_THREADS
+        finite = kernels->all_finite(&x);
+        Py_END_ALLOW_THREADS
+    }
+    release(&held);
+    return sound ? PyBool_FromLong(finite) : NULL;
+}
+
+static PyObject *call_family_moments(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *tuple, *means_array, *products_array;
+    Matrix x;
+    Families families;
+    double *means, *products;
+    int centre, status = 0;
+    if (!PyArg_ParseTuple(arguments, "OO!pOO", &x_array, &PyTuple_Type, &tuple, &centre,
+                          &means_array, &products_array))
+        return NULL;
+    if (hold_matrix(&held, x_array, "df", 0, &x) == 0 &&
+        hold_families(&held, tuple, x.columns, &families) == 0 &&
+        (means = hold_out(&held, means_array, edges_of(&families) + families.count)) &&
+        (products = hold_out(&held, products_array, products_of(&families)))) {
+        Py_BEGIN_ALLOW_THREADS
+        memset(products, 0, (size_t)products_of(&families) * sizeof(double));
+        status = kernels->family_moments(&x, &families, centre, means, products);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(&held, status);
+}
+
+static PyObject *call_solve_moments(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *tuple, *products_array, *coefficients_array, *squares_array, *pivots_array;
+    Families families;
+    const double *products;
+    double *coefficients, *squares, *pivots;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O!OOOO", &PyTuple_Type, &tuple, &products_array,
+                          &coefficients_array, &squares_array, &pivots_array))
+        return NULL;
+    if (hold_families(&held, tuple, PY_SSIZE_T_MAX, &families) == 0 &&
+        (products = hold_values(&held, products_array, "d", products_of(&families), 0, NULL)) &&
+        (coefficients = hold_out(&held, coefficients_array, edges_of(&families))) &&
+        (squares = hold_out(&held, squares_array, families.count)) &&
+        (pivots = hold_out(&held, pivots_array, families.count))) {
+        Py_BEGIN_ALLOW_THREADS
+        status = kernels->solve_moments(&families, products, coefficients, squares, pivots);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(&held, status);
+}
+
+/* Arguments page, families, start, stop, extra_rows, sliding, centre, solutions. */
+static PyObject *call_windows(PyObject *arguments,
+                              int (*kernel)(const Matrix *, const Families *, const Windows *,
+                                            double *))
+{
+    Held held = {.count = 0};
+    PyObject *page_array, *tuple, *solutions_array;
+    Matrix page;
+    Families families;
+    Windows windows;
+    double *solutions;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OO!nnnppO", &page_array, &PyTuple_Type, &tuple,
+                          &windows.start, &windows.stop, &windows.extra_rows, &windows.sliding,
+                          &windows.centre, &solutions_array))
+        return NULL;
+    if (windows.start < 0 || windows.stop < 0 || windows.extra_rows < 0) {
+        PyErr_SetString(PyExc_ValueError, "start, stop and extra_rows are at least 0");
+        return NULL;
+    }
+    if (hold_matrix(&held, page_array, "df", 0, &page) == 0 &&
+        hold_families(&held, tuple, page.columns, &families) == 0 &&
+        (solutions = hold_out(&held, solutions_array,
+                              solutions_of(&families, &windows, page.rows)))) {
+        Py_BEGIN_ALLOW_THREADS
+        status = kernel(&page, &families, &windows, solutions);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(&held, status);
+}
+
+static PyObject *call_batch_solutions(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    return call_windows(arguments, kernels->batch_solutions);
+}
+
+static PyObject *call_square_solutions(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    return call_windows(arguments, kernels->square_solutions);
+}
+
+static PyObject *call_row_medians(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *values_array, *medians_array, *used_array;
+    Matrix values;
+    double *medians;
+    int64_t *used;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OOO", &values_array, &medians_array, &used_array))
+        return NULL;
+    if (hold_matrix(&held, values_array, "d", 0, &values) == 0 &&
+        (medians = hold_out(&held, medians_array, values.rows)) &&
+        (used = hold_values(&held, used_array, "lq", values.rows, 1, NULL))) {
+        if (values.columns > 1 && values.column_stride != sizeof(double)) {
+            PyErr_SetString(PyExc_ValueError, "the values of a row must follow each other");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->row_medians(&values, medians, used);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    return finish(&held, status);
+}
+
+static PyObject *call_residuals(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *tuple, *coefficients_array, *out_array;
+    Matrix x;
+    Families families;
+    const double *coefficients;
+    double *out;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OO!OO", &x_array, &PyTuple_Type, &tuple,
+                          &coefficients_array, &out_array))
+        return NULL;
+    if (hold_matrix(&held, x_array, "df", 0, &x) == 0 &&
+        hold_families(&held, tuple, x.columns, &families) == 0 &&
+        (coefficients = hold_values(&held, coefficients_array, "d", edges_of(&families), 0,
+                                    NULL)) &&
+        (out = hold_out(&held, out_array, families.count * x.rows))) {
+        Py_BEGIN_ALLOW_THREADS
+        status = kernels->residuals(&x, &families, coefficients, out);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(&held, status);
+}
+
+static PyObject *call_propagate(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *rows_array, *order_array, *tuple, *coefficients_array;
+    Matrix rows;
+    Families families;
+    const double *coefficients;
+    const int64_t *order;
+    Py_ssize_t count;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OOO!O", &rows_array, &order_array, &PyTuple_Type, &tuple,
+                          &coefficients_array))
+        return NULL;
+    if (hold_matrix(&held, rows_array, "d", 1, &rows) == 0 &&
+        hold_families(&held, tuple, rows.columns, &families) == 0 &&
+        (order = hold_values(&held, order_array, "lq", -1, 0, &count)) &&
+        (coefficients = hold_values(&held, coefficients_array, "d", edges_of(&families), 0,
+                                    NULL))) {
+        if (!is_within(order, count, families.count)) {
+            PyErr_SetString(PyExc_ValueError, "the order names a node that has no family");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->propagate(&rows, &families, order, count, coefficients);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    return finish(&held, status);
+}
+
+/* The builds that this processor can run, best first; NULL at the end. */
+static const Kernels *const *runnable(void)
+{
+    static const Kernels *found[3];
+    int count = 0;
+#ifdef GAUSSNET_HAS_AVX2
+    __builtin_cpu_init();
+    if (__builtin_cpu_supports("avx2") && __builtin_cpu_supports("fma") &&
+        __builtin_cpu_supports("bmi2"))
+        found[count++] = &kernels_avx2;
+#endif
+    found[count++] = &kernels_baseline;
+    found[count] = NULL;
+    return found;
+}
+
+static PyObject *call_builds(PyObject *self, PyObject *nothing)
+{
+    (void)self;
+    (void)nothing;
+    PyObject *names = PyList_New(0);
+    for (const Kernels *const *build = runnable(); names && *build; build++) {
+        PyObject *name = PyUnicode_FromString((*build)->name);
+        if (!name || PyList_Append(names, name) < 0)
+            Py_CLEAR(names);
+        Py_XDECREF(name);
+    }
+    return names;
+}
+
+static PyObject *call_use_build(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    const char *name;
+    if (!PyArg_ParseTuple(arguments, "s", &name))
+        return NULL;
+    for (const Kernels *const *build = runnable(); *build; build++)
+        if (strcmp((*build)->name, name) == 0) {
+            kernels = *build;
+            Py_RETURN_NONE;
+        }
+    return PyErr_Format(PyExc_ValueError, "this processor cannot run a build named %s", name);
+}
+
+static PyMethodDef methods[] = {
+    {"all_finite", call_all_finite, METH_O, NULL},
+    {"family_moments", call_family_moments, METH_VARARGS, NULL},
+    {"solve_moments", call_solve_moments, METH_VARARGS, NULL},
+    {"batch_solutions", call_batch_solutions, METH_VARARGS, NULL},
+    {"square_solutions", call_square_solutions, METH_VARARGS, NULL},
+    {"row_medians", call_row_medians, METH_VARARGS, NULL},
+    {"residuals", call_residuals, METH_VARARGS, NULL},
+    {"propagate", call_propagate, METH_VARARGS, NULL},
+    {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
+    {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},
+    {NULL, NULL, 0, NULL},
+};
+
+static int choose_best(PyObject *module)
+{
+    (void)module;
+    kernels = runnable()[0];
+    return 0;
+}
+
+static PyModuleDef_Slot slots[] = {
+    {Py_mod_exec, choose_best},
+    {0, NULL},
+};
+
+static struct PyModuleDef definition = {
+    PyModuleDef_HEAD_INIT,
+    .m_name = "_native",
+    .m_doc = "The compiled kernels of gaussnet.",
+    .m_methods = methods,
+    .m_slots = slots,
+};
+
+PyMODINIT_FUNC PyInit__native(void)
+{
+    return PyModuleDef_Init(&definition);
+}

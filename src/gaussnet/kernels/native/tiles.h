@@ -1,0 +1,46 @@
+/* Tiles: a run of successive rows, held column after column in scratch that fits the cache.
+ *
+ * Kernels read columns. Data in C order are turned around one tile at a time, so that no copy
+ * of all of them is ever made; float64 columns that lie in memory one value after the other
+ * are read where they are.
+ */
+#ifndef GAUSSNET_TILES_H
+#define GAUSSNET_TILES_H
+
+#include "lanes.h"
+
+typedef struct {
+    const Matrix *source;
+    ptrdiff_t height;        /* rows a tile; its halo comes on top */
+    ptrdiff_t used_count;    /* how many columns occur in the families */
+    ptrdiff_t *used;         /* which, in increasing order */
+    const double **columns;  /* by column number: where the first row of the tile lies */
+    double *scratch;         /* NULL if the columns are read in place */
+    ptrdiff_t stride;        /* from one column in scratch to the next */
+    void *memory;            /* what scratch was allocated as */
+} Tile;
+
+/* Whether float64 columns of x lie in memory one value after the other. */
+static int has_whole_columns(const Matrix *x);
+
+/* Make room for the columns of all families with at least `least_size` parents, for tiles of a
+ * standard height and `halo` rows more; `copy` asks for scratch that may be written. */
+static int tile_open(Tile *tile, const Matrix *source, const Families *families,
+                     ptrdiff_t least_size, ptrdiff_t halo, int copy);
+
+/* Hold rows first .. first + rows. */
+static void tile_move(Tile *tile, ptrdiff_t first, ptrdiff_t rows);
+
+/* Write the columns in scratch back to rows first .. first + rows of a float64 source. */
+static void tile_write(const Tile *tile, ptrdiff_t first, ptrdiff_t rows);
+
+static void tile_close(Tile *tile);
+
+/* Column pointers of family f: its parents, then its child. */
+static void tile_family(const Tile *tile, const Families *families, ptrdiff_t f,
+                        const double **own);
+
+/* Largest number of parents of any family. */
+static ptrdiff_t largest_size(const Families *families);
+
+#endif

@@ -1,0 +1,252 @@
+r"""Two networks over the same nodes, node by node.
+
+Let P have :math:`(I - A') x = c + S z` with z standard normal, and Q the same with hats. With
+:math:`D = \hat A - A`, kept only on the edges of either graph, the error of equation i of Q at
+a draw of P is
+
+.. math:: s_i z_i - w_i' S z - e_i, \quad (I - A) w_i = D_i, \quad e_i = \hat c_i - c_i + w_i' c
+
+so no covariance is ever formed and nothing is subtracted that D has not subtracted already:
+digits survive noise scales of 1e-10 next to 1. Where the edges of both graphs together have no
+cycle, :math:`w_{ii} = 0` and the KL divergence is a sum of one non-negative term a node.
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray, IntArray
+from gaussnet.errors import NetworkError
+from gaussnet.kernels.families import Families
+from gaussnet.model import checks
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.whitened import (
+    APART,
+    DENSE_NODES,
+    FEW_DIGITS,
+    Whitened,
+    excess,
+    half_difference,
+)
+
+
+class Errors(NamedTuple):
+    """The errors of Q's equations under P, in units of Q's noise scales, (nodes,) each."""
+
+    feedback: FloatArray
+    """How far a node's own noise comes back to it through the other graph, w_ii."""
+    spread: FloatArray
+    """Variance from the noise of the other nodes; infinite if Q's scale is 0 and this is not."""
+    bias: FloatArray
+    """The mean error, e_i."""
+
+
+@dataclass(frozen=True)
+class NetworkContrast:
+    """Network Q as seen from network P, in P's node order."""
+
+    p: GaussianNetwork
+    q_variances: FloatArray
+    families: Families
+    """The parents of each node in either graph."""
+    differences: FloatArray
+    """Coefficient of Q minus coefficient of P, by edge of `families`."""
+    shifts: FloatArray
+    """Intercept of Q minus intercept of P."""
+    same_edges: bool
+
+    @classmethod
+    def between(cls, p: GaussianNetwork, q: GaussianNetwork) -> Self:
+        """The contrast of two networks that have the same node names, in any order."""
+        take = np.array([q.dag.positions[name] for name in p.dag.nodes], dtype=np.int64)
+        families, differences, same = _edge_differences(p, q, take)
+        shifts = _subtract(q.intercept_array[take], p.intercept_array)
+        return cls(p, q.variance_array[take], families, differences, shifts, same)
+
+    @property
+    def width(self) -> int:
+        """Number of noise variables of P."""
+        return len(self.shifts)
+
+    @cached_property
+    def errors(self) -> Errors:
+        """The errors of Q's equations under P, found in blocks of nodes."""
+        errors = Errors(*(np.zeros(self.width) for _ in range(3)))
+        errors.bias[:] = self._scaled(self.shifts, np.arange(self.width))
+        nodes = self._changed
+        for block in checks.blocks(len(nodes), self.width):
+            chosen = nodes[block]
+            loads, feedback, errors.bias[chosen] = self._loads(chosen)
+            errors.feedback[chosen] = feedback
+            with np.errstate(over="ignore"):
+                errors.spread[chosen] = np.einsum("ij,ij->i", loads, loads)
+            exact = self.q_variances[chosen] == 0.0
+            errors.spread[chosen[exact]] = np.where(loads[exact].any(axis=1), np.inf, 0.0)
+        return errors
+
+    @cached_property
+    def kl_terms(self) -> FloatArray:
+        """What each node adds to the KL divergence, (nodes,); none is negative without feedback."""
+        ours, theirs = self.p.variance_array, self.q_variances
+        feedback, spread, bias = self.errors
+        terms = np.full(self.width, np.inf)
+        terms[(ours == 0.0) & (theirs == 0.0) & (spread == 0.0) & (bias == 0.0)] = 0.0
+        both = (ours > 0.0) & (theirs > 0.0)
+        with np.errstate(over="ignore", invalid="ignore"):
+            own = _own_term(ours[both], theirs[both], feedback[both])
+            terms[both] = 0.5 * (own + spread[both] + bias[both] ** 2)
+        if np.isnan(terms).any():
+            raise NetworkError("the two networks are too far apart to compare: KL overflows")
+        return terms
+
+    @cached_property
+    def apart(self) -> bool:
+        """Whether P and Q live on different hyperplanes and so share no mass."""
+        exact = self.q_variances == 0.0
+        feedback, spread, bias = self.errors
+        own = (self.p.variance_array > 0.0) & (feedback != 1.0)
+        off = exact & (own | (spread > 0.0) | (bias != 0.0))
+        return bool(off.any()) or np.sum(exact) != np.sum(self.p.variance_array == 0.0)
+
+    def kl(self) -> float:
+        """KL divergence from P to Q."""
+        if self._needs_matrix:
+            return self.whitened().kl()
+        with np.errstate(over="ignore"):
+            total = float(self.kl_terms.sum())
+        few_digits = total < FEW_DIGITS * self.width and self.width <= DENSE_NODES
+        if few_digits and self.errors.feedback.any():
+            return self.whitened().kl()
+        return max(total, 0.0)
+
+    def bhattacharyya(self) -> float:
+        """Bhattacharyya distance; forms a dense matrix (nodes, nodes)."""
+        return self.whitened().bhattacharyya()
+
+    def log_ratios(self, noise: FloatArray) -> FloatArray:
+        """log q/p at the rows of P that this noise (rows, nodes) makes, (rows,)."""
+        nodes = np.arange(self.width)
+        rows = noise * self.p.scales
+        pair = np.empty((len(noise), 2 * self.width))
+        pair[:, self.width :] = rows
+        kernels.propagate(rows, self.p.dag.order, self.p.dag.families, self.p.coefficient_array)
+        pair[:, : self.width] = rows
+        lifted = Families(nodes + self.width, self.families.offsets, self.families.parents)
+        seen = kernels.residuals(pair, lifted, self.differences).T
+        seen = self._scaled(seen, nodes) - self.errors.bias
+        seen[:, self.q_variances == 0.0] = 0.0
+        own = np.where(self.p.variance_array > 0.0, noise, 0.0)
+        return half_difference(own, seen) + self.log_determinant
+
+    @cached_property
+    def log_determinant(self) -> float:
+        """Log of P's noise volume in units of Q's."""
+        if self._needs_matrix:
+            return self.whitened().log_determinant
+        both = (self.p.variance_array > 0.0) & (self.q_variances > 0.0)
+        logs = np.log(self.p.variance_array[both]) - np.log(self.q_variances[both])
+        return 0.5 * float(logs.sum())
+
+    def whitened(self) -> Whitened:
+        """P in the coordinates where Q is standard normal, dense."""
+        if self.apart:
+            return APART
+        matrix = np.zeros((self.width, self.width))
+        nodes = self._changed
+        for block in checks.blocks(len(nodes), self.width):
+            matrix[nodes[block]] = -self._loads(nodes[block])[0]
+        own = self.p.scales * (1.0 - self.errors.feedback)
+        everyone = np.arange(self.width)
+        matrix[everyone, everyone] = self._scaled(own, everyone)
+        rows, columns = self.q_variances > 0.0, self.p.variance_array > 0.0
+        kept = matrix[np.ix_(rows, columns)]
+        # With exact nodes and feedback the scales alone do not tell the volume.
+        volume = np.linalg.slogdet(kept)[1] if self._needs_matrix else self.log_determinant
+        return Whitened(kept, -self.errors.bias[rows], float(volume))
+
+    @property
+    def _needs_matrix(self) -> bool:
+        """Whether nodes without noise may stand for one another in the two graphs."""
+        exact = (self.p.variance_array == 0.0).any() or (self.q_variances == 0.0).any()
+        return bool(exact and self.errors.feedback.any())
+
+    @cached_property
+    def _changed(self) -> IntArray:
+        """The nodes with a coefficient that differs."""
+        return np.unique(self.families.family_of_edge[self.differences != 0.0])
+
+    def _loads(self, nodes: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """What P's noise does to Q's equations: loads (nodes, noise), feedback, bias.
+
+        The diagonal of the loads is taken out and given as the feedback.
+        """
+        sizes = self.families.sizes[nodes]
+        edges = self.families.edges_of(nodes)
+        here = np.arange(len(nodes))
+        weights = np.zeros((len(nodes), self.width))
+        weights[np.repeat(here, sizes), self.families.parents[edges]] = self.differences[edges]
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernels.propagate(weights, self.p.dag.order[::-1].copy(), *self._downstream)
+            bias = self.shifts[nodes] + weights @ self.p.intercept_array
+            feedback = weights[here, nodes]
+            weights *= self.p.scales
+            weights[here, nodes] = 0.0
+            return self._scaled(weights.T, nodes).T, feedback, self._scaled(bias, nodes)
+
+    def _scaled(self, values: FloatArray, nodes: IntArray) -> FloatArray:
+        """Values (..., nodes) in units of Q's noise scales; untouched where the scale is 0."""
+        scales = np.sqrt(self.q_variances[nodes])
+        with np.errstate(over="ignore", invalid="ignore"):
+            scaled: FloatArray = values / np.where(scales > 0.0, scales, 1.0)
+        return scaled
+
+    @cached_property
+    def _downstream(self) -> tuple[Families, FloatArray]:
+        """P's graph with every arrow turned: each node with its children and coefficients."""
+        families = self.p.dag.families
+        turned = np.argsort(families.parents, kind="stable")
+        counts = np.bincount(families.parents, minlength=self.width)
+        offsets = np.concatenate(([0], np.cumsum(counts)))
+        children = families.family_of_edge[turned]
+        nodes = np.arange(self.width)
+        return Families(nodes, offsets, children), self.p.coefficient_array[turned]
+
+
+def _own_term(ours: FloatArray, theirs: FloatArray, feedback: FloatArray) -> FloatArray:
+    """g - 1 - log gamma, with gamma = ours / theirs and g = gamma (1 - feedback)^2."""
+    growth = (ours - theirs) / theirs
+    logs = np.log(ours) - np.log(theirs)
+    far = np.abs(growth) > 0.1
+    alone = np.where(far, growth - logs, excess(np.where(far, 0.0, growth)))
+    returned = ours / theirs * (1.0 - feedback) ** 2 - 1.0 - logs
+    return np.where(feedback == 0.0, alone, returned)
+
+
+def _edge_differences(
+    p: GaussianNetwork, q: GaussianNetwork, take: IntArray
+) -> tuple[Families, FloatArray, bool]:
+    """The edges of either graph in P's positions, Q's coefficients minus P's, all edges shared?"""
+    ours, theirs = p.dag.families, q.dag.families
+    count = len(take)
+    place = np.empty(count, dtype=np.int64)
+    place[take] = np.arange(count)
+    keys = ours.family_of_edge * count + ours.parents
+    other = place[theirs.family_of_edge] * count + place[theirs.parents]
+    union, where = np.unique(np.concatenate((keys, other)), return_inverse=True)
+    differences = np.zeros(len(union))
+    differences[where[len(keys) :]] = q.coefficient_array
+    differences[where[: len(keys)]] = _subtract(
+        differences[where[: len(keys)]], p.coefficient_array
+    )
+    children, parents = np.divmod(union, max(count, 1))
+    offsets = np.concatenate(([0], np.cumsum(np.bincount(children, minlength=count))))
+    same = len(union) == len(keys) == len(other)
+    return Families(np.arange(count), offsets, parents), differences, same
+
+
+def _subtract(left: FloatArray, right: FloatArray) -> FloatArray:
+    with np.errstate(over="ignore"):
+        return left - right

@@ -1,0 +1,301 @@
+"""The Gaussian network: a DAG with coefficients, noise variances and intercepts."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Self, TypeVar
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray, Seed
+from gaussnet.errors import DataError, FileError, GraphError, NetworkError
+from gaussnet.graph.dag import Dag, Edge, shorten
+from gaussnet.model import checks, storage
+from gaussnet.model.gaussian import Gaussian
+from gaussnet.seeds import generator
+
+Name = TypeVar("Name", str, Edge)
+
+
+@dataclass(frozen=True, eq=False, repr=False, init=False)
+class GaussianNetwork:
+    r"""A linear Gaussian network: each node is a linear function of its parents plus noise.
+
+    .. math:: X_i = c_i + \sum_{j \in pa(i)} a_{ij} X_j + e_i, \qquad e_i \sim N(0, s_i^2)
+
+    Parameters
+    ----------
+    dag
+        The graph.
+    coefficients
+        The number on each edge (parent, child); 0.0 keeps the edge.
+    variances
+        The noise variance of each node, 0 or more.
+    intercepts
+        The constant of each node; without it all are 0.
+
+    Examples
+    --------
+    >>> dag = Dag.from_edges([("rain", "wet"), ("sprinkler", "wet")])
+    >>> net = GaussianNetwork(
+    ...     dag,
+    ...     coefficients={("rain", "wet"): 1.5, ("sprinkler", "wet"): 0.5},
+    ...     variances={"rain": 1.0, "sprinkler": 4.0, "wet": 0.25},
+    ...     intercepts={"rain": 2.0, "sprinkler": 0.0, "wet": 1.0},
+    ... )
+    >>> dict(zip(dag.nodes, net.mean().tolist()))
+    {'rain': 2.0, 'wet': 4.0, 'sprinkler': 0.0}
+    """
+
+    dag: Dag
+    coefficient_array: FloatArray
+    """The coefficients in the order of ``dag.edges``, (edges,), read-only."""
+    variance_array: FloatArray
+    """The noise variances in the order of ``dag.nodes``, (nodes,), read-only."""
+    intercept_array: FloatArray
+    """The intercepts in the order of ``dag.nodes``, (nodes,), read-only."""
+
+    def __init__(
+        self,
+        dag: Dag,
+        coefficients: Mapping[Edge, float],
+        variances: Mapping[str, float],
+        intercepts: Mapping[str, float] | None = None,
+    ) -> None:
+        checks.check_dag(dag)
+        self._keep(
+            dag,
+            checks.values_by_name(coefficients, dag.edges, "coefficient"),
+            checks.values_by_name(variances, dag.nodes, "variance"),
+            None
+            if intercepts is None
+            else checks.values_by_name(intercepts, dag.nodes, "intercept"),
+        )
+
+    @classmethod
+    def from_arrays(
+        cls,
+        dag: Dag,
+        coefficients: ArrayLike,
+        variances: ArrayLike,
+        intercepts: ArrayLike | None = None,
+    ) -> Self:
+        """The network with these numbers, in the order of ``dag.edges`` and ``dag.nodes``.
+
+        Examples
+        --------
+        >>> dag = Dag.from_edges([("a", "b")])
+        >>> GaussianNetwork.from_arrays(dag, [2.0], [1.0, 0.5]).coefficients
+        mappingproxy({('a', 'b'): 2.0})
+        """
+        checks.check_dag(dag)
+        network = cls.__new__(cls)
+        network._keep(dag, coefficients, variances, intercepts)
+        return network
+
+    def _keep(
+        self, dag: Dag, coefficients: ArrayLike, variances: ArrayLike, intercepts: ArrayLike | None
+    ) -> None:
+        nodes = dag.nodes
+        constants = np.zeros(len(nodes)) if intercepts is None else intercepts
+        squares = checks.frozen_array(variances, nodes, "variance")
+        if (squares < 0.0).any():
+            worst = int(np.argmin(squares))
+            raise NetworkError(
+                f"the variance of {nodes[worst]!r} is {squares[worst]}, expected 0 or more"
+            )
+        slopes = checks.frozen_array(coefficients, dag.edges, "coefficient")
+        object.__setattr__(self, "dag", dag)
+        object.__setattr__(self, "coefficient_array", slopes)
+        object.__setattr__(self, "variance_array", squares)
+        object.__setattr__(
+            self, "intercept_array", checks.frozen_array(constants, nodes, "intercept")
+        )
+
+    @cached_property
+    def coefficients(self) -> Mapping[Edge, float]:
+        """The coefficient of each (parent, child) edge, read-only."""
+        return _by_name(self.dag.edges, self.coefficient_array)
+
+    @cached_property
+    def variances(self) -> Mapping[str, float]:
+        """The noise variance of each node, read-only."""
+        return _by_name(self.dag.nodes, self.variance_array)
+
+    @cached_property
+    def intercepts(self) -> Mapping[str, float]:
+        """The intercept of each node, read-only."""
+        return _by_name(self.dag.nodes, self.intercept_array)
+
+    @cached_property
+    def scales(self) -> FloatArray:
+        """The noise standard deviations in the order of ``dag.nodes``, (nodes,), read-only."""
+        return checks.read_only(np.sqrt(self.variance_array))
+
+    def to_matrix(self) -> FloatArray:
+        """The coefficients as a dense matrix (nodes, nodes): row i, column j holds i -> j.
+
+        Examples
+        --------
+        >>> dag = Dag.from_edges([("a", "b")])
+        >>> GaussianNetwork.from_arrays(dag, [2.0], [1.0, 1.0]).to_matrix().tolist()
+        [[0.0, 2.0], [0.0, 0.0]]
+        """
+        families = self.dag.families
+        matrix = np.zeros((len(self.dag), len(self.dag)))
+        matrix[families.parents, families.family_of_edge] = self.coefficient_array
+        return matrix
+
+    def mean(self) -> FloatArray:
+        """The mean of each node in the order of ``dag.nodes``, (nodes,)."""
+        row = self.intercept_array[None, :].copy()
+        self._propagate(row)
+        return row.ravel()
+
+    def covariance(self) -> FloatArray:
+        r"""The covariance of all nodes, dense (nodes, nodes), in the order of ``dag.nodes``.
+
+        .. math:: F F', \quad F = (I - A')^{-1} \mathrm{diag}(s)
+
+        Examples
+        --------
+        >>> dag = Dag.from_edges([("a", "b")])
+        >>> GaussianNetwork.from_arrays(dag, [2.0], [1.0, 0.5]).covariance().tolist()
+        [[1.0, 2.0], [2.0, 4.5]]
+        """
+        responses = self._responses()
+        with np.errstate(over="ignore", invalid="ignore"):
+            covariance: FloatArray = responses.T @ responses
+        checks.check_overflow(covariance)
+        return covariance
+
+    def to_gaussian(self) -> Gaussian:
+        """The same distribution as one multivariate Gaussian, its factor dense."""
+        return Gaussian(self.dag.nodes, self.mean(), self._responses().T)
+
+    def sample(self, rows: int, *, seed: Seed) -> FloatArray:
+        """Independent rows (rows, nodes), columns in the order of ``dag.nodes``.
+
+        The first rows are the same however many are asked for.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.from_edges([("a", "b")]), [2.0], [1.0, 0.5])
+        >>> bool((net.sample(5, seed=1)[:3] == net.sample(3, seed=1)).all())
+        True
+        """
+        drawn = np.empty((checks.row_count(rows), len(self.dag)))
+        noise = generator(seed)
+        for block in checks.blocks(*drawn.shape):
+            part = drawn[block]
+            noise.standard_normal(out=part)
+            part *= self.scales
+            part += self.intercept_array
+            self._propagate(part)
+        return drawn
+
+    def log_density(self, data: object) -> FloatArray:
+        """The log density of each row, (rows,).
+
+        `data` is an array (rows, nodes) with columns in the order of ``dag.nodes``, or a data
+        frame whose columns are named by the nodes.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.from_edges([("a", "b")]), [2.0], [1.0, 1.0])
+        >>> net.log_density([[0.0, 0.0]]).round(4).tolist()
+        [-1.8379]
+        """
+        rows = checks.as_rows(data, self.dag.nodes)
+        self._check_has_density()
+        constant = 0.5 * float((np.log(2.0 * np.pi) + np.log(self.variance_array)).sum())
+        result = np.empty(len(rows))
+        for block in checks.blocks(*rows.shape):
+            checks.check_finite(rows[block], self.dag.nodes, block.start)
+            with np.errstate(over="ignore", invalid="ignore"):
+                errors = kernels.residuals(rows[block], self.dag.families, self.coefficient_array)
+                errors -= self.intercept_array[:, None]
+                errors /= self.scales[:, None]
+                result[block] = -constant - 0.5 * np.einsum("ij,ij->j", errors, errors)
+        if np.isnan(result).any():
+            raise DataError(
+                f"row {int(np.isnan(result).argmax())} is too large for this network: its "
+                "residuals overflow, so rescale the data"
+            )
+        return result
+
+    def score(self, data: object) -> float:
+        """The mean log density of the rows; higher is better."""
+        densities = self.log_density(data)
+        if not len(densities):
+            raise DataError("got 0 rows, expected at least 1 to score")
+        return float(densities.mean())
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the network to a JSON file, whole or not at all; every number keeps all digits."""
+        storage.write_network(
+            path, self.dag, self.coefficient_array, self.variance_array, self.intercept_array
+        )
+
+    @classmethod
+    def load(cls, path: str | os.PathLike[str]) -> Self:
+        """Read a network that `save` wrote."""
+        try:
+            return cls.from_arrays(*storage.read_network(path))
+        except (GraphError, NetworkError) as problem:
+            raise FileError(
+                f"the network in {os.fspath(path)!r} does not hold: {problem}"
+            ) from None
+
+    def equals(self, other: object) -> bool:
+        """Whether the other is a network with the same nodes, edges and numbers, exactly."""
+        return isinstance(other, GaussianNetwork) and (
+            self.dag == other.dag
+            and np.array_equal(self.coefficient_array, other.coefficient_array)
+            and np.array_equal(self.variance_array, other.variance_array)
+            and np.array_equal(self.intercept_array, other.intercept_array)
+        )
+
+    def __eq__(self, other: object) -> bool:
+        return self.equals(other) if isinstance(other, GaussianNetwork) else NotImplemented
+
+    def __hash__(self) -> int:
+        arrays = (self.coefficient_array, self.variance_array, self.intercept_array)
+        # Adding 0.0 turns -0.0, which equals 0.0, into the same bytes.
+        return hash((self.dag, *((array + 0.0).tobytes() for array in arrays)))
+
+    def __repr__(self) -> str:
+        edges = len(self.coefficient_array)
+        return f"GaussianNetwork({len(self.dag)} nodes, {edges} edges: {shorten(self.dag.nodes)})"
+
+    def __reduce__(self) -> tuple[object, ...]:
+        arrays = (self.coefficient_array, self.variance_array, self.intercept_array)
+        return type(self).from_arrays, (self.dag, *arrays)
+
+    def _responses(self) -> FloatArray:
+        """What one standard deviation of each node's noise does to all nodes, (noise, nodes)."""
+        rows = np.diag(self.scales)
+        self._propagate(rows)
+        return rows
+
+    def _propagate(self, rows: FloatArray) -> None:
+        """Turn intercept plus noise into nodes, in place."""
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernels.propagate(rows, self.dag.order, self.dag.families, self.coefficient_array)
+        checks.check_overflow(rows)
+
+    def _check_has_density(self) -> None:
+        exact = np.flatnonzero(self.variance_array == 0.0)
+        if len(exact):
+            raise NetworkError(
+                f"the node {self.dag.nodes[exact[0]]!r} has variance 0, so the network has no "
+                "density: give the node a positive variance"
+            )
+
+
+def _by_name(names: tuple[Name, ...], values: FloatArray) -> Mapping[Name, float]:
+    return MappingProxyType(dict(zip(names, values.tolist(), strict=True)))

@@ -1,0 +1,207 @@
+"""`plan`: how many rows a target needs."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from math import ceil, exp, inf, log
+
+from gaussnet.errors import SettingError
+from gaussnet.graph.dag import Dag
+from gaussnet.planning.bounds import Learner, best_bound, expected_kl, union_bound
+from gaussnet.planning.cauchy_tree import CauchyTree
+from gaussnet.planning.certificate import check_paper
+from gaussnet.planning.paper import PaperSizes, paper_sizes
+from gaussnet.planning.phases import Degrees, degrees_of
+from gaussnet.planning.settings import (
+    PlanLaw,
+    checked_dag,
+    checked_delta,
+    checked_law,
+    checked_share,
+    learner_for,
+    method_name,
+    phases_of_share,
+)
+from gaussnet.planning.targets import target_kl, tv_bound
+
+MOST_ROWS = 10**15
+"""Plans stop here."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """Rows that a target needs, and what went into the answer."""
+
+    rows: int
+    kl: float
+    """The KL divergence asked for, or the one that the total variation asked for."""
+    tv: float
+    """The total variation that `kl` guarantees."""
+    delta: float
+    """Probability with which the promise may fail; not used by law="expected"."""
+    law: str
+    method: str
+    intercept: bool
+    split: tuple[int, int] | None
+    information_rows: int
+    """Rows at which the information limit (edges + nodes [+ nodes]) / (2 rows) meets `kl`."""
+    hardness_rows: float
+    """n d / tv^2: the shape of the paper's lower bound, whose constant it does not give."""
+    paper: PaperSizes | None = None
+    """The paper's two phases, printed and corrected, for law="paper"."""
+
+    def __str__(self) -> str:
+        lines = [
+            f"{self.rows:,} rows for {self._promise()}",
+            f"  method             {self.method}",
+            f"  law                {self.law}",
+            f"  information limit  {self.information_rows:,} rows",
+            f"  hardness shape     {self.hardness_rows:,.0f} = n d / TV^2; the paper's lower bound "
+            "for its worst network, but for a constant it does not give",
+        ]
+        if self.split:
+            lines.append(f"  split              {self.split[0]:,} + {self.split[1]:,}")
+        if self.paper:
+            lines.append(
+                f"  with the paper's constants put right: {self.paper.rows_corrected:,} rows"
+            )
+        return "\n".join(lines)
+
+    def _promise(self) -> str:
+        if self.law == "expected":
+            return f"an expected KL of {self.kl:.4g}"
+        return f"KL <= {self.kl:.4g}, TV <= {self.tv:.4g}, with probability {1 - self.delta:.6g}"
+
+
+def plan(  # noqa: PLR0913 (every setting is one keyword)
+    dag: Dag,
+    *,
+    tv: float | None = None,
+    kl: float | None = None,
+    delta: float = 0.05,
+    method: object = "least-squares",
+    law: PlanLaw = "expected",
+    intercept: bool = True,
+    split: float | None = None,
+) -> Plan:
+    """How many rows it takes to learn a network over this graph well enough.
+
+    Parameters
+    ----------
+    tv, kl
+        The target, one of them: total variation or KL divergence from the truth.
+    delta
+        Probability with which the promise may fail.
+    method
+        "least-squares", "batch-average", "cauchy-tree" (polytrees), or an estimator.
+    law
+        "expected": the expected KL is at most the target. "exact": KL is at most the target
+        with probability 1 - delta, by the least bound proven for the method. "union": the
+        same by exact quantiles of the single nodes. "paper": by the paper's constants, which
+        know no intercepts.
+    intercept
+        Whether the equations have a constant.
+    split
+        None, or the part of the rows that finds coefficients while the rest finds variances.
+
+    Examples
+    --------
+    >>> dag = Dag.parse("wet ~ rain + sprinkler")
+    >>> plan(dag, tv=0.05).rows, plan(dag, tv=0.05, law="exact").rows
+    (806, 1947)
+    """
+    degrees, goal = degrees_of(checked_dag(dag)), target_kl(tv, kl)
+    delta, share = checked_delta(delta), checked_share(split)
+    learner, sizes = learner_for(method, dag), None
+    parameters = len(dag.families.parents) + len(dag) * (1 + intercept)
+    limit = ceil(parameters / (2 * goal))
+    if checked_law(law, PlanLaw) == "paper":
+        check_paper(learner)
+        sizes = paper_sizes(degrees, goal, delta, cauchy=isinstance(learner, CauchyTree))
+        rows, parts = sizes.rows, (sizes.m1, sizes.m2)
+    else:
+        divergence = _divergence(learner, degrees, delta, law, (intercept, share))
+        rows = fewest_rows(divergence, goal, start=max(limit, 1))
+        phases = phases_of_share(rows, share, intercept)
+        parts = (phases.first, phases.second)
+    return Plan(
+        rows=rows,
+        kl=goal,
+        tv=tv_bound(goal),
+        delta=delta,
+        law=law,
+        method=method_name(method),
+        intercept=intercept,
+        split=parts if sizes or share else None,
+        information_rows=limit,
+        hardness_rows=len(dag) * dag.max_in_degree / tv_bound(goal) ** 2,
+        paper=sizes,
+    )
+
+
+def fewest_rows(divergence: Callable[[int], float], goal: float, start: int = 1) -> int:
+    """The fewest rows whose divergence is at most the goal, for a divergence that falls.
+
+    Rows times divergence is nearly constant, so guesses follow straight lines between
+    logarithms; the bracket (too few, enough] shrinks to one row.
+
+    Examples
+    --------
+    >>> fewest_rows(lambda rows: 100 / rows, goal=0.3)
+    334
+    """
+    few, enough = _Try(0, inf), _Try(start, _miss(divergence(start), goal))
+    while enough.miss > 0.0:
+        few = enough
+        growth = 2.0 if few.miss == inf else min(max(1.02 * exp(few.miss), 1.02), 100.0)
+        rows = ceil(growth * few.rows) + 1
+        if rows > MOST_ROWS:
+            raise SettingError(
+                f"the target kl={goal:g} needs more than {MOST_ROWS:.0e} rows: ask for less"
+            )
+        enough = _Try(rows, _miss(divergence(rows), goal))
+    while enough.rows - few.rows > 1:
+        rows = _between(few, enough)
+        found = _Try(rows, _miss(divergence(rows), goal))
+        if found.miss > 0.0:
+            few, enough = found, replace(enough, miss=enough.miss / 2)
+        else:
+            few, enough = replace(few, miss=few.miss / 2), found
+    return enough.rows
+
+
+@dataclass(frozen=True, slots=True)
+class _Try:
+    """A number of rows and ln(divergence / goal) there."""
+
+    rows: int
+    miss: float
+
+
+def _miss(divergence: float, goal: float) -> float:
+    return log(divergence / goal) if divergence > 0.0 else -1.0
+
+
+def _between(few: _Try, enough: _Try) -> int:
+    """Where the straight line between the two crosses 0; halfway where there is none."""
+    if few.miss == inf or few.rows == 0:
+        return (few.rows + enough.rows) // 2
+    share = few.miss / (few.miss - enough.miss) if few.miss > enough.miss else 0.5
+    rows = few.rows * (enough.rows / few.rows) ** share
+    return min(max(round(rows), few.rows + 1), enough.rows - 1)
+
+
+def _divergence(
+    learner: Learner, degrees: Degrees, delta: float, law: str, design: tuple[bool, float | None]
+) -> Callable[[int], float]:
+    """KL as a function of the rows, by the law."""
+    intercept, share = design
+
+    def divergence(rows: int) -> float:
+        phases = phases_of_share(rows, share, intercept)
+        if law == "expected":
+            return expected_kl(learner, degrees, phases)
+        if law == "union":
+            return union_bound(learner, degrees, phases, delta).kl
+        return best_bound(learner, degrees, phases, delta).kl
+
+    return divergence

@@ -1,0 +1,1 @@
+"""Data on their way in: arrays, frames, pages."""

@@ -1,0 +1,67 @@
+"""Data from memory as an array of rows: arrays by position, frames by column name."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from gaussnet._types import Rows
+from gaussnet.errors import DataError
+
+
+def as_rows(data: Any, names: Sequence[str]) -> Rows:
+    """The data as (rows, len(names)) float64 or float32, one column per name in that order.
+
+    An array keeps its own memory and layout; its columns stand in the order of `names`. Of a
+    pandas, polars or pyarrow frame the named columns are taken, others are ignored.
+
+    Examples
+    --------
+    >>> as_rows([[1, 2], [3, 4]], ["a", "b"]).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    if _is_frame(data):
+        from gaussnet.stream.frames import frame_rows
+
+        return frame_rows(data, names)
+    return _array_rows(data, names)
+
+
+def _is_frame(data: Any) -> bool:
+    if isinstance(data, np.ndarray | list | tuple):
+        return False
+    # Asked of the type: a lazy frame would have to resolve its schema.
+    return hasattr(type(data), "columns") or hasattr(type(data), "__arrow_c_stream__")
+
+
+def _array_rows(data: Any, names: Sequence[str]) -> Rows:
+    if isinstance(data, str | bytes) or hasattr(data, "__fspath__"):
+        raise DataError(
+            f"got data={data!r}, expected rows: an array of shape (rows, {len(names)}) or a frame"
+        )
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(np.float64), np.nan)
+    try:
+        rows = np.asarray(data)
+    except ValueError:
+        raise DataError(
+            f"the rows have different lengths, expected {len(names)} numbers in each: "
+            "give one column per node, in the order of dag.nodes"
+        ) from None
+    if rows.ndim != 2 or rows.shape[1] != len(names):
+        raise DataError(
+            f"got data of shape {rows.shape}, expected (rows, {len(names)}): "
+            "give one column per node, in the order of dag.nodes"
+        )
+    return _as_float(rows)
+
+
+def _as_float(rows: np.ndarray[Any, Any]) -> Rows:
+    if rows.dtype in (np.float64, np.float32):
+        return rows.astype(rows.dtype.newbyteorder("="), copy=False)
+    if rows.dtype.kind not in "biufO":
+        raise DataError(f"got data of type {rows.dtype}, expected real numbers")
+    try:
+        return rows.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"the data hold something that is not a number: {problem}") from None

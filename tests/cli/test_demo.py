@@ -1,0 +1,81 @@
+"""The command line: the demonstration, versions, and how errors look."""
+
+import json
+import subprocess
+import sys
+
+import pytest
+
+
+def run(*arguments):
+    return subprocess.run(
+        [sys.executable, "-c", "from gaussnet.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+
+def test_demo_prints_a_line_for_each_method():
+    done = run("demo", "--nodes", "20", "--rows", "500")
+    assert done.returncode == 0
+    for method in ("least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy"):
+        assert method in done.stdout
+
+
+def test_demo_shows_that_medians_survive_and_means_do_not():
+    done = run("demo", "--json", "--seed", "3")
+    lines = {line["method"]: line for line in json.loads(done.stdout)["lines"]}
+    limit = json.loads(done.stdout)["limit"]
+    assert lines["least-squares"]["clean"] == pytest.approx(limit, rel=0.5)
+    for method in ("batch-median", "cauchy-tree", "cauchy"):
+        assert lines[method]["spoilt"] < lines["batch-average"]["spoilt"] / 10
+        assert lines[method]["spoilt"] < lines["least-squares"]["spoilt"] / 10
+
+
+def test_demo_is_the_same_for_the_same_seed():
+    first, second = (run("demo", "--json", "--nodes", "10", "--rows", "300") for _ in range(2))
+    assert first.stdout == second.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (["demo", "--rows", "10"], "gaussnet: the node"),
+        (["demo", "--rows", "0"], "gaussnet: "),
+        (["demo", "--nodes", "0"], "gaussnet: "),
+        (["demo", "--share", "1.5"], "gaussnet: "),
+        (["demo", "--seed", "-1"], "gaussnet: "),
+    ],
+)
+def test_bad_input_is_one_sentence_and_exit_one(arguments, sentence):
+    done = run(*arguments)
+    assert done.returncode == 1
+    assert done.stderr.startswith(sentence)
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+
+
+def test_wrong_usage_is_exit_two():
+    assert run("demo", "--colour", "red").returncode == 2
+
+
+def test_version_names_the_kernels():
+    done = run("--version")
+    assert done.returncode == 0
+    assert done.stdout.startswith("gaussnet 0.")
+    assert "kernels" in done.stdout
+
+
+def test_help_loads_no_numerical_package():
+    code = (
+        "import sys; sys.argv = ['gaussnet', '--help']\n"
+        "from gaussnet.cli import main\n"
+        "try: main()\n"
+        "except SystemExit: pass\n"
+        "loaded = {'numpy', 'scipy', 'pandas', 'networkx', 'matplotlib'} & set(sys.modules)\n"
+        "assert not loaded, loaded"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr

@@ -1,0 +1,272 @@
+"""Every awkward input has a decided answer or one clear sentence."""
+
+import numpy as np
+import pytest
+from tests.fitting.test_against_reference import random_problem
+
+import gaussnet as gn
+
+METHODS = ["least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy"]
+PAIR = gn.Dag.parse("[x][y|x]")
+
+
+def noisy_line(rows, seed=0):
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=rows)
+    return np.column_stack((x, 2.0 * x + rng.normal(size=rows)))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_graph_without_edges_gives_means_and_variances(method):
+    data = np.random.default_rng(0).normal(3.0, 2.0, (50, 3))
+    fit = gn.fit(data, gn.Dag.from_edges([], nodes="abc"), method)
+    np.testing.assert_allclose(list(fit.network.intercepts.values()), data.mean(axis=0))
+    np.testing.assert_allclose(list(fit.network.variances.values()), data.var(axis=0))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_graph_without_nodes_gives_a_network_without_nodes(method):
+    fit = gn.fit(np.zeros((5, 0)), gn.Dag.from_edges([]), method)
+    assert len(fit.network.variances) == 0
+    assert fit.rows == 5
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_isolated_nodes_do_not_disturb_the_others(method):
+    data = noisy_line(200)
+    alone = np.random.default_rng(1).normal(size=200)
+    wide = gn.Dag.from_edges([("x", "y")], nodes=["x", "alone", "y"])
+    fit = gn.fit(np.column_stack((data[:, 0], alone, data[:, 1])), wide, method)
+    assert fit.network.coefficients["x", "y"] == pytest.approx(
+        gn.fit(data, PAIR, method).network.coefficients["x", "y"], rel=1e-12
+    )
+
+
+def test_no_rows_is_an_error():
+    with pytest.raises(gn.DataError, match="the data have no rows: give at least one"):
+        gn.fit(np.zeros((0, 2)), PAIR)
+
+
+def test_one_row_gives_least_norm_and_zero_variance():
+    fit = gn.fit([[1.0, 3.0]], PAIR)
+    assert fit.network.coefficients["x", "y"] == 0.0
+    assert fit.network.intercepts == {"x": 1.0, "y": 3.0}
+    assert fit.network.variances == {"x": 0.0, "y": 0.0}
+    assert {note.node for note in fit.notes} == {"x", "y"}
+
+
+@pytest.mark.parametrize(
+    ("method", "needed"),
+    [("batch-average", 22), ("batch-median", 22), ("cauchy-tree", 2), ("cauchy", 2)],
+)
+def test_too_few_rows_for_one_batch_names_the_node(method, needed):
+    data = noisy_line(needed - 1)
+    expected = (
+        f"the node 'y' has 1 parents and {needed - 1} rows, but '{method}' needs {needed}: "
+        "give more rows or another method"
+    )
+    with pytest.raises(gn.EstimationError) as caught:
+        gn.fit(data, PAIR, method)
+    assert str(caught.value) == expected
+    gn.fit(noisy_line(needed), PAIR, method)
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+@pytest.mark.parametrize("factor", [1.0, 3.0, 0.1])
+def test_collinear_parents_leave_no_batch_and_name_the_node(method, factor):
+    rng = np.random.default_rng(1)
+    a = rng.normal(size=300)
+    data = np.column_stack((a, factor * a, rng.normal(size=300)))
+    with pytest.raises(gn.EstimationError, match=r"the node 'c' has no answer, all \d+ batches"):
+        gn.fit(data, gn.Dag.parse("[a][b][c|a:b]"), method)
+
+
+@pytest.mark.parametrize("method", METHODS[1:])
+def test_constant_parent_leaves_no_batch_and_names_the_node(method):
+    data = noisy_line(100)
+    data[:, 0] = 0.1
+    with pytest.raises(gn.EstimationError, match="the node 'y' has no answer"):
+        gn.fit(data, PAIR, method)
+
+
+@pytest.mark.parametrize("method", ["cauchy-tree", "cauchy"])
+def test_singular_windows_are_set_aside_and_counted(method):
+    data = noisy_line(101)
+    data[10:20] = 0.0
+    data[51] = 0.0
+    fit = gn.fit(data, PAIR, method, intercept=False)
+    kept = np.delete(np.arange(101), [*range(10, 20), 51])
+    slopes = data[kept, 1] / data[kept, 0]
+    assert fit.network.coefficients["x", "y"] == pytest.approx(np.median(slopes), rel=1e-12)
+    assert (fit.node("y").batches, fit.node("y").singular) == (90, 11)
+    assert str(fit.notes[0]) == "y: 11 of 101 batches are singular and were set aside"
+
+
+@pytest.mark.parametrize("method", ["batch-average", "batch-median"])
+def test_singular_batches_are_set_aside_and_counted(method):
+    data = noisy_line(21 * 8)
+    data[21:42, 0] = 5.0
+    fit = gn.fit(data, PAIR, method, intercept=False)
+    assert fit.node("y").singular == 0  # a constant is a regressor when there is no intercept
+    data[21:42, 0] = 0.0
+    fit = gn.fit(data, PAIR, method, intercept=False)
+    assert (fit.node("y").batches, fit.node("y").singular) == (7, 1)
+
+
+def test_even_number_of_batches_gives_the_mean_of_the_middle_two():
+    data = np.array([[1.0, 4.0], [1.0, 1.0], [1.0, 3.0], [1.0, 100.0]])
+    fit = gn.fit(data, PAIR, "cauchy-tree", intercept=False)
+    assert fit.network.coefficients["x", "y"] == 3.5
+
+
+def test_last_full_batch_belongs_to_the_estimate():
+    data = noisy_line(42)
+    fit = gn.fit(data, PAIR, gn.BatchAverage(20), intercept=False)
+    assert fit.node("y").batches == 2
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_coefficient_of_exactly_zero_is_still_an_edge(method):
+    data = noisy_line(100)
+    data[:, 1] = 0.0
+    fit = gn.fit(data, PAIR, method)
+    assert fit.network.coefficients == {("x", "y"): 0.0}
+    assert fit.network.variances["y"] == 0.0
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_missing_values_raise_by_default_and_name_the_first(method):
+    data = noisy_line(50)
+    data[7, 1] = np.nan
+    data[9, 0] = np.nan
+    with pytest.raises(gn.DataError) as caught:
+        gn.fit(data, PAIR, method)
+    assert str(caught.value) == (
+        "2 values are missing, the first in row 7 of column 'y': fill them, or give "
+        "missing='drop-rows' or 'drop-by-node'"
+    )
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_drop_rows_learns_from_the_complete_rows(method):
+    dag, data = random_problem(4, 5, 400)
+    holed = data.copy()
+    holed[::7, 2] = np.nan
+    kept = np.isfinite(holed).all(axis=1)
+    fit = gn.fit(holed, dag, method, missing="drop-rows")
+    assert fit.network == gn.fit(data[kept], dag, method).network
+    assert str(fit.notes[0]) == "58 of 400 rows have missing values and were dropped"
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("scale", ["mean-square", "mad"])
+def test_drop_by_node_learns_each_node_from_its_own_complete_rows(method, scale):
+    dag, data = random_problem(6, 5, 400)
+    holed = data.copy()
+    holed[::7, 2] = np.nan
+    holed[3::11, 4] = np.nan
+    fit = gn.fit(holed, dag, method, scale=scale, missing="drop-by-node")
+    for node in dag.nodes:
+        family = [dag.position(name) for name in (*dag.parents(node), node)]
+        kept = np.isfinite(holed[:, family]).all(axis=1)
+        alone = gn.fit(data[kept], dag, method, scale=scale)
+        for parent in dag.parents(node):
+            assert fit.network.coefficients[parent, node] == pytest.approx(
+                alone.network.coefficients[parent, node], rel=1e-10
+            )
+        assert fit.network.variances[node] == pytest.approx(alone.network.variances[node])
+        assert fit.node(node).rows == kept.sum()
+        assert fit.node(node).dropped == 400 - kept.sum()
+
+
+def test_column_without_a_value_is_named():
+    data = noisy_line(20)
+    data[:, 0] = np.nan
+    for missing in ("raise", "drop-rows", "drop-by-node"):
+        with pytest.raises(gn.DataError, match="the column 'x' has no value at all"):
+            gn.fit(data, PAIR, missing=missing)
+
+
+def test_rows_that_are_never_complete_are_an_error():
+    data = noisy_line(20)
+    data[::2, 0] = np.nan
+    data[1::2, 1] = np.nan
+    with pytest.raises(gn.DataError, match="each of the 20 rows has a missing value"):
+        gn.fit(data, PAIR, missing="drop-rows")
+    with pytest.raises(gn.EstimationError, match="the node 'y' has 1 parents and 0 rows"):
+        gn.fit(data, PAIR, missing="drop-by-node")
+
+
+@pytest.mark.parametrize("missing", ["raise", "drop-rows", "drop-by-node"])
+@pytest.mark.parametrize("value", [np.inf, -np.inf])
+def test_infinite_values_are_refused(missing, value):
+    data = noisy_line(20)
+    data[4, 1] = value
+    with pytest.raises(
+        gn.DataError, match="1 values are infinite, the first in row 4 of column 'y'"
+    ):
+        gn.fit(data, PAIR, missing=missing)
+
+
+def test_huge_finite_values_are_not_taken_for_infinite():
+    data = noisy_line(30)
+    data[:, 1] *= 1e153
+    assert np.isfinite(gn.fit(data, PAIR).network.variances["y"])
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"method": "ols"}, "got method='ols', expected 'least-squares', 'batch-average'"),
+        ({"method": gn.Mad()}, r"got method=Mad\(\), expected"),
+        ({"scale": "sd"}, "got scale='sd', expected 'mean-square', 'mad'"),
+        ({"scale": gn.LeastSquares()}, r"got scale=LeastSquares\(\)"),
+        ({"missing": "ignore"}, "got missing='ignore', expected 'raise'"),
+        ({"threads": 0}, "got threads=0, expected at least 1"),
+        ({"page_rows": 0}, "a page holds at least 1 row, got page_rows=0"),
+        ({"split": (15, 10)}, r"got split=\(15, 10\), expected two positive counts"),
+        ({"split": (0, 10)}, r"got split=\(0, 10\), expected two positive counts"),
+        ({"split": 3}, r"got split=3, expected a pair \(m1, m2\)"),
+    ],
+)
+def test_bad_settings_are_refused_with_one_sentence(settings, message):
+    with pytest.raises(gn.SettingError, match=message):
+        gn.fit(noisy_line(20), PAIR, **settings)
+
+
+def test_bad_estimator_settings_are_refused():
+    with pytest.raises(
+        gn.SettingError, match="got extra_rows=0, expected an integer of at least 1"
+    ):
+        gn.BatchMedian(0)
+    with pytest.raises(
+        gn.SettingError, match="got windows='all', expected 'disjoint' or 'sliding'"
+    ):
+        gn.Cauchy("all")
+
+
+def test_graph_of_another_kind_is_refused():
+    with pytest.raises(gn.SettingError, match="got dag of type list, expected a gaussnet"):
+        gn.fit(noisy_line(20), [("x", "y")])
+
+
+def test_page_lower_than_a_batch_is_an_error():
+    with pytest.raises(gn.EstimationError, match="no batch of rows fits into a page"):
+        gn.fit(noisy_line(50), PAIR, "batch-median", page_rows=10)
+
+
+def test_memory_parts_leave_the_answer_alone(monkeypatch):
+    from gaussnet.fitting import learn
+
+    dag, data = random_problem(8, 10, 500)
+    whole = gn.fit(data, dag, "cauchy", scale="mad")
+    monkeypatch.setattr(learn, "SMALLEST_BUDGET", 1)
+    small = gn.fit(data, dag, "cauchy", scale="mad")
+    assert small.network == whole.network
+
+
+def test_hostile_names_are_only_names():
+    dag = gn.Dag.from_edges([("a b", "<script>"), ("ключ", "<script>")])
+    data = np.random.default_rng(0).normal(size=(60, 3))
+    fit = gn.fit(data, dag, "cauchy")
+    assert set(fit.network.coefficients) == {("a b", "<script>"), ("ключ", "<script>")}
