@@ -22,12 +22,13 @@ if TYPE_CHECKING:
         BatchMedian,
         Cauchy,
         CauchyTree,
+        KlOptimal,
         LeastSquares,
         Mad,
         MeanSquare,
     )
     from gaussnet.fitting import Fit, fit
-    from gaussnet.graph import Dag
+    from gaussnet.graph import Dag, read_dag, write_dag
     from gaussnet.model import (
         Gaussian,
         GaussianNetwork,
@@ -38,6 +39,7 @@ if TYPE_CHECKING:
         kl_divergence,
         total_variation,
     )
+    from gaussnet.model.interchange import from_pgmpy, read_network, to_pgmpy, write_network
     from gaussnet.planning import Certificate, Plan, certify, plan
 
 _HOMES = {
@@ -57,12 +59,13 @@ _HOMES = {
         "BatchMedian",
         "Cauchy",
         "CauchyTree",
+        "KlOptimal",
         "LeastSquares",
         "Mad",
         "MeanSquare",
     ),
     "gaussnet.fitting": ("Fit", "fit"),
-    "gaussnet.graph": ("Dag",),
+    "gaussnet.graph": ("Dag", "read_dag", "write_dag"),
     "gaussnet.model": (
         "Gaussian",
         "GaussianNetwork",
@@ -73,6 +76,7 @@ _HOMES = {
         "kl_divergence",
         "total_variation",
     ),
+    "gaussnet.model.interchange": ("from_pgmpy", "read_network", "to_pgmpy", "write_network"),
     "gaussnet.planning": ("Certificate", "Plan", "certify", "plan"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -93,6 +97,7 @@ __all__ = [
     "GaussianNetwork",
     "GaussnetError",
     "GraphError",
+    "KlOptimal",
     "LeastSquares",
     "Mad",
     "MeanSquare",
@@ -105,13 +110,19 @@ __all__ = [
     "bhattacharyya",
     "certify",
     "fit",
+    "from_pgmpy",
     "hellinger",
     "kl_by_node",
     "kl_divergence",
     "networks",
     "plan",
+    "read_dag",
+    "read_network",
     "simulate",
+    "to_pgmpy",
     "total_variation",
+    "write_dag",
+    "write_network",
 ]
 
 

@@ -107,7 +107,7 @@ def test_edges_of_families_are_their_places_among_all_parents(case):
 
 @given(plain_families)
 def test_families_grouped_by_size_are_all_families_once(plain):
-    groups = list(flat(plain).by_size())
+    groups = list(flat(plain).by_size)
     sizes = [size for size, _, _ in groups]
     assert sizes == sorted({len(parents) for _, parents in plain})
     for size, chosen, own in groups:
@@ -130,7 +130,7 @@ def test_no_families_give_empty_arrays_of_integers():
         families.edges_of(np.arange(0)),
     ]
     assert [(array.tolist(), array.dtype) for array in arrays] == [([], np.int64)] * len(arrays)
-    assert list(families.by_size()) == []
+    assert list(families.by_size) == []
     assert families.product_offsets.tolist() == [0]
 
 

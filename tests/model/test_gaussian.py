@@ -147,6 +147,11 @@ def test_log_density_refuses_missing_values():
         example(2, 2).log_density([[0.0, 0.0], [0.0, math.nan]])
 
 
+def test_rows_beyond_floating_point_have_density_zero_without_a_warning():
+    gaussian = Gaussian(["a", "b"], [-1e308, 0.0], [[1.0, 0.0], [1.0, 1.0]])
+    assert gaussian.log_density([[1e308, 1e308]])[0] == -math.inf
+
+
 def test_marginal_keeps_mean_and_covariance_in_the_order_asked_for():
     gaussian = example()
     part = gaussian.marginal(["x3", "x1"])

@@ -94,7 +94,7 @@ def test_duplicate_columns_are_refused():
         (np.zeros((2, 3), dtype=complex), "got data of type complex128, expected real numbers"),
         (np.array([["1", "2", "3"]]), "got data of type <U1, expected real numbers"),
         (np.array([[1, 2, "x"]], dtype=object), "hold something that is not a number"),
-        ("rows.csv", "got data='rows.csv', expected rows"),
+        (b"rows.csv", "got data of type bytes, expected an array, a frame or the path"),
         (None, r"got data of shape \(\), expected \(rows, 3\)"),
     ],
 )

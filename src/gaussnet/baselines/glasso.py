@@ -8,11 +8,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gaussnet._types import FloatArray
+from gaussnet.baselines.empirical import empirical
 from gaussnet.baselines.moments import checked_penalty, moments, penalty_rule
 from gaussnet.errors import EstimationError
 from gaussnet.model.gaussian import Gaussian
 
-ITERATIONS = 20_000
+ROUNDS = 10_000
+RELAXATION = 0.6
 FOLDS = 3
 FACTORS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
 """Multiples of the rule that cross-validation tries."""
@@ -37,8 +39,6 @@ def graphical_lasso(
     the rows (every third row) and keeps the likeliest. With `standardise`, S is the
     correlation matrix and the answer does not depend on the units of the columns.
 
-    The solver works on any S with a positive diagonal, however ill-conditioned.
-
     Examples
     --------
     >>> rows = [[1.0, 0.9], [-1.0, -1.1], [0.5, -0.4], [-0.5, 0.6]]
@@ -47,14 +47,23 @@ def graphical_lasso(
     """
     found = moments(data, names, centre)
     units = np.ones(len(found.names)) if standardise else found.scales
+    table = found.table * units
     if alpha is None:
-        penalty = penalty_rule(*found.table.shape)
+        penalty = penalty_rule(*table.shape)
     elif alpha == "cross-validated":
-        penalty = _cross_validated(found.table, units)
+        penalty = _cross_validated(table)
     else:
         penalty = checked_penalty("alpha", alpha)
-    state = solve(found.correlation, penalty / np.outer(units, units))
-    return found.gaussian(state.precision)
+    if penalty == 0.0:
+        return empirical(data, names=names, centre=centre)
+    precision = sparse_precision(found.correlation * np.outer(units, units), penalty)
+    return found.gaussian(precision * np.outer(units, units))
+
+
+def sparse_precision(covariance: FloatArray, alpha: float) -> FloatArray:
+    """The graphical lasso's precision matrix for this covariance, (n, n) to (n, n)."""
+    unit = float(np.exp(np.log(np.diag(covariance)).mean()))
+    return solve(covariance / unit, alpha / unit).precision / unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,39 +76,39 @@ class State:
 
 
 def solve(
-    correlation: FloatArray,
-    penalties: FloatArray,
-    *,
-    start: State | None = None,
-    tolerance: float = 1e-7,
+    covariance: FloatArray, alpha: float, *, start: State | None = None, tolerance: float = 1e-8
 ) -> State:
     """The precision matrix at which the penalised likelihood is greatest.
 
-    `correlation` and `penalties` are (n, n); the diagonal is not penalised. One round takes
-    the likelihood's step, an eigenvalue problem with a positive solution whatever the
-    matrix, then the penalty's step, soft thresholding, until the two agree.
+    One round takes the likelihood's step, an eigenvalue problem with a positive solution
+    whatever the matrix, then the penalty's step, soft thresholding, until the two agree.
     """
-    weights = penalties - np.diag(np.diag(penalties))
-    size = len(correlation)
-    state = start or State(np.eye(size), np.zeros((size, size)), 1.0)
-    for _ in range(ITERATIONS):
-        likely = _likelihood_step(correlation, state)
-        raised = likely + state.multipliers
-        sparse = np.sign(raised) * np.maximum(np.abs(raised) - weights / state.step, 0.0)
-        multipliers = raised - sparse
-        apart = _relative(likely - sparse, sparse)
-        moved = _relative(sparse - state.precision, multipliers)
-        state = _balanced(State(sparse, multipliers, state.step), apart, moved)
+    identity = np.eye(len(covariance))
+    penalties = alpha * (1.0 - identity)
+    state = start or State(identity, np.zeros_like(identity), 1.0)
+    for count in range(ROUNDS):
+        likely = _likelihood_step(covariance, state)
+        ahead = likely + RELAXATION * (likely - state.precision) + state.multipliers
+        sparse = np.sign(ahead) * np.maximum(np.abs(ahead) - penalties / state.step, 0.0)
+        multipliers = ahead - sparse
+        size = float(np.linalg.norm(sparse))
+        apart = float(np.linalg.norm(likely - sparse)) / size
+        # multipliers vanish where no penalty binds: then the matrix itself is the yardstick
+        yardstick = max(float(np.linalg.norm(multipliers)), 1e-3 * size)
+        moved = float(np.linalg.norm(sparse - state.precision)) / yardstick
+        state = State(sparse, multipliers, state.step)
         if max(apart, moved) < tolerance and _is_positive_definite(sparse):
             return state
+        if count < ROUNDS // 2:
+            state = _balanced(state, apart, moved)
     raise EstimationError(
-        f"the graphical lasso did not settle within {ITERATIONS} rounds: raise alpha, or drop "
-        "a column that nearly follows from the others"
+        f"the graphical lasso did not settle within {ROUNDS} rounds: raise alpha, or drop a "
+        "column that nearly follows from the others"
     )
 
 
-def _likelihood_step(correlation: FloatArray, state: State) -> FloatArray:
-    target = state.step * (state.precision - state.multipliers) - correlation
+def _likelihood_step(covariance: FloatArray, state: State) -> FloatArray:
+    target = state.step * (state.precision - state.multipliers) - covariance
     values, vectors = np.linalg.eigh(target)
     roots = np.sqrt(values**2 + 4.0 * state.step)
     # the two forms of the positive root: neither subtracts numbers of like size
@@ -109,15 +118,11 @@ def _likelihood_step(correlation: FloatArray, state: State) -> FloatArray:
 
 def _balanced(state: State, apart: float, moved: float) -> State:
     """The step doubled or halved when one of the two errors lags far behind the other."""
-    if apart > 10.0 * moved:
+    if apart > 3.0 * moved:
         return State(state.precision, state.multipliers / 2.0, state.step * 2.0)
-    if moved > 10.0 * apart:
+    if moved > 3.0 * apart:
         return State(state.precision, state.multipliers * 2.0, state.step / 2.0)
     return state
-
-
-def _relative(difference: FloatArray, size: FloatArray) -> float:
-    return float(np.linalg.norm(difference) / max(float(np.linalg.norm(size)), 1e-300))
 
 
 def _is_positive_definite(matrix: FloatArray) -> bool:
@@ -128,22 +133,26 @@ def _is_positive_definite(matrix: FloatArray) -> bool:
     return True
 
 
-def _cross_validated(rows: FloatArray, units: FloatArray) -> float:
-    """The multiple of the rule under which left-out rows are likeliest; rows in unit scale."""
-    if len(rows) < 2 * FOLDS:
+def _cross_validated(table: FloatArray) -> float:
+    """The multiple of the rule under which left-out rows are likeliest."""
+    rows = len(table)
+    if rows < 2 * FOLDS:
         raise EstimationError(
-            f"cross-validation needs at least {2 * FOLDS} rows, got {len(rows)}: give alpha"
+            f"cross-validation needs at least {2 * FOLDS} rows, got {rows}: give alpha a number"
         )
-    rule = penalty_rule(*rows.shape)
+    rule = penalty_rule(*table.shape)
+    unit = float(np.exp(np.log(np.mean(table**2, axis=0)).mean()))
     losses = np.zeros(len(FACTORS))
     for fold in range(FOLDS):
-        left_out = np.arange(len(rows)) % FOLDS == fold
-        train, test = rows[~left_out], rows[left_out]
-        covariance, witness = train.T @ train / len(train), test.T @ test / len(test)
+        left_out = np.arange(rows) % FOLDS == fold
+        train, test = _second_moments(table[~left_out]), _second_moments(table[left_out])
         state = None
         for index, factor in enumerate(FACTORS):
-            penalties = factor * rule / np.outer(units, units)
-            state = solve(covariance, penalties, start=state, tolerance=1e-4)
+            state = solve(train / unit, factor * rule / unit, start=state, tolerance=1e-5)
             log_det = np.linalg.slogdet(state.precision)[1]
-            losses[index] += np.sum(witness * state.precision) - log_det
+            losses[index] += np.sum(test / unit * state.precision) - log_det
     return float(rule * FACTORS[int(np.argmin(losses))])
+
+
+def _second_moments(table: FloatArray) -> FloatArray:
+    return np.asarray(table.T @ table / len(table))

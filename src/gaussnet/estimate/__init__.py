@@ -3,7 +3,7 @@
 from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import Cauchy, CauchyTree
 from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.scales import Mad, MeanSquare
+from gaussnet.estimate.scales import KlOptimal, Mad, MeanSquare
 from gaussnet.estimate.solution import Estimator
 
 __all__ = [
@@ -12,6 +12,7 @@ __all__ = [
     "Cauchy",
     "CauchyTree",
     "Estimator",
+    "KlOptimal",
     "LeastSquares",
     "Mad",
     "MeanSquare",

@@ -40,7 +40,7 @@ class Equations:
         """The families size by size; roots, which have no parents, only with `with_roots`."""
         offsets = self.families.offsets
         blocks = []
-        for size, chosen, _ in self.families.by_size():
+        for size, chosen, _ in self.families.by_size:
             if size or with_roots:
                 first, last = int(chosen[0]), int(chosen[-1]) + 1
                 edges = slice(int(offsets[first]), int(offsets[last]))

@@ -4,11 +4,11 @@ from gaussnet.errors import SettingError
 from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import Cauchy, CauchyTree
 from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.scales import Mad, MeanSquare, Scale
+from gaussnet.estimate.scales import KlOptimal, Mad, MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
 
 METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy)
-SCALES = (MeanSquare, Mad)
+SCALES = (MeanSquare, Mad, KlOptimal)
 
 
 def method_named(method: str | Estimator) -> Estimator:
@@ -49,3 +49,12 @@ def scale_named(scale: str | Scale) -> Scale:
                 return kind()
     known = ", ".join(repr(kind.name) for kind in SCALES)
     raise SettingError(f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()")
+
+
+def check_together(method: Estimator, scale: Scale) -> None:
+    """Refuse a scale that rests on the law of another method."""
+    if isinstance(scale, KlOptimal) and method.name not in ("least-squares", "robust"):
+        raise SettingError(
+            f"got scale='kl-optimal' with method={method.name!r}, expected 'least-squares' or "
+            "'robust': the law that makes it optimal is theirs, so use scale='mean-square'"
+        )

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray
+from gaussnet._types import FloatArray, IntArray
 from gaussnet.kernels.plain import centred
 
 NORMAL_MAD = 1.482602218505602
@@ -79,6 +79,42 @@ class MeanSquare:
         if intercept:
             return Spread(summary.means, variances)
         return Spread(np.zeros_like(summary.means), variances + summary.means**2)
+
+
+@dataclass(frozen=True, slots=True)
+class KlOptimal(MeanSquare):
+    r"""The multiple of the residual sum of squares whose expected KL divergence is least.
+
+    With p parents, m rows and least squares,
+
+    .. math:: \hat s^2 = RSS \frac{m-1}{(m-p-1)(m-p-2)}
+
+    and with an intercept
+
+    .. math:: \hat s^2 = RSS \frac{(m-2)(m+1)}{m (m-p-2)(m-p-3)}.
+
+    For least squares only: elsewhere the law of the coefficients is another.
+    """
+
+    name = "kl-optimal"
+
+    def factors(self, rows: int, parents: IntArray, intercept: bool) -> FloatArray:
+        r"""What mean squares are to be multiplied by, (families,).
+
+        With W = RSS / s^2, and Q the error of the conditional mean over s^2, the divergence of
+        a node is ln(cW) / 2 + (1 + Q) / (2 c W) - 1/2; so c = (1 + E Q) E(1 / W), with
+        W a chi-square variable independent of Q. NaN where rows are too few for E(1 / W).
+        Rows that the coefficients do not come from count as those of a node without parents.
+
+        Examples
+        --------
+        >>> KlOptimal().factors(100, np.array([0, 5]), False).round(4).tolist()
+        [1.0204, 1.1325]
+        """
+        left = (rows - parents - intercept).astype(np.float64)
+        inverse = 1.0 / np.where(left > 2.0, left - 2.0, np.nan)
+        error = parents / np.where(left > 2.0, left - 1.0, np.nan)
+        return np.asarray(rows * (1.0 + error) * (1.0 + intercept / rows) * inverse)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,12 +4,13 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import IntArray, Rows
+from gaussnet._types import IntArray
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.estimate.names import method_named, scale_named
-from gaussnet.estimate.scales import MeanSquare, Scale
+from gaussnet.estimate.names import check_together, method_named, scale_named
+from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
-from gaussnet.fitting.missing import Missing, without_missing
+from gaussnet.fitting.evidence import Evidence, Reading
+from gaussnet.fitting.missing import Missing
 from gaussnet.fitting.phases import (
     SMALLEST_BUDGET,
     Work,
@@ -17,7 +18,7 @@ from gaussnet.fitting.phases import (
     find_spread,
     kept_by_scale,
 )
-from gaussnet.fitting.portions import Portion, make_portions
+from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.result import Details, Fit
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import available_threads
@@ -49,7 +50,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         How coefficients are found: "least-squares", "batch-average", "batch-median",
         "cauchy-tree", "cauchy", or an estimator with settings, as ``gn.BatchMedian(50)``.
     scale
-        How variances are found from the residuals: "mean-square" or "mad".
+        How variances are found from the residuals: "mean-square", "mad", or for least squares
+        "kl-optimal".
     intercept
         Whether the equations have a constant; without it the data are taken as centred.
     split
@@ -73,27 +75,30 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     {('rain', 'wet'): 2.06}
     """
     estimator, spread = method_named(method), scale_named(scale)
+    check_together(estimator, spread)
     given = as_rows(data, _checked(dag).nodes)
-    rows, holed = without_missing(given, dag.nodes, missing)
-    first, last = _split_rows(rows, split)
     height = default_page_rows(len(dag)) if page_rows is None else page_rows
+    reading = Reading(dag, intercept, split, missing, height)
+    rows, holed = reading.rows(given)
     work = Work(_thread_count(threads), max(SMALLEST_BUDGET, rows.size // 4))
-    portions = make_portions(first, dag.families, intercept, height, holed)
+    first, last = reading.portions(rows, holed)
     learner = _Learner(dag, estimator, spread, work)
-    for portion in portions:
-        learner.learn_coefficients(portion, len(first))
+    for portion in first:
+        learner.learn_coefficients(portion, len(rows) if split is None else split[0])
     if split is not None or not learner.knows_spread:
-        if split is not None:
-            portions = make_portions(last, dag.families, intercept, height, holed)
-        for portion in portions:
+        for portion in last:
             learner.learn_spread(portion)
+    learner.settle_spread(last, split is None)
     notes: tuple[str, ...] = ()
     if len(rows) < len(given):
         notes = (
             f"{len(given) - len(rows)} of {len(given)} rows have missing values and were dropped",
         )
     network = learner.network(intercept)
-    return Fit(network, len(rows), estimator, spread, intercept, split, learner.details, notes)
+    evidence = Evidence(data, reading, work)
+    return Fit(
+        network, len(rows), estimator, spread, intercept, split, learner.details, notes, evidence
+    )
 
 
 class _Learner:
@@ -137,6 +142,22 @@ class _Learner:
             spread = find_spread(self.scale, part, coefficients, self.work)
             self.intercepts[part.nodes] = spread.locations
             self.variances[part.nodes] = spread.variances
+
+    def settle_spread(self, portions: list[Portion], same_rows: bool) -> None:
+        """Turn mean squares into the variances of a scale that knows the parents' number."""
+        if not isinstance(self.scale, KlOptimal):
+            return
+        for portion in portions:
+            nodes = portion.nodes
+            ranks = self.details.ranks[nodes] * same_rows
+            factors = self.scale.factors(portion.rows, ranks, portion.equations.intercept)
+            if np.isnan(factors).any():
+                node = self.dag.nodes[nodes[np.flatnonzero(np.isnan(factors))[0]]]
+                raise EstimationError(
+                    f"the node {node!r} has too few rows for scale='kl-optimal', {portion.rows}: "
+                    "give at least 4 more than it has parents, or scale='mean-square'"
+                )
+            self.variances[nodes] *= factors
 
     def network(self, intercept: bool) -> GaussianNetwork:
         """The learnt network."""
@@ -187,18 +208,3 @@ def _thread_count(threads: int | None) -> int:
     if threads < 1:
         raise SettingError(f"got threads={threads}, expected at least 1 or None for all processors")
     return threads
-
-
-def _split_rows(rows: Rows, split: tuple[int, int] | None) -> tuple[Rows, Rows]:
-    if split is None:
-        return rows, rows
-    try:
-        first, last = (int(part) for part in split)
-    except (TypeError, ValueError):
-        raise SettingError(f"got split={split!r}, expected a pair (m1, m2) of row counts") from None
-    if first < 1 or last < 1 or first + last > len(rows):
-        raise SettingError(
-            f"got split={split!r}, expected two positive counts that add up to at most the "
-            f"{len(rows)} rows"
-        )
-    return rows[:first], rows[len(rows) - last :]

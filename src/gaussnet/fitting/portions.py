@@ -52,11 +52,10 @@ def make_portions(
     other family is a portion of its own, without the rows in which one of its values is NaN;
     these are dropped page by page.
     """
-    by_size = np.argsort(families.sizes, kind="stable")
+    by_size, sorted_families = families.sorted_by_size
     pages = cut_pages(rows, page_rows)
     if not missing_by_node:
-        equations = Equations(families.subset(by_size), intercept)
-        return [Portion(by_size, equations, pages)]
+        return [Portion(by_size, Equations(sorted_families, intercept), pages)]
     holes = _families_with_holes(rows, families)
     whole = by_size[~holes[by_size]]
     portions = []

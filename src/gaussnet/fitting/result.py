@@ -1,7 +1,8 @@
 """What `fit` gives back."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,6 +11,10 @@ from gaussnet.estimate.scales import Scale
 from gaussnet.estimate.solution import Estimator
 from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.evidence import Evidence
+    from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +79,7 @@ class Fit:
     split: tuple[int, int] | None
     details: Details
     general_notes: tuple[str, ...] = ()
+    _evidence: "Evidence | None" = field(default=None, repr=False, compare=False)
 
     @property
     def dag(self) -> Dag:
@@ -109,6 +115,65 @@ class Fit:
             singular=int(details.singular[position]),
             rank=int(details.ranks[position]),
         )
+
+    @cached_property
+    def standard_errors(self) -> "StandardErrors":
+        """Standard errors of coefficients, intercepts and variances, as the method has them.
+
+        Found when first asked for, in one more pass over the rows; see `uncertainty`.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+        >>> round(fit.standard_errors.coefficients["rain", "wet"], 4)
+        0.0346
+        """
+        return self.uncertainty().standard_errors
+
+    def confidence_intervals(self, level: float = 0.95) -> "ConfidenceIntervals":
+        """Intervals (low, high) that hold each parameter with this chance; see `uncertainty`.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+        >>> low, high = fit.confidence_intervals(0.9).coefficients["rain", "wet"]
+        >>> round(low, 3), round(high, 3)
+        (1.959, 2.161)
+        """
+        return self.uncertainty(level=level).confidence_intervals
+
+    def uncertainty(
+        self,
+        kind: str | None = None,
+        *,
+        level: float = 0.95,
+        repetitions: int = 500,
+        seed: int = 0,
+    ) -> "Uncertainty":
+        """Standard errors, confidence intervals, and notes on what has none.
+
+        Parameters
+        ----------
+        kind
+            None for the method's own. For least squares "classical" (its own: noise of one
+            variance) or "heteroscedastic" (a variance for every row); for any method
+            "bootstrap", which learns again from rows drawn with replacement.
+        level
+            The chance with which an interval holds the parameter.
+        repetitions, seed
+            Of the bootstrap.
+        """
+        from gaussnet.fitting.uncertainty import find_uncertainty
+
+        return find_uncertainty(self, kind, level, repetitions, seed)
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Everything but the data."""
+        return self.__dict__ | {"_evidence": None}
 
     def __repr__(self) -> str:
         return (

@@ -1,12 +1,17 @@
 """Between gaussnet and networkx; the only place that knows networkx, loaded when first used."""
 
+import re
+from collections import Counter
 from collections.abc import Iterable
+from io import BytesIO
 from typing import Any, TypeAlias
 
 from gaussnet.errors import GaussnetError, GraphError
 
 DiGraph: TypeAlias = Any
 """A networkx.DiGraph; networkx brings no types of its own."""
+
+_GML_LABEL = re.compile(r'"[^"]*"|^[ \t]*#.*$|\blabel\s+([^\s"\[\]]+)', re.MULTILINE)
 
 
 def networkx_parts(graph: DiGraph) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
@@ -74,3 +79,62 @@ def _check_distinct(names: dict[Any, str]) -> None:
                 "relabel one of them"
             )
         owners[name] = label
+
+
+def read_gml(text: str) -> DiGraph:
+    """The networkx graph of a GML text; nodes are called by their labels, else by their ids.
+
+    Labels stay text as it stands in the file: ``label 007`` is the name "007".
+
+    Examples
+    --------
+    >>> graph = read_gml('graph [ directed 1 node [ id 0 label 007 ] node [ id 1 ] ]')
+    >>> list(graph.nodes)
+    ['007', '1']
+    """
+    networkx = _networkx()
+    quoted = _GML_LABEL.sub(lambda match: f'label "{match[1]}"' if match[1] else match[0], text)
+    plain = quoted.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    graph = networkx.parse_gml(plain, label="id")
+    # networkx turns the labels "()" and "[]" into an empty tuple and list.
+    names = {node: str(graph.nodes[node].get("label", node)) for node in graph.nodes}
+    _check_distinct_names(names)
+    return networkx.relabel_nodes(graph, names, copy=True)
+
+
+def write_gml(graph: DiGraph) -> str:
+    """The GML text of a networkx graph."""
+    return "\n".join(_networkx().generate_gml(graph)) + "\n"
+
+
+def read_graphml(raw: bytes) -> DiGraph:
+    """The networkx graph of a GraphML file; nodes are called by their ids.
+
+    Where the ids are n0, n1, ... and each node has a datum "name", as igraph writes it, that
+    is the name.
+    """
+    from xml.etree.ElementTree import iterparse
+
+    networkx = _networkx()
+    tags = [element.tag.rpartition("}")[2] for _, element in iterparse(BytesIO(raw))]
+    if tags.count("graph") != 1:
+        raise GraphError(f"the file holds {tags.count('graph')} graphs, expected 1 and none nested")
+    graph = networkx.read_graphml(BytesIO(raw), node_type=str)
+    given = {node: graph.nodes[node].get("name") for node in graph.nodes}
+    places = [f"n{place}" for place in range(len(given))]
+    if list(given) != places or not all(isinstance(name, str) for name in given.values()):
+        return graph
+    _check_distinct_names(given)
+    return networkx.relabel_nodes(graph, given, copy=True)
+
+
+def write_graphml(graph: DiGraph) -> str:
+    """The GraphML text of a networkx graph."""
+    lines = _networkx().generate_graphml(graph, encoding="utf-8")
+    return "\n".join(lines) + "\n"
+
+
+def _check_distinct_names(names: dict[Any, str]) -> None:
+    name, count = Counter(names.values()).most_common(1)[0] if names else ("", 1)
+    if count > 1:
+        raise GraphError(f"{count} nodes are called {name!r}: give each node one name of its own")

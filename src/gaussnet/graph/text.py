@@ -150,8 +150,8 @@ def dot(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
       "rain" -> "wet";
     }
     """
-    lines = [f"  {_dot_name(node)};\n" for node in nodes]
-    lines += [f"  {_dot_name(parent)} -> {_dot_name(child)};\n" for parent, child in edges]
+    lines = [f"  {dot_name(node)};\n" for node in nodes]
+    lines += [f"  {dot_name(parent)} -> {dot_name(child)};\n" for parent, child in edges]
     return "".join(("digraph {\n", *lines, "}\n"))
 
 
@@ -277,7 +277,8 @@ def _quoted(name: str) -> str:
     return name if bare else '"' + name.replace('"', '""') + '"'
 
 
-def _dot_name(name: str) -> str:
+def dot_name(name: str) -> str:
+    """The name as a quoted ID of DOT."""
     escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'
 

@@ -1,6 +1,5 @@
 """Families: each child with its parents, as flat arrays that a kernel can walk."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,9 +93,18 @@ class Families:
         start = self.offsets[:-1][chosen] - (ends - sizes)
         return np.asarray(np.arange(sizes.sum()) + np.repeat(start, sizes))
 
-    def by_size(self) -> Iterator[tuple[int, IntArray, IntArray]]:
+    @cached_property
+    def by_size(self) -> list[tuple[int, IntArray, IntArray]]:
         """For each number of parents p: p, the families (f,), their columns (f, p + 1)."""
+        groups = []
         for size in np.unique(self.sizes).tolist():
             chosen = np.flatnonzero(self.sizes == size)
             slots = self.column_offsets[:-1][chosen][:, None] + np.arange(size + 1)
-            yield size, chosen, self.columns[slots]
+            groups.append((size, chosen, self.columns[slots]))
+        return groups
+
+    @cached_property
+    def sorted_by_size(self) -> tuple[IntArray, "Families"]:
+        """The families in order of their number of parents, and that order, (families,)."""
+        order = np.argsort(self.sizes, kind="stable")
+        return order, self.subset(order)

@@ -83,9 +83,9 @@ def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Median of each row of (rows, count) without its NaN, and how many values it is of."""
     medians = np.empty(len(values))
     used = np.empty(len(values), dtype=np.int64)
-    if values.shape[1] > 1 and values.strides[1] != values.itemsize:
-        values = np.ascontiguousarray(values)
-    _native.row_medians(_readable(values), medians, used)
+    if values.strides[1] != values.itemsize or _readable(values) is not values:
+        values = np.ascontiguousarray(values, dtype=np.float64)
+    _native.row_medians(values, medians, used)
     return medians, used
 
 

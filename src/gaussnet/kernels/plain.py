@@ -49,7 +49,7 @@ def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArra
         row, column = families.product_columns
         return means[families.columns], gram[families.columns[row], families.columns[column]]
     products = np.empty(families.product_offsets[-1])
-    for size, chosen, columns in families.by_size():
+    for size, chosen, columns in families.by_size:
         lower = np.tril_indices(size + 1)
         start = families.product_offsets[chosen[0]]
         out = products[start : start + len(chosen) * len(lower[0])].reshape(len(chosen), -1)
@@ -72,7 +72,7 @@ def solve_moments(
     coefficients = np.empty(len(families.parents))
     squares = np.empty(len(families))
     pivots = np.empty(len(families))
-    for size, chosen, _ in families.by_size():
+    for size, chosen, _ in families.by_size:
         start = families.product_offsets[chosen[0]]
         packed = products[start : start + len(chosen) * (size + 1) * (size + 2) // 2]
         lower = np.zeros((size + 1, size + 1, len(chosen)))
@@ -96,7 +96,7 @@ def batch_solutions(
     the scaled Gram matrix of the parents has a pivot below `WELL_CONDITIONED`.
     """
     solutions = []
-    for size, chosen, columns in families.by_size():
+    for size, chosen, columns in families.by_size:
         if size == 0:
             continue
         height = size + extra_rows + centre
@@ -134,7 +134,7 @@ def square_solutions(
     in order, an array (families of that size, p, windows). NaN marks a singular window.
     """
     solutions = []
-    for size, chosen, columns in families.by_size():
+    for size, chosen, columns in families.by_size:
         if size == 0:
             continue
         height = size + centre
@@ -180,7 +180,7 @@ def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
 def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArray:
     """Child minus its parents' linear combination, for each family: (families, rows)."""
     out = np.empty((len(families), len(x)))
-    for size, chosen, columns in families.by_size():
+    for size, chosen, columns in families.by_size:
         own = coefficients[families.offsets[chosen][:, None] + np.arange(size)]
         rest = x[:, columns[:, size]].T.astype(np.float64)
         for slot in range(size):

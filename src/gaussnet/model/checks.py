@@ -1,6 +1,7 @@
 """What the model layer checks at its doors: numbers by name, names, rows of data."""
 
 import math
+from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from numbers import Real
 from typing import TypeVar
@@ -154,18 +155,30 @@ def check_finite(rows: Rows, names: Sequence[str], first_row: int = 0) -> None:
         )
 
 
+def check_densities(densities: FloatArray) -> None:
+    """Refuse rows whose residuals ran out of the range of floating point."""
+    if np.isnan(densities).any():
+        row = int(np.isnan(densities).argmax())
+        raise DataError(f"row {row} is too large: its residuals overflow, so rescale the data")
+
+
 def _column_order(data: object, names: Sequence[str]) -> list[int] | None:
     """Where each name stands among the columns of a data frame; None for an array."""
     columns = getattr(data, "column_names", None)
     columns = getattr(data, "columns", None) if columns is None else columns
     if columns is None or callable(columns):
         return None
-    place = {str(column): index for index, column in enumerate(columns)}
-    missing = [name for name in names if name not in place]
+    labels = [str(column) for column in columns]
+    counts = Counter(labels)
+    missing = [name for name in names if not counts[name]]
     if missing:
         raise DataError(
             f"the data have no column {shorten(missing)}: name the columns by the nodes"
         )
+    repeated = [name for name in names if counts[name] > 1]
+    if repeated:
+        raise DataError(f"the data have several columns {shorten(repeated)}: keep one of each")
+    place = {label: index for index, label in enumerate(labels)}
     return [place[name] for name in names]
 
 

@@ -15,6 +15,9 @@ from gaussnet.model.whitened import APART, Whitened
 
 Distribution = GaussianNetwork | Gaussian
 
+quiet = np.errstate(all="ignore")
+"""Around every comparison: what overflows is checked at its end, not warned about on its way."""
+
 
 class Contrast(Protocol):
     """Distribution Q as seen from distribution P."""
@@ -49,9 +52,8 @@ def compare(p: Distribution, q: Distribution) -> Contrast:
     take = np.array([place[name] for name in names_of(q)], dtype=np.int64)
     p_mean, p_factor, p_volume = _parts(p)
     q_mean, _, q_volume = _parts(q)
-    with np.errstate(over="ignore", invalid="ignore"):
-        columns = np.column_stack((p_factor[take], p_mean[take] - q_mean))
-        seen = _whiten(q, columns)
+    columns = np.column_stack((p_factor[take], p_mean[take] - q_mean))
+    seen = _whiten(q, columns)
     return Whitened(seen[:, :-1], seen[:, -1], p_volume - q_volume)
 
 
@@ -92,7 +94,11 @@ def _whiten(distribution: Distribution, columns: FloatArray) -> FloatArray:
     if isinstance(distribution, Gaussian):
         from scipy.linalg import solve_triangular
 
-        solved: FloatArray = solve_triangular(distribution.lower_factor, columns, lower=True)
+        solved: FloatArray = solve_triangular(
+            distribution.lower_factor, columns, lower=True, check_finite=False
+        )
         return solved
-    errors = kernels.residuals(columns.T, distribution.dag.families, distribution.coefficient_array)
+    errors: FloatArray = kernels.residuals(
+        columns.T, distribution.dag.families, distribution.coefficient_array
+    )
     return errors / distribution.scales[:, None]

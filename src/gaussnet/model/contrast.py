@@ -11,7 +11,7 @@ digits survive noise scales of 1e-10 next to 1. Where the edges of both graphs t
 cycle, :math:`w_{ii} = 0` and the KL divergence is a sum of one non-negative term a node.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, Self
 
@@ -19,7 +19,6 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray
-from gaussnet.errors import NetworkError
 from gaussnet.kernels.families import Families
 from gaussnet.model import checks
 from gaussnet.model.network import GaussianNetwork
@@ -29,7 +28,8 @@ from gaussnet.model.whitened import (
     FEW_DIGITS,
     Whitened,
     excess,
-    half_difference,
+    log_ratios_of_gaps,
+    too_far,
 )
 
 
@@ -63,7 +63,7 @@ class NetworkContrast:
         """The contrast of two networks that have the same node names, in any order."""
         take = np.array([q.dag.positions[name] for name in p.dag.nodes], dtype=np.int64)
         families, differences, same = _edge_differences(p, q, take)
-        shifts = _subtract(q.intercept_array[take], p.intercept_array)
+        shifts = q.intercept_array[take] - p.intercept_array
         return cls(p, q.variance_array[take], families, differences, shifts, same)
 
     @property
@@ -81,8 +81,7 @@ class NetworkContrast:
             chosen = nodes[block]
             loads, feedback, errors.bias[chosen] = self._loads(chosen)
             errors.feedback[chosen] = feedback
-            with np.errstate(over="ignore"):
-                errors.spread[chosen] = np.einsum("ij,ij->i", loads, loads)
+            errors.spread[chosen] = np.einsum("ij,ij->i", loads, loads)
             exact = self.q_variances[chosen] == 0.0
             errors.spread[chosen[exact]] = np.where(loads[exact].any(axis=1), np.inf, 0.0)
         return errors
@@ -95,11 +94,10 @@ class NetworkContrast:
         terms = np.full(self.width, np.inf)
         terms[(ours == 0.0) & (theirs == 0.0) & (spread == 0.0) & (bias == 0.0)] = 0.0
         both = (ours > 0.0) & (theirs > 0.0)
-        with np.errstate(over="ignore", invalid="ignore"):
-            own = _own_term(ours[both], theirs[both], feedback[both])
-            terms[both] = 0.5 * (own + spread[both] + bias[both] ** 2)
+        own = _own_term(ours[both], theirs[both], feedback[both])
+        terms[both] = 0.5 * (own + spread[both] + bias[both] ** 2)
         if np.isnan(terms).any():
-            raise NetworkError("the two networks are too far apart to compare: KL overflows")
+            raise too_far()
         return terms
 
     @cached_property
@@ -109,14 +107,13 @@ class NetworkContrast:
         feedback, spread, bias = self.errors
         own = (self.p.variance_array > 0.0) & (feedback != 1.0)
         off = exact & (own | (spread > 0.0) | (bias != 0.0))
-        return bool(off.any()) or np.sum(exact) != np.sum(self.p.variance_array == 0.0)
+        return bool(off.any() or exact.sum() != (self.p.variance_array == 0.0).sum())
 
     def kl(self) -> float:
         """KL divergence from P to Q."""
         if self._needs_matrix:
             return self.whitened().kl()
-        with np.errstate(over="ignore"):
-            total = float(self.kl_terms.sum())
+        total = float(self.kl_terms.sum())
         few_digits = total < FEW_DIGITS * self.width and self.width <= DENSE_NODES
         if few_digits and self.errors.feedback.any():
             return self.whitened().kl()
@@ -127,19 +124,22 @@ class NetworkContrast:
         return self.whitened().bhattacharyya()
 
     def log_ratios(self, noise: FloatArray) -> FloatArray:
-        """log q/p at the rows of P that this noise (rows, nodes) makes, (rows,)."""
-        nodes = np.arange(self.width)
-        rows = noise * self.p.scales
+        """log q/p at the rows of P that this noise (rows, nodes) makes, (rows,).
+
+        Works with the gap between Q's noise and P's, which is exactly 0 where P and Q agree.
+        """
+        ours, theirs = self.p.variance_array, self.q_variances
+        own = np.where(ours > 0.0, noise, 0.0)
+        rows = own * self.p.scales
         pair = np.empty((len(noise), 2 * self.width))
-        pair[:, self.width :] = rows
+        pair[:, self.width :] = own * _scale_gaps(ours, theirs)
         kernels.propagate(rows, self.p.dag.order, self.p.dag.families, self.p.coefficient_array)
         pair[:, : self.width] = rows
-        lifted = Families(nodes + self.width, self.families.offsets, self.families.parents)
-        seen = kernels.residuals(pair, lifted, self.differences).T
-        seen = self._scaled(seen, nodes) - self.errors.bias
-        seen[:, self.q_variances == 0.0] = 0.0
-        own = np.where(self.p.variance_array > 0.0, noise, 0.0)
-        return half_difference(own, seen) + self.log_determinant
+        lifted = replace(self.families, children=self.families.children + self.width)
+        gaps = kernels.residuals(pair, lifted, self.differences).T
+        gaps = self._scaled(gaps, self.families.children) - self.errors.bias
+        gaps[:, theirs == 0.0] = -own[:, theirs == 0.0]
+        return log_ratios_of_gaps(own, gaps) + self.log_determinant
 
     @cached_property
     def log_determinant(self) -> float:
@@ -147,8 +147,7 @@ class NetworkContrast:
         if self._needs_matrix:
             return self.whitened().log_determinant
         both = (self.p.variance_array > 0.0) & (self.q_variances > 0.0)
-        logs = np.log(self.p.variance_array[both]) - np.log(self.q_variances[both])
-        return 0.5 * float(logs.sum())
+        return 0.5 * float(_logs(self.p.variance_array[both], self.q_variances[both]).sum())
 
     def whitened(self) -> Whitened:
         """P in the coordinates where Q is standard normal, dense."""
@@ -188,19 +187,17 @@ class NetworkContrast:
         here = np.arange(len(nodes))
         weights = np.zeros((len(nodes), self.width))
         weights[np.repeat(here, sizes), self.families.parents[edges]] = self.differences[edges]
-        with np.errstate(over="ignore", invalid="ignore"):
-            kernels.propagate(weights, self.p.dag.order[::-1].copy(), *self._downstream)
-            bias = self.shifts[nodes] + weights @ self.p.intercept_array
-            feedback = weights[here, nodes]
-            weights *= self.p.scales
-            weights[here, nodes] = 0.0
-            return self._scaled(weights.T, nodes).T, feedback, self._scaled(bias, nodes)
+        kernels.propagate(weights, self.p.dag.order[::-1].copy(), *self._downstream)
+        bias = self.shifts[nodes] + weights @ self.p.intercept_array
+        feedback = weights[here, nodes]
+        weights *= self.p.scales
+        weights[here, nodes] = 0.0
+        return self._scaled(weights.T, nodes).T, feedback, self._scaled(bias, nodes)
 
     def _scaled(self, values: FloatArray, nodes: IntArray) -> FloatArray:
         """Values (..., nodes) in units of Q's noise scales; untouched where the scale is 0."""
         scales = np.sqrt(self.q_variances[nodes])
-        with np.errstate(over="ignore", invalid="ignore"):
-            scaled: FloatArray = values / np.where(scales > 0.0, scales, 1.0)
+        scaled: FloatArray = values / np.where(scales > 0.0, scales, 1.0)
         return scaled
 
     @cached_property
@@ -218,11 +215,24 @@ class NetworkContrast:
 def _own_term(ours: FloatArray, theirs: FloatArray, feedback: FloatArray) -> FloatArray:
     """g - 1 - log gamma, with gamma = ours / theirs and g = gamma (1 - feedback)^2."""
     growth = (ours - theirs) / theirs
-    logs = np.log(ours) - np.log(theirs)
     far = np.abs(growth) > 0.1
+    logs = _logs(ours, theirs)
     alone = np.where(far, growth - logs, excess(np.where(far, 0.0, growth)))
     returned = ours / theirs * (1.0 - feedback) ** 2 - 1.0 - logs
     return np.where(feedback == 0.0, alone, returned)
+
+
+def _logs(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """log(ours / theirs), right to rounding also where both are nearly equal."""
+    growth = (ours - theirs) / theirs
+    far = np.abs(growth) > 0.1
+    return np.where(far, np.log(ours) - np.log(theirs), np.log1p(np.where(far, 0.0, growth)))
+
+
+def _scale_gaps(ours: FloatArray, theirs: FloatArray) -> FloatArray:
+    """sqrt(ours) - sqrt(theirs), right to rounding also where both are nearly equal."""
+    sums = np.sqrt(ours) + np.sqrt(theirs)
+    return (ours - theirs) / np.where(sums > 0.0, sums, 1.0)
 
 
 def _edge_differences(
@@ -238,15 +248,8 @@ def _edge_differences(
     union, where = np.unique(np.concatenate((keys, other)), return_inverse=True)
     differences = np.zeros(len(union))
     differences[where[len(keys) :]] = q.coefficient_array
-    differences[where[: len(keys)]] = _subtract(
-        differences[where[: len(keys)]], p.coefficient_array
-    )
+    differences[where[: len(keys)]] -= p.coefficient_array
     children, parents = np.divmod(union, max(count, 1))
     offsets = np.concatenate(([0], np.cumsum(np.bincount(children, minlength=count))))
     same = len(union) == len(keys) == len(other)
     return Families(np.arange(count), offsets, parents), differences, same
-
-
-def _subtract(left: FloatArray, right: FloatArray) -> FloatArray:
-    with np.errstate(over="ignore"):
-        return left - right

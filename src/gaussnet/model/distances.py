@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 
 from gaussnet.errors import NetworkError
-from gaussnet.model.compare import Distribution, check_same_names, compare
+from gaussnet.model.compare import Distribution, check_same_names, compare, quiet
 from gaussnet.model.contrast import NetworkContrast
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.variation import TotalVariation, total_variation
@@ -20,6 +20,7 @@ __all__ = [
 ]
 
 
+@quiet
 def kl_divergence(p: Distribution, q: Distribution) -> float:
     r"""Kullback-Leibler divergence from P to Q, in nats; never negative.
 
@@ -41,6 +42,7 @@ def kl_divergence(p: Distribution, q: Distribution) -> float:
     return compare(p, q).kl()
 
 
+@quiet
 def kl_by_node(p: GaussianNetwork, q: GaussianNetwork) -> Mapping[str, float]:
     r"""What each node adds to the KL divergence of two networks with the same edges.
 
@@ -74,6 +76,7 @@ def kl_by_node(p: GaussianNetwork, q: GaussianNetwork) -> Mapping[str, float]:
     return MappingProxyType(dict(zip(p.dag.nodes, contrast.kl_terms.tolist(), strict=True)))
 
 
+@quiet
 def bhattacharyya(p: Distribution, q: Distribution) -> float:
     r"""Bhattacharyya distance; 0 for equal distributions, infinite for such as share no mass.
 

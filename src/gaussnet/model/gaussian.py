@@ -87,13 +87,15 @@ class Gaussian:
         count = len(self.names)
         if self.factor.shape[1] < count:
             raise self._singular(self.names[self.factor.shape[1]])
-        lower: FloatArray = np.linalg.qr(self.factor.T).R.T
+        sizes = np.abs(self.factor).max(axis=1, initial=0.0)
+        rows = self.factor / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+        lower: FloatArray = np.linalg.qr(rows.T).R.T
         lower = lower * np.where(np.diag(lower) < 0.0, -1.0, 1.0)
         rounding = 4.0 * count * np.finfo(np.float64).eps * np.linalg.norm(lower, axis=1)
         flat = np.flatnonzero(np.diag(lower) <= rounding)
         if len(flat):
             raise self._singular(self.names[flat[0]])
-        return checks.read_only(np.ascontiguousarray(lower))
+        return checks.read_only(np.ascontiguousarray(sizes[:, None] * lower))
 
     def sample(self, rows: int, *, seed: Seed) -> FloatArray:
         """Independent rows (rows, names); the first are the same however many are asked for.
@@ -129,9 +131,11 @@ class Gaussian:
         result = np.empty(len(rows))
         for block in checks.blocks(*rows.shape):
             checks.check_finite(rows[block], self.names, block.start)
-            with np.errstate(over="ignore"):
-                noise = solve_triangular(lower, (rows[block] - self.mean).T, lower=True)
+            with np.errstate(over="ignore", invalid="ignore"):
+                gaps = (rows[block] - self.mean).T
+                noise = solve_triangular(lower, gaps, lower=True, check_finite=False)
                 result[block] = -constant - 0.5 * np.einsum("ij,ij->j", noise, noise)
+        checks.check_densities(result)
         return result
 
     def marginal(self, names: Iterable[str]) -> Self:

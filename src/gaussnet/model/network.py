@@ -221,11 +221,7 @@ class GaussianNetwork:
                 errors -= self.intercept_array[:, None]
                 errors /= self.scales[:, None]
                 result[block] = -constant - 0.5 * np.einsum("ij,ij->j", errors, errors)
-        if np.isnan(result).any():
-            raise DataError(
-                f"row {int(np.isnan(result).argmax())} is too large for this network: its "
-                "residuals overflow, so rescale the data"
-            )
+        checks.check_densities(result)
         return result
 
     def score(self, data: object) -> float:

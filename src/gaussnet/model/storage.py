@@ -3,13 +3,14 @@
 import json
 import math
 import os
-import secrets
 from contextlib import suppress
 from typing import Any
 
 import numpy as np
 
 from gaussnet._types import FloatArray
+from gaussnet.disk.reading import read_bytes
+from gaussnet.disk.writing import write_bytes
 from gaussnet.errors import FileError, GraphError
 from gaussnet.graph.dag import Dag
 
@@ -42,7 +43,9 @@ def write_network(
         )
     ]
     head = f'{{\n"format": "{FORMAT}",\n"version": {VERSION},\n"nodes": [\n'
-    _write_whole(path, head + ",\n".join(lines) + "\n]\n}\n")
+    text = head + ",\n".join(lines) + "\n]\n}\n"
+    # A lone surrogate in a name passes through as json itself would write and read it.
+    write_bytes(path, text.encode("utf-8", "surrogatepass"))
 
 
 def read_network(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
@@ -96,7 +99,8 @@ class _Node:
     def _fields(self, entry: object) -> dict[str, object]:
         if not isinstance(entry, dict):
             raise FileError(
-                f"{self._where} is not an object with name, intercept, variance, parents"
+                f"{self._where} is {entry!r:.40}, expected an object with name, intercept, "
+                "variance and parents"
             )
         for key in ("name", "intercept", "variance", "parents"):
             if key not in entry:
@@ -109,7 +113,7 @@ class _Node:
             with suppress(OverflowError):
                 number = float(value)
         if not math.isfinite(number):
-            raise FileError(f"{self._where} has the {what} {value!r}, expected a finite number")
+            raise FileError(f"{self._where} has the {what} {value!r:.40}, expected a finite number")
         return number
 
 
@@ -132,11 +136,7 @@ def _entries(file: str) -> list[object]:
 
 
 def _parsed(file: str) -> object:
-    try:
-        with open(file, "rb") as stream:
-            raw = stream.read()
-    except (OSError, ValueError) as problem:
-        raise FileError(f"cannot read {file!r}: {_reason(problem)}") from None
+    raw = read_bytes(file)
     try:
         return json.loads(raw, object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as problem:
@@ -153,28 +153,3 @@ def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
 
 def _refuse_constant(text: str) -> float:
     raise ValueError(f"it holds {text}, which is not a number of JSON")
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write beside the target, then move over it: a reader sees the old file or the new one."""
-    try:
-        target = os.path.realpath(os.fspath(path))
-        beside = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
-        # A lone surrogate in a name passes through as json itself would write and read it.
-        raw = text.encode("utf-8", "surrogatepass")
-        try:
-            with open(beside, "xb") as stream:
-                stream.write(raw)
-                stream.flush()
-                os.fsync(stream.fileno())
-            os.replace(beside, target)
-        except BaseException:
-            with suppress(OSError):
-                os.unlink(beside)
-            raise
-    except (OSError, ValueError) as problem:
-        raise FileError(f"cannot write {os.fspath(path)!r}: {_reason(problem)}") from None
-
-
-def _reason(problem: Exception) -> str:
-    return (getattr(problem, "strerror", None) or str(problem)).lower()

@@ -8,8 +8,8 @@ import numpy as np
 from gaussnet._types import Seed
 from gaussnet.errors import SettingError
 from gaussnet.model import checks
-from gaussnet.model.compare import Contrast, Distribution, compare
-from gaussnet.model.whitened import DENSE_NODES
+from gaussnet.model.compare import Contrast, Distribution, compare, quiet
+from gaussnet.model.whitened import DENSE_NODES, too_far
 from gaussnet.seeds import generator
 
 
@@ -27,6 +27,7 @@ class TotalVariation:
     """The distance is not more than this, for certain."""
 
 
+@quiet
 def total_variation(
     p: Distribution,
     q: Distribution,
@@ -98,6 +99,8 @@ def _moments(contrast: Contrast, samples: int, stream: np.random.Generator) -> t
         total += float(values.sum())
         squares += float(values @ values)
     mean = total / samples
+    if math.isnan(mean):
+        raise too_far()
     return mean, max(0.0, squares - total * mean) / (samples - 1)
 
 

@@ -46,18 +46,21 @@ class Whitened:
         """
         if self.apart:
             return np.inf
-        with np.errstate(over="ignore"):
-            shape = 0.5 * float(np.square(self.matrix).sum() - self.width) - self.log_determinant
-            shift = 0.5 * float(self.shift @ self.shift)
+        shape = 0.5 * float(np.square(self.matrix).sum() - self.width) - self.log_determinant
+        shift = 0.5 * float(self.shift @ self.shift)
         if shape < FEW_DIGITS * self.width and self.width <= DENSE_NODES:
             values = self._decomposition[1]
             shape = 0.5 * float(excess((values - 1.0) * (values + 1.0)).sum())
+        if np.isnan(shape + shift):
+            raise too_far()
         return max(shape, 0.0) + shift
 
     def bhattacharyya(self) -> float:
         """Bhattacharyya distance, minus the log of the integral of sqrt(p q)."""
         if self.apart:
             return np.inf
+        if not np.isfinite(self.shift).all():
+            raise too_far()
         left, values = self._decomposition
         loads = (left.T @ self.shift) / np.hypot(1.0, values)
         if values.max(initial=1.0) < WIDE_SPREAD * values.min(initial=1.0):
@@ -65,34 +68,41 @@ class Whitened:
         else:
             sums = np.log(np.hypot(1.0, values)) - 0.5 * np.log(2.0)
             shape = max(0.0, float(sums.sum()) - 0.5 * self.log_determinant)
-        return shape + 0.25 * float(loads @ loads)
+        distance = shape + 0.25 * float(loads @ loads)
+        if np.isnan(distance):
+            raise too_far()
+        return distance
 
     def log_ratios(self, noise: FloatArray) -> FloatArray:
         """log q/p at the points of P that this noise (rows, width) makes, (rows,)."""
-        seen = noise @ self.matrix.T + self.shift
-        return half_difference(noise, seen) + self.log_determinant
+        gaps = noise @ (self.matrix - np.eye(self.width)).T + self.shift
+        return log_ratios_of_gaps(noise, gaps) + self.log_determinant
 
     @cached_property
     def _decomposition(self) -> tuple[FloatArray, FloatArray]:
         """Left singular vectors and singular values of the matrix."""
         if not np.isfinite(self.matrix).all():
-            raise NetworkError(
-                "the scales of the two distributions are too far apart to compare: "
-                "rescale the variables"
-            )
+            raise too_far()
         left, values, _ = np.linalg.svd(self.matrix)
         return left, values
+
+
+def too_far() -> NetworkError:
+    """The error for two distributions whose comparison leaves the range of floating point."""
+    return NetworkError(
+        "the two distributions are too far apart to compare in floating point: rescale the "
+        "variables"
+    )
 
 
 APART = Whitened(np.empty((0, 0)), np.empty(0), 0.0, apart=True)
 """Two distributions that share no mass."""
 
 
-def half_difference(noise: FloatArray, seen: FloatArray) -> FloatArray:
-    """Half the squared norm of each row of `noise` minus that of `seen`, (rows,)."""
-    with np.errstate(over="ignore"):
-        halves: FloatArray = 0.5 * np.einsum("ij,ij->i", noise - seen, noise + seen)
-    return halves
+def log_ratios_of_gaps(noise: FloatArray, gaps: FloatArray) -> FloatArray:
+    """Half the squared norm of each row of `noise` minus that of ``noise + gaps``, (rows,)."""
+    ratios: FloatArray = -0.5 * np.einsum("ij,ij->i", gaps, 2.0 * noise + gaps)
+    return ratios
 
 
 def excess(t: FloatArray) -> FloatArray:

@@ -5,7 +5,7 @@ Given the parents, the error of the mean of b batch solutions is normal with the
 batches are Wishart, whatever the parameters. Only these matrices are drawn, not rows.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
 
@@ -16,17 +16,17 @@ from gaussnet.planning.least_squares import (
     apart_law,
     expected_apart,
     expected_together,
-    location_error,
-    phase_two_precision,
 )
 from gaussnet.planning.phases import Phases
 from gaussnet.planning.rules import Rule
 from gaussnet.planning.sums import Law
 
 DESIGNS = 1 << 14
-"""Designs drawn, fewer where a node has more than 15 parents."""
-DRAWS = 8
-"""Draws of the noise for each design."""
+"""Designs drawn, fewer where a node has more than 10 parents."""
+DRAWS = 1 << 17
+"""Draws of the divergence: several of the noise for each design."""
+RESOLUTION = 50 / DRAWS
+"""Tails of smaller probability hold too few draws to tell their quantile."""
 SEED = 20_231
 
 
@@ -58,14 +58,13 @@ class BatchAverage:
     def law(self, parents: int, phases: Phases) -> Law:
         """The law of the KL divergence of one node."""
         if phases.split or parents == 0:
-            errors = np.sort(self._errors(parents, phases))
-            error = Rule(*_thinned(errors))
-            precision = phase_two_precision(phases, panels=32)
-            heavy = phases.residual_rows <= 2
-            return apart_law(precision, location_error(phases), error, heavy)
+            errors = self._errors(parents, phases)
+            masses = np.full(len(errors), 1 / len(errors))
+            law = apart_law(phases, Rule(errors, masses).condensed(256))
+            return replace(law, resolution=RESOLUTION if parents else 0.0)
         values = _draw(parents, self.extra_rows, phases).divergences
         heavy = phases.first - parents - phases.intercept <= 2
-        return Law(values, np.full(len(values), 1 / len(values)), heavy)
+        return Law(values, np.full(len(values), 1 / len(values)), heavy, RESOLUTION)
 
     def _errors(self, parents: int, phases: Phases) -> FloatArray:
         if parents == 0:
@@ -101,21 +100,26 @@ def _draw(parents: int, extra_rows: int, phases: Phases) -> _Draw:
     spread = np.swapaxes(factor, 1, 2) @ inverses @ factor / batches**2
     scales, axes = np.linalg.eigh(spread)
     axes = np.linalg.solve(np.swapaxes(factor, 1, 2), axes)
-    shape = (DRAWS, len(scales), parents)
-    common = rng.standard_normal(shape)
-    extra = rng.standard_normal(shape) * np.sqrt(np.maximum(scales - 1, 0))
-    residual = rng.chisquare(phases.first - parents - constant, shape[:2])
-    location = rng.chisquare(1, shape[:2]) / phases.first if constant else np.zeros(shape[:2])
+    found = np.empty((2, DRAWS // len(scales), len(scales)))
+    for place in range(found.shape[1]):
+        common = rng.standard_normal(scales.shape)
+        extra = rng.standard_normal(scales.shape) * np.sqrt(np.maximum(scales - 1, 0))
+        squares = rng.chisquare(phases.first - parents - constant, len(scales))
+        location = constant * rng.chisquare(1, len(scales)) / phases.first
+        batched, least = (
+            ((axes @ error[:, :, None])[..., 0] ** 2).sum(axis=1)
+            for error in (common + extra, common)
+        )
+        found[0, place] = _divergence(batched, squares + (extra**2).sum(axis=1), location, phases)
+        found[1, place] = _divergence(least, squares, location, phases)
+    return _Draw(found[0].ravel(), found[1].ravel())
 
-    def divergences(coordinates: FloatArray, squares: FloatArray) -> FloatArray:
-        error = (np.einsum("dij,ndj->ndi", axes, coordinates) ** 2).sum(axis=2)
-        ratio = squares / phases.first
-        return np.asarray(0.5 * ((1 + error) * (1 + location) / ratio - 1 + np.log(ratio)).ravel())
 
-    return _Draw(
-        divergences(common + extra, residual + (extra**2).sum(axis=2)),
-        divergences(common, residual),
-    )
+def _divergence(
+    error: FloatArray, squares: FloatArray, location: FloatArray, phases: Phases
+) -> FloatArray:
+    ratio = squares / phases.first
+    return np.asarray(0.5 * ((1 + error) * (1 + location) / ratio - 1 + np.log(ratio)))
 
 
 @lru_cache(maxsize=256)
@@ -124,8 +128,8 @@ def _slope_errors(parents: int, extra_rows: int, batches: int) -> FloatArray:
     _, inverses = _batch_sums(parents, parents + extra_rows, batches)
     rng = np.random.default_rng([SEED, parents, extra_rows, 2])
     scales = np.linalg.eigvalsh(inverses) / batches**2
-    squares = rng.chisquare(1, (DRAWS, *scales.shape))
-    return np.asarray((squares * scales).sum(axis=2).ravel())
+    draws = range(DRAWS // len(scales))
+    return np.concatenate([(scales * rng.chisquare(1, scales.shape)).sum(axis=1) for _ in draws])
 
 
 def _batch_sums(parents: int, freedom: int, batches: int) -> tuple[FloatArray, FloatArray]:
@@ -149,7 +153,7 @@ def _batch_sums(parents: int, freedom: int, batches: int) -> tuple[FloatArray, F
 @lru_cache(maxsize=16)
 def _pool(parents: int, freedom: int) -> tuple[FloatArray, FloatArray]:
     designs = DESIGNS
-    while designs > 1024 and designs * parents**2 > 4_000_000:
+    while designs > 64 and designs * parents**3 > 20_000_000:
         designs //= 2
     rng = np.random.default_rng([SEED, parents, freedom, 0])
     factors = _wishart_factors(rng, designs, parents, freedom)
@@ -178,14 +182,3 @@ def _wishart_factors(
     diagonal = np.arange(parents)
     factors[:, diagonal, diagonal] = np.sqrt(rng.chisquare(freedom - diagonal, (designs, parents)))
     return factors
-
-
-def _thinned(ordered: FloatArray, points: int = 128) -> tuple[FloatArray, FloatArray]:
-    """Sorted draws as fewer points: means of equal parts, finer towards the upper tail."""
-    if len(ordered) <= points:
-        return ordered, np.full(len(ordered), 1 / len(ordered))
-    shares = 1 - np.geomspace(1, 1 / len(ordered), points + 1)
-    edges = np.unique(np.round(shares * len(ordered)).astype(np.int64))
-    edges[-1] = len(ordered)
-    counts = np.diff(edges)
-    return np.add.reduceat(ordered, edges[:-1]) / counts, counts / len(ordered)

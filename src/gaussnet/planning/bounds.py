@@ -6,13 +6,13 @@ from typing import Protocol
 
 from gaussnet.planning.batch_average import BatchAverage
 from gaussnet.planning.cauchy_tree import CauchyTree
-from gaussnet.planning.least_squares import LeastSquares
+from gaussnet.planning.least_squares import FEW, LeastSquares
 from gaussnet.planning.phases import Degrees, Phases
 from gaussnet.planning.sums import Law
 
 Learner = LeastSquares | BatchAverage | CauchyTree
 
-BY_SUM = "sum of independent variables, on the event that every design is strong enough"
+BY_SUM = "quantile of a sum of independent variables, and Markov's inequality for weak designs"
 BY_SHORTFALL = "sum of the nodes' expected shortfalls, which holds for any dependence between nodes"
 BY_UNION = "every node within its own exact quantile (union bound)"
 
@@ -68,14 +68,24 @@ def best_bound(learner: Learner, degrees: Degrees, phases: Phases, delta: float)
     """The least of the bounds that are proven for the learner."""
     if not is_learnable(learner, degrees, phases):
         return Bound(inf, BY_UNION)
-    bounds = [union_bound(learner, degrees, phases, delta)]
+    bounds = []
+    if isinstance(learner, LeastSquares):
+        bounds.append(Bound(learner.sum_bound(degrees, phases, delta), BY_SUM))
+        if _sum_is_best(degrees, phases):
+            return bounds[0]
+    bounds.append(union_bound(learner, degrees, phases, delta))
     if isinstance(learner, CauchyTree):
         bounds.append(Bound(learner.shortfall_bound(degrees, phases, delta), BY_SHORTFALL))
     else:
         bounds.append(Bound(_shortfalls(learner, degrees, phases, delta), BY_SHORTFALL))
-    if isinstance(learner, LeastSquares) and not phases.split:
-        bounds.append(Bound(learner.sum_bound(degrees, phases, delta), BY_SUM))
     return min(bounds, key=lambda bound: bound.kl)
+
+
+def _sum_is_best(degrees: Degrees, phases: Phases) -> bool:
+    """Whether there are nodes and rows enough to spare the other bounds, which are larger then."""
+    nodes = sum(count for _, count in degrees)
+    columns = max((parents for parents, _ in degrees), default=0) + 1
+    return nodes >= FEW and min(phases.first, phases.second) >= 20 * columns
 
 
 def _shortfalls(learner: NodeLaw, degrees: Degrees, phases: Phases, delta: float) -> float:

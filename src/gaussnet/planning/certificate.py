@@ -13,6 +13,8 @@ from gaussnet.planning.paper import paper_kl
 from gaussnet.planning.phases import Degrees, Phases, degrees_of
 from gaussnet.planning.settings import (
     CertificateLaw,
+    check_resolution,
+    check_scale,
     checked_dag,
     checked_delta,
     checked_law,
@@ -84,6 +86,7 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
     law: CertificateLaw = "exact",
     intercept: bool = True,
     split: Sequence[int] | None = None,
+    scale: object = "mean-square",
 ) -> Certificate:
     """How far the network learnt from so many rows can be from the truth.
 
@@ -98,19 +101,21 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
     law
         "exact": the least bound that is proven for the method. "union": exact quantiles of
         the single nodes. "paper": the paper's constants.
-    intercept, split
-        As in `fit`.
+    intercept, split, scale
+        As in `fit`; laws are known for the scale "mean-square" alone.
 
     Examples
     --------
     >>> promise = certify(Dag.parse("wet ~ rain + sprinkler"), rows=1000)
     >>> round(promise.expected_kl, 5), round(promise.kl, 4), round(promise.tv, 3)
-    (0.00403, 0.0098, 0.07)
+    (0.00403, 0.0083, 0.065)
     """
     count, delta = checked_rows(rows), checked_delta(delta)
     degrees = degrees_of(checked_dag(dag))
     phases = phases_of_counts(count, split, intercept)
     learner = learner_for(method, dag)
+    check_scale(scale)
+    check_resolution(learner, delta)
     bound = _bound(learner, degrees, phases, delta, checked_law(law, CertificateLaw))
     parameters = len(dag.families.parents) + len(dag) * (1 + intercept)
     return Certificate(

@@ -9,18 +9,21 @@ The laws of q, gamma and E are free of all parameters; docs/theory.md has the pr
 """
 
 from dataclasses import dataclass
-from math import inf, log
+from math import inf, log, log1p, sqrt
 
 import numpy as np
 
 from gaussnet._types import FloatArray
 from gaussnet.planning.phases import Degrees, Phases
-from gaussnet.planning.rules import Rule, beta_odds, chi_square, gauss_chi_square
+from gaussnet.planning.rules import Rule, beta_odds, chi_square
+from gaussnet.planning.split_phases import split_bound_law
 from gaussnet.planning.sums import Law, Parts, sum_exceeded_with
-from gaussnet.planning.wishart import smallest_weight
+from gaussnet.planning.wishart import design_weights, slope_weights
 
-EVENT_SHARE = 0.1
-"""The part of delta spent on the event that no design is unusually weak."""
+SHARES = (0.03, 0.1, 0.2, 0.35, 0.5)
+"""Parts of delta that may be spent on weak designs."""
+LIMITS_SHARE = 0.05
+"""The part of delta spent on the limits of split phases."""
 FEW = 30
 """Below so many nodes a sum is not yet smooth, and its laws get more points."""
 
@@ -41,70 +44,129 @@ class LeastSquares:
 
     def law(self, parents: int, phases: Phases) -> Law:
         """The law of the KL divergence of one node."""
-        spent = 0 if phases.split else parents
-        precision = _precision(phases.residual_rows - spent, phases.second, panels=32)
-        error = slope_error(parents, phases, panels=16)
-        location = location_error(phases)
-        heavy = phases.residual_rows - spent <= 2
+        error = slope_error(parents, phases, panels=48)
         if phases.split:
-            return apart_law(precision, location, error, heavy)
-        values = _together(
-            precision.points[:, None, None],
-            (1 + error.points[:, None]) * (1 + location.points),
-        )
-        return Law(values.ravel(), joint_masses(precision, error, location), heavy)
+            return apart_law(phases, error)
+        freedom = phases.residual_rows - parents
+        inflation = _inflation(error, location_error(phases, panels=48))
+        fine = 512 if len(inflation.points) == 1 else 64
+        precision = _precision(freedom, phases.first, fine)
+        values = _divergences(precision.points[:, None], inflation.points)
+        masses = np.outer(precision.masses, inflation.masses)
+        return Law(values.ravel(), masses.ravel(), heavy=freedom <= 2)
 
     def sum_bound(self, degrees: Degrees, phases: Phases, delta: float) -> float:
         """The KL divergence of all nodes is larger with probability at most delta.
 
-        For shared phases: a sum of independent variables, given that every design is strong
-        enough.
+        A quantile of a sum of independent variables, in which W is replaced by a constant,
+        plus a bound for what designs weaker than this constant add. How delta is shared by
+        the two is chosen by the first two moments of the sum.
         """
+        if expected_kl_is_infinite(degrees, phases):
+            return inf
+        attempts = (Attempt.of(degrees, phases, delta, share) for share in SHARES)
+        best = min(attempts, key=lambda attempt: attempt.estimate)
+        return sum_exceeded_with(best.parts, best.left) + best.excess
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """One way to share delta between a sum of independent variables and weak designs."""
+
+    parts: Parts
+    left: float
+    """Probability with which the sum may be exceeded."""
+    excess: float
+    """What weak designs add, but for the rest of delta."""
+
+    @classmethod
+    def of(cls, degrees: Degrees, phases: Phases, delta: float, share: float) -> "Attempt":
+        """Spend this share of delta on weak designs."""
+        nodes = sum(count for _, count in degrees)
         with_parents = sum(count for parents, count in degrees if parents)
-        event = EVENT_SHARE * delta if with_parents else 0.0
-        few = sum(count for _, count in degrees) < FEW
-        parts: Parts = [
-            (_bound_law(parents, phases, event / max(with_parents, 1), few), count)
-            for parents, count in degrees
-        ]
-        return sum_exceeded_with(parts, delta - event)
+        if not with_parents:
+            share = 0.0
+        limits = LIMITS_SHARE * delta if phases.split and with_parents else 0.0
+        parts, excess = [], 0.0
+        for parents, count in degrees:
+            weight = float(phases.first)
+            if parents:
+                weights = (slope_weights if phases.split else design_weights)(parents, phases)
+                weight = weights.quantile(share * delta)
+                mean = _mean_square(parents, phases) * weights.excess(weight)
+                excess += count * mean / (2 * share * delta)
+            law = _bound_law(parents, phases, weight, limits / max(with_parents, 1), nodes < FEW)
+            parts.append((law, count))
+        return cls(parts, delta * (1 - share) - limits, excess)
+
+    @property
+    def estimate(self) -> float:
+        """Roughly the bound: the sum as if it were normal."""
+        from scipy.special import ndtri
+
+        mean = sum(count * float(law.values @ law.masses) for law, count in self.parts)
+        square = sum(
+            count * float((law.values - law.values @ law.masses) ** 2 @ law.masses)
+            for law, count in self.parts
+        )
+        return mean - float(ndtri(self.left)) * sqrt(square) + self.excess
+
+
+def expected_kl_is_infinite(degrees: Degrees, phases: Phases) -> bool:
+    """Whether some node has too few rows for a finite expectation."""
+    return any(LeastSquares().expected(parents, phases) == inf for parents, _ in degrees)
+
+
+def _mean_square(parents: int, phases: Phases) -> float:
+    """E g |z|^2, where g = 1 for split phases."""
+    if phases.split:
+        return float(parents)
+    columns = parents + phases.intercept
+    return columns * phases.first / (phases.first - columns - 2)
 
 
 def expected_together(parents: int, phases: Phases) -> float:
     """E KL of a node whose two phases share their rows."""
-    from scipy.special import digamma
-
-    rows = phases.first
-    freedom = rows - parents - phases.intercept
+    columns = parents + phases.intercept
+    freedom = phases.first - columns
     if freedom <= 2:
         return inf
-    precision = rows / (freedom - 2)
-    error = parents / (freedom - 1)
-    location = 1 / rows if phases.intercept else 0.0
-    entropy = precision - 1 - log(rows / 2) + float(digamma(freedom / 2))
-    return 0.5 * entropy + 0.5 * precision * ((1 + error) * (1 + location) - 1)
+    location = 1 / phases.first if phases.intercept else 0.0
+    error = parents / (freedom - 1) * (1 + location) + location
+    return _expected_entropy(phases.first, columns) + error * phases.first / (2 * (freedom - 2))
 
 
 def expected_apart(phases: Phases) -> float:
     """E of the part of KL that phase 2 causes, on rows of its own."""
+    if phases.residual_rows <= 2:
+        return inf
+    location = 0.5 / (phases.residual_rows - 2) if phases.intercept else 0.0
+    return _expected_entropy(phases.second, int(phases.intercept)) + location
+
+
+def _expected_entropy(rows: int, columns: int) -> float:
+    """E (g - 1 - ln g) / 2 for g = m / chi2(m - columns), without loss of digits."""
+    freedom = rows - columns
+    excess = (columns + 2) / (freedom - 2)
+    return 0.5 * (excess + log1p(-columns / rows) + _log_gap(freedom / 2))
+
+
+def _log_gap(x: float) -> float:
+    """digamma(x) - ln x, by its series where the difference would lose digits."""
     from scipy.special import digamma
 
-    rows, freedom = phases.second, phases.residual_rows
-    if freedom <= 2:
-        return inf
-    location = 1 / rows if phases.intercept else 0.0
-    precision = (1 + location) * rows / (freedom - 2)
-    return 0.5 * (precision - 1 - log(rows / 2) + float(digamma(freedom / 2)))
+    if x > 1e3:
+        return -1 / (2 * x) - 1 / (12 * x**2) + 1 / (120 * x**4)
+    return float(digamma(x)) - log(x)
 
 
 def expected_log_error(parents: int, phases: Phases) -> float:
     """E ln(1 + q) of the slopes of phase 1, where 1 / (1 + q) has a Beta law."""
-    from scipy.special import digamma
-
     freedom = _error_freedom(parents, phases)
     if freedom <= 0:
         return inf
-    return float(digamma((freedom + parents) / 2) - digamma(freedom / 2))
+    gap = _log_gap((freedom + parents) / 2) - _log_gap(freedom / 2)
+    return gap + log1p(parents / freedom)
 
 
 def slope_error(parents: int, phases: Phases, panels: int) -> Rule:
@@ -112,55 +174,61 @@ def slope_error(parents: int, phases: Phases, panels: int) -> Rule:
     return beta_odds(parents, _error_freedom(parents, phases), panels)
 
 
-def location_error(phases: Phases) -> Rule:
+def location_error(phases: Phases, panels: int) -> Rule:
     """The law of E: chi2(1) / m2 with an intercept, else 0."""
-    rule = gauss_chi_square(int(phases.intercept), 8)
+    rule = chi_square(int(phases.intercept), panels)
     return Rule(rule.points / phases.second, rule.masses)
 
 
-def apart_law(precision: Rule, location: Rule, error: Rule, heavy: bool) -> Law:
+def apart_law(phases: Phases, error: Rule) -> Law:
     r"""The law of KL with split phases: phase 2 alone, plus :math:`\ln(1+q)/2`."""
-    values = (
-        _together(precision.points[:, None, None], 1 + location.points)
-        + 0.5 * np.log1p(error.points)[:, None]
-    )
-    return Law(values.ravel(), joint_masses(precision, error, location), heavy)
+    alone = phase_two_part(phases)
+    if len(error.points) > 1:
+        alone = alone.condensed(256)
+    values = alone.points[:, None] + 0.5 * np.log1p(error.points)
+    masses = np.outer(alone.masses, error.masses)
+    return Law(values.ravel(), masses.ravel(), heavy=phases.residual_rows <= 2)
 
 
-def joint_masses(first: Rule, second: Rule, third: Rule) -> FloatArray:
-    """Masses of all triples of points."""
-    pairs = np.outer(second.masses, third.masses)
-    return np.multiply.outer(first.masses, pairs).ravel()
-
-
-def phase_two_precision(phases: Phases, panels: int) -> Rule:
-    r"""The law of :math:`s^2 (1+q) / \hat s^2` when phase 2 has rows of its own."""
-    return _precision(phases.residual_rows, phases.second, panels)
+def phase_two_part(phases: Phases) -> Rule:
+    r"""The law of :math:`(g (1 + E) - 1 - \ln g)/2`, phase 2 having rows of its own."""
+    precision = _precision(phases.residual_rows, phases.second, 128 if phases.intercept else 512)
+    location = location_error(phases, panels=48)
+    values = _divergences(precision.points[:, None], location.points)
+    return Rule(values.ravel(), np.outer(precision.masses, location.masses).ravel())
 
 
 def _error_freedom(parents: int, phases: Phases) -> int:
     return phases.first - phases.intercept - parents + 1
 
 
+def _inflation(error: Rule, location: Rule) -> Rule:
+    """The law of (1 + q)(1 + E) - 1."""
+    values = error.points[:, None] * (1 + location.points) + location.points
+    masses = np.outer(error.masses, location.masses)
+    return Rule(values.ravel(), masses.ravel()).condensed(256)
+
+
 def _precision(freedom: int, rows: int, panels: int) -> Rule:
-    rule = chi_square(freedom, panels)
+    rule = chi_square(freedom, panels, inverse=True)
     return Rule(rows / rule.points, rule.masses)
 
 
-def _together(precision: FloatArray, inflation: FloatArray) -> FloatArray:
-    """(gamma * inflation - 1 - ln gamma) / 2, without loss of digits near gamma = 1."""
+def _divergences(precision: FloatArray, inflation: FloatArray) -> FloatArray:
+    """(g (1 + inflation) - 1 - ln g) / 2, without loss of digits near g = 1."""
     excess = precision - 1
-    return np.asarray(0.5 * ((excess - np.log1p(excess)) + precision * (inflation - 1)))
+    return np.asarray(0.5 * ((excess - np.log1p(excess)) + precision * inflation))
 
 
-def _bound_law(parents: int, phases: Phases, event: float, few: bool) -> Law:
-    """The law of (gamma - 1 - ln gamma)/2 + gamma |z|^2 / (2 w)."""
+def _bound_law(parents: int, phases: Phases, weight: float, limits: float, few: bool) -> Law:
+    """The law of (g - 1 - ln g)/2 + g |z|^2 / (2 w), or its kin for split phases."""
+    if phases.split:
+        if parents:
+            return split_bound_law(parents, phases, weight, limits)
+        return apart_law(phases, slope_error(0, phases, panels=1))
     columns = parents + phases.intercept
-    freedom = phases.first - columns
     fine = 256 if few and not columns else 64
-    precision = _precision(freedom, phases.first, fine if few else 24)
+    precision = _precision(phases.first - columns, phases.first, fine if few else 24)
     squares = chi_square(columns, 64 if few else 12)
-    weight = smallest_weight(parents, phases, event)
-    values = _together(precision.points[:, None], 1 + squares.points / weight)
-    masses = np.outer(precision.masses, squares.masses)
-    return Law(values.ravel(), masses.ravel(), heavy=freedom <= 2)
+    values = _divergences(precision.points[:, None], squares.points / weight)
+    return Law(values.ravel(), np.outer(precision.masses, squares.masses).ravel())

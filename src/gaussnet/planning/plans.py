@@ -1,8 +1,8 @@
 """`plan`: how many rows a target needs."""
 
 from collections.abc import Callable
-from dataclasses import dataclass, replace
-from math import ceil, exp, inf, log
+from dataclasses import dataclass
+from math import ceil, exp, inf, isfinite, log, sqrt
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
@@ -13,6 +13,7 @@ from gaussnet.planning.paper import PaperSizes, paper_sizes
 from gaussnet.planning.phases import Degrees, degrees_of
 from gaussnet.planning.settings import (
     PlanLaw,
+    check_resolution,
     checked_dag,
     checked_delta,
     checked_law,
@@ -23,7 +24,7 @@ from gaussnet.planning.settings import (
 )
 from gaussnet.planning.targets import target_kl, tv_bound
 
-MOST_ROWS = 10**15
+MOST_ROWS = 10**12
 """Plans stop here."""
 
 
@@ -107,11 +108,12 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
     --------
     >>> dag = Dag.parse("wet ~ rain + sprinkler")
     >>> plan(dag, tv=0.05).rows, plan(dag, tv=0.05, law="exact").rows
-    (806, 1947)
+    (808, 1638)
     """
     degrees, goal = degrees_of(checked_dag(dag)), target_kl(tv, kl)
     delta, share = checked_delta(delta), checked_share(split)
     learner, sizes = learner_for(method, dag), None
+    check_resolution(learner, delta)
     parameters = len(dag.families.parents) + len(dag) * (1 + intercept)
     limit = ceil(parameters / (2 * goal))
     if checked_law(law, PlanLaw) == "paper":
@@ -149,24 +151,32 @@ def fewest_rows(divergence: Callable[[int], float], goal: float, start: int = 1)
     >>> fewest_rows(lambda rows: 100 / rows, goal=0.3)
     334
     """
-    few, enough = _Try(0, inf), _Try(start, _miss(divergence(start), goal))
-    while enough.miss > 0.0:
-        few = enough
+    if start > MOST_ROWS:
+        raise _too_many_rows(goal)
+    tries = [_Try(start, _miss(divergence(start), goal))]
+    few = _Try(0, inf)
+    while tries[-1].miss > 0.0:
+        few = tries[-1]
         growth = 2.0 if few.miss == inf else min(max(1.02 * exp(few.miss), 1.02), 100.0)
         rows = ceil(growth * few.rows) + 1
         if rows > MOST_ROWS:
-            raise SettingError(
-                f"the target kl={goal:g} needs more than {MOST_ROWS:.0e} rows: ask for less"
-            )
-        enough = _Try(rows, _miss(divergence(rows), goal))
+            raise _too_many_rows(goal)
+        tries.append(_Try(rows, _miss(divergence(rows), goal)))
+    enough = tries[-1]
     while enough.rows - few.rows > 1:
-        rows = _between(few, enough)
-        found = _Try(rows, _miss(divergence(rows), goal))
-        if found.miss > 0.0:
-            few, enough = found, replace(enough, miss=enough.miss / 2)
+        rows = _between(few, enough, tries)
+        tries.append(_Try(rows, _miss(divergence(rows), goal)))
+        if tries[-1].miss > 0.0:
+            few = tries[-1]
         else:
-            few, enough = replace(few, miss=few.miss / 2), found
+            enough = tries[-1]
     return enough.rows
+
+
+def _too_many_rows(goal: float) -> SettingError:
+    return SettingError(
+        f"the target kl={goal:g} needs more than {MOST_ROWS:.0e} rows: ask for less"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,12 +191,15 @@ def _miss(divergence: float, goal: float) -> float:
     return log(divergence / goal) if divergence > 0.0 else -1.0
 
 
-def _between(few: _Try, enough: _Try) -> int:
-    """Where the straight line between the two crosses 0; halfway where there is none."""
-    if few.miss == inf or few.rows == 0:
-        return (few.rows + enough.rows) // 2
-    share = few.miss / (few.miss - enough.miss) if few.miss > enough.miss else 0.5
-    rows = few.rows * (enough.rows / few.rows) ** share
+def _between(few: _Try, enough: _Try, tries: list[_Try]) -> int:
+    """Where the line through the last two tries crosses 0; every fourth time halfway."""
+    last, before = tries[-1], tries[-2] if len(tries) > 1 else _Try(0, inf)
+    slope = before.miss - last.miss
+    if len(tries) % 4 == 0 or not isfinite(slope) or slope == 0.0:
+        rows = sqrt(max(few.rows, 1) * enough.rows) if few.rows else enough.rows / 2
+    else:
+        steps = min(max(last.miss / slope, -50.0), 50.0)
+        rows = last.rows * exp(steps * log(last.rows / before.rows))
     return min(max(round(rows), few.rows + 1), enough.rows - 1)
 
 

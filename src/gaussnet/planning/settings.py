@@ -7,7 +7,7 @@ import numpy as np
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.planning.batch_average import BatchAverage
+from gaussnet.planning.batch_average import RESOLUTION, BatchAverage
 from gaussnet.planning.bounds import Learner
 from gaussnet.planning.cauchy_tree import CauchyTree
 from gaussnet.planning.least_squares import LeastSquares
@@ -18,6 +18,9 @@ CertificateLaw = Literal["exact", "union", "paper"]
 
 SMALLEST_DELTA = 1e-6
 """Smaller probabilities are beyond the accuracy of the quantiles."""
+
+MOST_PARENTS = 128
+"""Simulated laws of more parents take too long."""
 
 NO_LAW = {
     "batch-median": "the median of batch solutions has no closed law, and it depends on how the "
@@ -44,7 +47,7 @@ def learner_for(method: object, dag: Dag) -> Learner:
     if name == "least-squares":
         return LeastSquares()
     if name == "batch-average":
-        return BatchAverage(_extra_rows(getattr(method, "extra_rows", 20)))
+        return _batch_average(getattr(method, "extra_rows", 20), dag)
     if name == "cauchy-tree":
         return _cauchy_tree(getattr(method, "windows", "disjoint"), dag)
     if name in NO_LAW:
@@ -55,6 +58,15 @@ def learner_for(method: object, dag: Dag) -> Learner:
     raise SettingError(
         f"got method={name!r}, expected 'least-squares', 'batch-average' or 'cauchy-tree'"
     )
+
+
+def check_scale(scale: object) -> None:
+    """Refuse scales whose law is not known."""
+    name = scale if isinstance(scale, str) else getattr(scale, "name", None)
+    if name != "mean-square":
+        raise SettingError(
+            f"there is no law for scale={name!r}: the laws are those of 'mean-square'"
+        )
 
 
 def checked_dag(dag: object) -> Dag:
@@ -74,6 +86,15 @@ def checked_delta(delta: float) -> float:
             f"got delta={delta!r}, expected a probability from {SMALLEST_DELTA:g} up to 1"
         )
     return float(delta)
+
+
+def check_resolution(learner: Learner, delta: float) -> None:
+    """Refuse probabilities that a simulated law cannot tell."""
+    if isinstance(learner, BatchAverage) and delta < RESOLUTION:
+        raise SettingError(
+            f"got delta={delta!r}, expected at least {RESOLUTION:.2g}: the law of "
+            "'batch-average' is simulated and does not tell smaller probabilities"
+        )
 
 
 def checked_law(law: str, known: Any) -> str:
@@ -124,10 +145,15 @@ def checked_share(share: object) -> float | None:
     return float(share)
 
 
-def _extra_rows(extra_rows: object) -> int:
+def _batch_average(extra_rows: object, dag: Dag) -> BatchAverage:
     if isinstance(extra_rows, bool) or not isinstance(extra_rows, int) or extra_rows < 1:
         raise SettingError(f"got extra_rows={extra_rows!r}, expected an integer of at least 1")
-    return extra_rows
+    if dag.max_in_degree > MOST_PARENTS:
+        raise SettingError(
+            f"got a node with {dag.max_in_degree} parents, expected at most {MOST_PARENTS} for "
+            "'batch-average', whose law is simulated: use 'least-squares'"
+        )
+    return BatchAverage(extra_rows)
 
 
 def _cauchy_tree(windows: object, dag: Dag) -> CauchyTree:

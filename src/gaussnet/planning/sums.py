@@ -23,6 +23,8 @@ class Law:
     masses: FloatArray
     heavy: bool = False
     """Whether the mean of the true law is infinite, whatever the points say."""
+    resolution: float = 0.0
+    """Tails of smaller probability are not known; their quantiles are inf."""
 
     @property
     def mean(self) -> float:
@@ -31,6 +33,8 @@ class Law:
 
     def exceeded_with(self, probability: float) -> float:
         """The value exceeded with this probability, between points by straight lines."""
+        if probability < self.resolution:
+            return float("inf")
         values, above = self._tail()
         return float(np.interp(-probability, -above, values))
 
@@ -40,7 +44,7 @@ class Law:
         For variables that depend on each other in any way, their sum exceeds the sum of
         their shortfalls with at most this probability.
         """
-        if self.heavy:
+        if self.heavy or probability < self.resolution:
             return float("inf")
         quantile = self.exceeded_with(probability)
         excess = np.maximum(self.values - quantile, 0.0) @ self.masses
@@ -119,6 +123,7 @@ def _gridded(law: Law, step: float) -> FloatArray:
     place, masses = place[inside], law.masses[inside]
     cell = place.astype(np.int64)
     right = masses * (place - cell)
-    grid = np.bincount(cell, weights=masses - right, minlength=CELLS)
+    grid: FloatArray = np.zeros(CELLS)
+    grid += np.bincount(cell, weights=masses - right, minlength=CELLS)
     grid[1:] += np.bincount(cell, weights=right, minlength=CELLS)[:-1]
     return grid

@@ -8,44 +8,45 @@ import numpy as np
 
 from gaussnet._types import FloatArray
 from gaussnet.errors import DataError
+from gaussnet.stream.loaded import Loaded, column_places, other_columns
 
 
-def frame_rows(frame: Any, names: Sequence[str]) -> FloatArray:
+def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
     """The named columns as (rows, names) float64 in column order; nulls become NaN."""
-    table = _as_table(frame)
-    present = list(table.columns)
-    missing = [name for name in names if name not in present]
-    if missing:
-        shown = ", ".join(repr(name) for name in missing[:6])
-        raise DataError(
-            f"the data have no column for {len(missing)} of {len(names)} nodes ({shown}): "
-            "rename the columns or leave these nodes out of the graph"
-        )
-    columns = np.empty((len(names), len(table)))
-    for position, name in enumerate(names):
-        columns[position] = _numbers(table[name], name)
-    return columns.T
+    table = _as_narwhals(frame)
+    present = table.collect_schema().names()
+    labels = [str(column) for column in present]  # pandas may call a column 7
+    places = column_places(labels, names)
+    chosen = table.select([nw.col(present[place]) for place in places])
+    taken = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+    columns = np.empty((len(names), len(taken)))
+    for position, column in enumerate(taken.iter_columns()):
+        columns[position] = _numbers(column, names[position])
+    return Loaded(columns.T, other_columns(labels, places))
 
 
-def _as_table(frame: Any) -> "nw.DataFrame[Any]":
+def _as_narwhals(frame: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
     try:
-        table = nw.from_native(frame)
-        return table.collect() if isinstance(table, nw.LazyFrame) else table
+        table: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
     except TypeError:
-        pass
+        table = _from_stream(frame)
     except Exception as problem:
         if "unique" in str(problem).lower() or "duplicate" in str(problem).lower():
             raise DataError(
                 "the data have several columns of the same name: rename or drop them"
             ) from None
         raise
+    return table
+
+
+def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
     if hasattr(frame, "__arrow_c_stream__"):
         import pyarrow
 
         return nw.from_native(pyarrow.table(frame), eager_only=True)
     raise DataError(
-        f"got data of type {type(frame).__name__}, expected an array or a pandas, polars or "
-        "pyarrow frame"
+        f"got data of type {type(frame).__name__}, expected an array, the path of a file or a "
+        "pandas, polars or pyarrow frame"
     )
 
 

@@ -1,5 +1,6 @@
-"""Data from memory as an array of rows: arrays by position, frames by column name."""
+"""Data as an array of rows: arrays by position, frames and files by column name."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -7,24 +8,41 @@ import numpy as np
 
 from gaussnet._types import Rows
 from gaussnet.errors import DataError
+from gaussnet.stream.loaded import Loaded
 
 
 def as_rows(data: Any, names: Sequence[str]) -> Rows:
     """The data as (rows, len(names)) float64 or float32, one column per name in that order.
 
     An array keeps its own memory and layout; its columns stand in the order of `names`. Of a
-    pandas, polars or pyarrow frame the named columns are taken, others are ignored.
+    pandas, polars or pyarrow frame, or a file, the named columns are taken, others are ignored.
 
     Examples
     --------
     >>> as_rows([[1, 2], [3, 4]], ["a", "b"]).tolist()
     [[1.0, 2.0], [3.0, 4.0]]
     """
+    return open_rows(data, names).rows
+
+
+def open_rows(data: Any, names: Sequence[str]) -> Loaded:
+    """The same, with the names of the columns that were ignored.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> open_rows(pd.DataFrame({"time": [0], "wet": [1.5]}), ["wet"]).ignored
+    ('time',)
+    """
+    if isinstance(data, str | os.PathLike):
+        from gaussnet.stream.sources import read_rows
+
+        return read_rows(data, names)
     if _is_frame(data):
         from gaussnet.stream.frames import frame_rows
 
         return frame_rows(data, names)
-    return _array_rows(data, names)
+    return Loaded(_array_rows(data, names))
 
 
 def _is_frame(data: Any) -> bool:
@@ -35,10 +53,8 @@ def _is_frame(data: Any) -> bool:
 
 
 def _array_rows(data: Any, names: Sequence[str]) -> Rows:
-    if isinstance(data, str | bytes) or hasattr(data, "__fspath__"):
-        raise DataError(
-            f"got data={data!r}, expected rows: an array of shape (rows, {len(names)}) or a frame"
-        )
+    if isinstance(data, bytes):
+        raise DataError("got data of type bytes, expected an array, a frame or the path of a file")
     if isinstance(data, np.ma.MaskedArray):
         data = np.ma.filled(data.astype(np.float64), np.nan)
     try:

@@ -4,9 +4,9 @@
 #ifdef GAUSSNET_HAS_AVX2
 
 #ifdef __clang__
-#pragma clang attribute push(__attribute__((target("arch=haswell"))), apply_to = function)
+#pragma clang attribute push(__attribute__((target("avx2,fma,bmi,bmi2,popcnt"))), apply_to = function)
 #else
-#pragma GCC target("arch=haswell")
+#pragma GCC target("avx2,fma,bmi,bmi2,popcnt")
 #endif
 
 #ifndef GAUSSNET_ONE_LANE

@@ -1,16 +1,15 @@
 /* Least squares of each child on its parents, batch by batch.
  *
- * The rows of LANES batches are copied next to each other, centred if asked for and filled up
- * with zeros to whole Lanes; their Gram matrices are summed row after row, and the LANES small
- * systems are then solved side by side.
+ * The Gram matrix of each batch is summed on its own, with rows as lanes; the matrices of LANES
+ * batches are then solved side by side.
  */
 #include "lower.h"
 #include "products.h"
 #include "windows.h"
 
 typedef struct {
-    double *rows;          /* (size + 1, padded): the rows of one batch */
-    const double **own;    /* the same by column */
+    double *rows;          /* (size + 1, padded): the rows of one batch, centred */
+    const double **own;    /* where the columns of the batch lie */
     double *triangles;     /* (LANES, length): the Gram matrices */
     Lanes *lower;          /* (length): the same, one matrix a lane */
     void *memory[2];
@@ -36,51 +35,69 @@ static void close_batches(BatchScratch *scratch)
     free((void *)scratch->own);
 }
 
-/* Copy the rows of one batch of a column, less their mean if asked for, and zeros after them;
- * give the sum of their squares. The first row goes first, so that a constant column becomes
- * exactly zero. */
-INLINE double copy_batch(const double *from, ptrdiff_t height, int centre, double *to)
+/* Copy the rows of one batch of a column, less their mean, and zeros after them. The first row
+ * goes first, so that a constant column becomes exactly zero. */
+INLINE void copy_centred(const double *from, ptrdiff_t height, double *to)
 {
-    const Lanes first = broadcast(centre ? from[0] : 0.0);
-    Lanes sum = broadcast(0.0), squares = broadcast(0.0), mean = broadcast(0.0);
-    ptrdiff_t r = 0;
-    for (; r + LANES <= height; r += LANES) {
-        const Lanes value = load(from + r) - first;
-        sum += value;
-        store(to + r, value);
-    }
-    if (r < height) {
-        for (ptrdiff_t k = 0; k < LANES; k++)
-            to[r + k] = r + k < height ? from[r + k] - LANE(first, 0) : 0.0;
-        sum += load(to + r);
-    }
-    if (centre)
-        mean = broadcast(sum_lanes(sum) / (double)height);
-    for (r = 0; r + LANES <= height; r += LANES) {
-        const Lanes value = load(to + r) - mean;
-        squares += value * value;
-        store(to + r, value);
-    }
-    if (r < height) {
-        for (ptrdiff_t k = 0; r + k < height; k++)
-            to[r + k] -= LANE(mean, 0);
-        squares += load(to + r) * load(to + r);
-    }
-    return sum_lanes(squares);
+    const Lanes first = broadcast(from[0]);
+    const ptrdiff_t whole = height / LANES * LANES, rest = height - whole;
+    Lanes sum = broadcast(0.0);
+    for (ptrdiff_t r = 0; r < whole; r += LANES)
+        sum += load(from + r) - first;
+    const Lanes last = keep_first(load_part(from + whole, rest) - first, rest);
+    const Lanes mean = broadcast(sum_lanes(sum + last) / (double)height);
+    for (ptrdiff_t r = 0; r < whole; r += LANES)
+        store(to + r, load(from + r) - first - mean);
+    if (rest)
+        store(to + whole, keep_first(last - mean, rest));
 }
 
-/* Packed Gram matrix of one batch. */
-static void batch_triangle(const double *const *columns, ptrdiff_t size, ptrdiff_t first,
-                           ptrdiff_t height, int centre, BatchScratch *scratch, double *packed)
+/* The columns of one batch in scratch->own, copied if they are to be centred. Gives how many
+ * rows they have now, whole Lanes if they were copied. */
+INLINE ptrdiff_t batch_columns(const WindowRun *run, const ptrdiff_t size, ptrdiff_t first,
+                               BatchScratch *scratch)
 {
-    const ptrdiff_t padded = (height + LANES - 1) / LANES * LANES;
-    memset(packed, 0, (size_t)triangle_length(size + 1) * sizeof(double));
+    const ptrdiff_t padded = (run->height + LANES - 1) / LANES * LANES;
     for (ptrdiff_t c = 0; c <= size; c++) {
-        double *to = scratch->rows + c * padded;
-        scratch->own[c] = to;
-        packed[triangle_length(c + 1) - 1] = copy_batch(columns[c] + first, height, centre, to);
+        scratch->own[c] = run->columns[c] + first;
+        if (run->centre) {
+            copy_centred(scratch->own[c], run->height, scratch->rows + c * padded);
+            scratch->own[c] = scratch->rows + c * padded;
+        }
     }
-    add_products(scratch->own, size + 1, padded, packed);
+    return run->centre ? padded : run->height;
+}
+
+/* Packed Gram matrix of one batch of a small family: all products in one sweep. */
+INLINE void small_gram(const WindowRun *run, const int size, const int unroll, ptrdiff_t first,
+                       BatchScratch *scratch, double *packed)
+{
+    double totals[MOST_SUMS] = {0.0};
+    const ptrdiff_t rows = batch_columns(run, size, first, scratch);
+    triangle_sums(scratch->own, size + 1, 1, unroll, rows, totals);
+    UNROLL for (int k = 0; k < (size + 1) * (size + 2) / 2; k++)
+        packed[k] = totals[k];
+}
+
+static void large_gram(const WindowRun *run, ptrdiff_t first, BatchScratch *scratch,
+                       double *packed)
+{
+    const ptrdiff_t rows = batch_columns(run, run->size, first, scratch);
+    memset(packed, 0, (size_t)triangle_length(run->size + 1) * sizeof(double));
+    add_products(scratch->own, run->size + 1, rows, packed);
+    for (ptrdiff_t c = 0; c <= run->size; c++)
+        packed[triangle_length(c + 1) - 1] = column_squares(scratch->own[c], rows);
+}
+
+static void batch_gram(const WindowRun *run, ptrdiff_t first, BatchScratch *scratch,
+                       double *packed)
+{
+    switch (run->size) {
+    case 1: small_gram(run, 1, 2, first, scratch, packed); break;
+    case 2: small_gram(run, 2, 1, first, scratch, packed); break;
+    case 3: small_gram(run, 3, 1, first, scratch, packed); break;
+    default: large_gram(run, first, scratch, packed); break;
+    }
 }
 
 /* Solve the matrices in scratch->triangles; coefficient i of batch k goes to out[i * stride + k].
@@ -92,7 +109,10 @@ INLINE void solve_triangles(const ptrdiff_t size, ptrdiff_t count, BatchScratch 
     Lanes fixed[(MOST_FIXED_SIZE + 1) * (MOST_FIXED_SIZE + 4) / 2];
     Lanes *lower = size <= MOST_FIXED_SIZE ? fixed : scratch->lower;
     load_triangles(scratch->triangles, length, count, length, lower);
-    factor_and_solve(size, lower, lower + length);
+    if (size <= MOST_FIXED_SIZE)
+        factor_and_solve(size, lower, lower + length);
+    else
+        factor_and_solve_large(size, lower, lower + length);
     Mask sound = mask_of(-1);
     for (ptrdiff_t i = 0; i < size; i++) {
         const ptrdiff_t at = triangle_length(i + 1) - 1;
@@ -133,8 +153,8 @@ static void solve_batches(const WindowRun *run, void *scratch_memory)
     for (ptrdiff_t b = 0; b < run->count; b += LANES) {
         const ptrdiff_t some = smaller(LANES, run->count - b);
         for (ptrdiff_t k = 0; k < some; k++)
-            batch_triangle(run->columns, run->size, run->first + (b + k) * run->step,
-                           run->height, run->centre, scratch, scratch->triangles + k * length);
+            batch_gram(run, run->first + (b + k) * run->step, scratch,
+                       scratch->triangles + k * length);
         solve_triangles_of(run->size, some, scratch, run->out + b, run->stride);
     }
 }
@@ -146,7 +166,7 @@ static int batch_solutions(const Matrix *page, const Families *families,
     const ptrdiff_t largest = largest_size(families);
     int failed = open_batches(&scratch, largest, window_height(windows, largest));
     if (!failed)
-        failed = solve_page(page, families, windows, solve_batches, &scratch, solutions);
+        failed = solve_page(page, families, windows, solve_batches, 1, &scratch, solutions);
     close_batches(&scratch);
     return failed;
 }

@@ -5,14 +5,14 @@
 #include "lanes.h"
 
 /* to = from + sign * sum of coefficients[s] * columns[s], over the rows of a tile. */
-static void add_combination(const double *const *columns, ptrdiff_t size,
-                            const double *coefficients, double sign, const double *from,
-                            ptrdiff_t rows, double *to)
+INLINE void add_columns(const double *const *columns, const ptrdiff_t size,
+                        const double *coefficients, double sign, const double *from,
+                        ptrdiff_t rows, double *to)
 {
     ptrdiff_t r = 0;
     for (; r + 2 * LANES <= rows; r += 2 * LANES) {
         Lanes left = load(from + r), right = load(from + r + LANES);
-        for (ptrdiff_t s = 0; s < size; s++) {
+        UNROLL for (ptrdiff_t s = 0; s < size; s++) {
             const Lanes coefficient = broadcast(sign * coefficients[s]);
             left += coefficient * load(columns[s] + r);
             right += coefficient * load(columns[s] + r + LANES);
@@ -22,11 +22,26 @@ static void add_combination(const double *const *columns, ptrdiff_t size,
     }
     for (; r < rows; r += LANES) {
         const ptrdiff_t some = smaller(LANES, rows - r);
-        Lanes left = load_part(from + r, some);
+        Lanes left = load_some(from + r, some);
         for (ptrdiff_t s = 0; s < size; s++)
-            left += broadcast(sign * coefficients[s]) * load_part(columns[s] + r, some);
+            left += broadcast(sign * coefficients[s]) * load_some(columns[s] + r, some);
         store_part(to + r, left, some);
     }
+}
+
+static void add_combination(const double *const *columns, ptrdiff_t size,
+                            const double *coefficients, double sign, const double *from,
+                            ptrdiff_t rows, double *to)
+{
+#define ADD(size) add_columns(columns, size, coefficients, sign, from, rows, to)
+    switch (size) {
+    case 1: ADD(1); break;
+    case 2: ADD(2); break;
+    case 3: ADD(3); break;
+    case 4: ADD(4); break;
+    default: ADD(size); break;
+    }
+#undef ADD
 }
 
 #endif

@@ -70,27 +70,34 @@ extern const Kernels kernels_baseline;
 extern const Kernels kernels_avx2;
 #endif
 
-static inline ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
-static inline ptrdiff_t greater(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
+/* Helpers are merged into every build's own code, so that they are compiled for its processor. */
+#ifdef __GNUC__
+#define INLINE static inline __attribute__((always_inline, unused))
+#else
+#define INLINE static inline
+#endif
+
+INLINE ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }
+INLINE ptrdiff_t greater(ptrdiff_t a, ptrdiff_t b) { return a > b ? a : b; }
 
 /* Number of parents of family f. */
-static inline ptrdiff_t family_size(const Families *families, ptrdiff_t f)
+INLINE ptrdiff_t family_size(const Families *families, ptrdiff_t f)
 {
     return (ptrdiff_t)(families->offsets[f + 1] - families->offsets[f]);
 }
 
 /* Length of the packed lower triangle of a matrix with `side` rows. */
-static inline ptrdiff_t triangle_length(ptrdiff_t side) { return side * (side + 1) / 2; }
+INLINE ptrdiff_t triangle_length(ptrdiff_t side) { return side * (side + 1) / 2; }
 
 /* Rows of a window of a family with `size` parents. */
-static inline ptrdiff_t window_height(const Windows *windows, ptrdiff_t size)
+INLINE ptrdiff_t window_height(const Windows *windows, ptrdiff_t size)
 {
     return size + windows->extra_rows + (windows->centre ? 1 : 0);
 }
 
 /* The windows of `height` rows that begin in rows start..stop and fit the page. */
-static inline WindowRange window_range(ptrdiff_t start, ptrdiff_t stop, ptrdiff_t page_rows,
-                                       ptrdiff_t height, int sliding)
+INLINE WindowRange window_range(ptrdiff_t start, ptrdiff_t stop, ptrdiff_t page_rows,
+                                ptrdiff_t height, int sliding)
 {
     WindowRange range;
     range.step = sliding ? 1 : height;

@@ -12,7 +12,6 @@
 #if defined(__GNUC__) && !defined(GAUSSNET_ONE_LANE)
 
 #define LANES 4
-#define INLINE static inline __attribute__((always_inline, unused))
 #define UNROLL _Pragma("GCC unroll 16")
 typedef double Lanes __attribute__((vector_size(32)));
 typedef int64_t Mask __attribute__((vector_size(32)));
@@ -33,8 +32,10 @@ INLINE Lanes load_floats(const float *from)
 {
     return __builtin_convertvector(*(const LooseFloats *)from, Lanes);
 }
-INLINE Lanes load_strided(const double *from, ptrdiff_t step)
+INLINE Lanes load_strided(const double *from, const ptrdiff_t step)
 {
+    if (step == 1)
+        return load(from);
     return (Lanes){from[0], from[step], from[2 * step], from[3 * step]};
 }
 INLINE Mask is_greater(Lanes a, Lanes b) { return (Mask)(a > b); }
@@ -56,6 +57,30 @@ INLINE Lanes blend(Mask mask, Lanes yes, Lanes no)
 }
 INLINE Lanes larger(Lanes a, Lanes b) { return blend(is_greater(a, b), a, b); }
 #endif
+
+/* The first `count` < LANES values, and zeros after them; put together in registers, because a
+ * trip through memory would stall. */
+INLINE Lanes load_part(const double *from, ptrdiff_t count)
+{
+    switch (count) {
+    case 1: return (Lanes){from[0], 0.0, 0.0, 0.0};
+    case 2: return (Lanes){from[0], from[1], 0.0, 0.0};
+    case 3: return (Lanes){from[0], from[1], from[2], 0.0};
+    default: return broadcast(0.0);
+    }
+}
+
+/* The first `count` < LANES lanes, and zeros after them. */
+INLINE Lanes keep_first(Lanes lanes, ptrdiff_t count)
+{
+    return (Lanes)((Mask)lanes & ((Mask){0, 1, 2, 3} < mask_of(count)));
+}
+
+INLINE double sum_lanes(Lanes lanes)
+{
+    lanes += SHUFFLE(lanes, lanes, 2, 3, 0, 1);
+    return lanes[0] + lanes[1];
+}
 
 /* Lane k of the answer is the sum of all lanes of parts[k]. */
 INLINE Lanes sum_each(const Lanes *parts)
@@ -79,7 +104,6 @@ INLINE void transpose(Lanes *block)
 #else /* one lane */
 
 #define LANES 1
-#define INLINE static inline
 #define UNROLL
 typedef double Lanes;
 typedef int64_t Mask;
@@ -95,18 +119,22 @@ INLINE Mask mask_of(int64_t value) { return value; }
 INLINE Lanes absolute(Lanes a) { return fabs(a); }
 INLINE Lanes blend(Mask mask, Lanes yes, Lanes no) { return mask ? yes : no; }
 INLINE Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
+INLINE Lanes load_part(const double *from, ptrdiff_t count) { return count ? *from : 0.0; }
+INLINE Lanes keep_first(Lanes lanes, ptrdiff_t count) { return count ? lanes : 0.0; }
+INLINE double sum_lanes(Lanes lanes) { return lanes; }
 INLINE Lanes sum_each(const Lanes *parts) { return parts[0]; }
 INLINE void transpose(Lanes *block) { (void)block; }
 
 #endif
 
-/* The first `count` < LANES values, and zeros after them. */
-INLINE Lanes load_part(const double *from, ptrdiff_t count)
+/* A loop over 0..7 that is unrolled before the compiler decides what to keep in registers. */
+#define EIGHT_TIMES(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
+#define EIGHT_TIMES_BACK(DO) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)
+
+/* The first LANES of `count` values, filled up with zeros if there are fewer. */
+INLINE Lanes load_some(const double *from, ptrdiff_t count)
 {
-    double values[LANES] = {0.0};
-    for (ptrdiff_t k = 0; k < count; k++)
-        values[k] = from[k];
-    return load(values);
+    return count >= LANES ? load(from) : load_part(from, count);
 }
 
 /* Values `step` apart, the last of `count` again in the lanes after it. */
@@ -124,15 +152,6 @@ INLINE void store_part(double *to, Lanes lanes, ptrdiff_t count)
     store(values, lanes);
     for (ptrdiff_t k = 0; k < count; k++)
         to[k] = values[k];
-}
-
-INLINE double sum_lanes(Lanes lanes)
-{
-    double values[LANES], sum = 0.0;
-    store(values, lanes);
-    for (int k = 0; k < LANES; k++)
-        sum += values[k];
-    return sum;
 }
 
 INLINE ptrdiff_t count_mask(Mask counts)

@@ -8,7 +8,7 @@
 #include "lanes.h"
 
 /* So few candidates are ranked by comparing each with each. */
-#define FEW 64
+#define FEW 32
 #define MOST_SAMPLES 256
 /* After so many passes something is odd about the values, and the rest is sorted. */
 #define MOST_PASSES 60
@@ -24,15 +24,9 @@ static void two_ranks(double *values, ptrdiff_t count, ptrdiff_t low, ptrdiff_t 
         values[k] = INFINITY;
     for (ptrdiff_t i = 0; i < count; i += LANES) {
         const Lanes value = load(values + i);
-        Mask even = mask_of(0), odd = mask_of(0);
-        ptrdiff_t k = 0;
-        for (; k + 2 <= count; k += 2) {
-            even += is_greater(value, broadcast(values[k]));
-            odd += is_greater(value, broadcast(values[k + 1]));
-        }
-        if (k < count)
-            even += is_greater(value, broadcast(values[k]));
-        const Mask below = -(even + odd);
+        Mask below = mask_of(0);
+        for (ptrdiff_t k = 0; k < count; k++)
+            below -= is_greater(value, broadcast(values[k]));
         lows = larger(blend((Mask)(below > mask_of(low)), nothing, value), lows);
         highs = larger(blend((Mask)(below > mask_of(high)), nothing, value), highs);
     }
@@ -74,12 +68,18 @@ static void keep_inside(const double *from, ptrdiff_t count, Bracket *bracket, d
     bracket->below = staying - kept;
 }
 
+/* A larger sample makes a narrower bracket, but ranking it takes its square in time. */
+static ptrdiff_t sample_size(ptrdiff_t count)
+{
+    return count < 256 ? 16 : count < 8000 ? 32 : count < 60000 ? 64 : count < 500000 ? 128 : 256;
+}
+
 /* A bracket that holds the value of rank share * count, more likely than not by far; `exactly`
  * asks for a single value. NaN are left out of the sample. */
 static Bracket guess_bracket(const double *values, ptrdiff_t count, double share, int exactly)
 {
     double sample[MOST_SAMPLES + LANES];
-    const ptrdiff_t size = count < 4000 ? 32 : count < 30000 ? 64 : count < 300000 ? 128 : 256;
+    const ptrdiff_t size = sample_size(count);
     Bracket bracket = {-INFINITY, INFINITY, 0, 0, 0};
     ptrdiff_t taken = 0;
     for (ptrdiff_t k = 0; k < size; k++) {
@@ -101,6 +101,21 @@ static Bracket guess_bracket(const double *values, ptrdiff_t count, double share
     return bracket;
 }
 
+/* A bracket inside one that held the wanted rank, as if the values in it were spread evenly. */
+static Bracket narrower_bracket(const Bracket *bracket, double share)
+{
+    Bracket inner = {bracket->low, bracket->high, 0, 0, 0};
+    const double count = (double)bracket->inside, width = bracket->high - bracket->low;
+    const double spread = (2.0 * sqrt(count * share * (1.0 - share)) + 2.0) / count;
+    const double low = bracket->low + width * (share - spread);
+    const double high = bracket->low + width * (share + spread);
+    if (low > inner.low)
+        inner.low = low;
+    if (high < inner.high)
+        inner.high = high;
+    return inner;
+}
+
 static int compare_doubles(const void *a, const void *b)
 {
     const double left = *(const double *)a, right = *(const double *)b;
@@ -117,10 +132,11 @@ static double largest_below(const double *values, ptrdiff_t count, double limit)
     return largest;
 }
 
-/* A search for the value of rank `rank` among `count` candidates. */
+/* A search for the value of rank `rank` among `count` candidates, all of them in the bracket. */
 typedef struct {
     const double *values;
     ptrdiff_t count, rank;
+    Bracket bracket;
     double *spare[2];  /* candidates are copied from one to the other */
 } Search;
 
@@ -137,75 +153,84 @@ static void start_search(Search *search, const double *row, ptrdiff_t count)
     search->rank = kept / 2;
 }
 
-/* Keep the candidates of a bracket that holds the wanted rank. */
-static void accept(Search *search, const Bracket *bracket)
+/* Make the candidates those of the bracket, or if the wanted rank is not among them those of
+ * the side where it is. Until `used` is known, so is the rank not. */
+static void keep_bracket(Search *search, Bracket bracket, int64_t *used)
 {
     double *kept = search->spare[1];
-    search->spare[1] = search->spare[0];
-    search->spare[0] = kept;
-    search->values = kept;
-    search->count = bracket->inside;
-    search->rank -= bracket->below;
-}
-
-/* Narrow the candidates once; the first time, `rank` is still to be found and so is how many of
- * the values are not NaN. Gives 1 if all that are left are equal. */
-static int narrow(Search *search, int first, int exactly, int64_t *used)
-{
-    const double share = first ? 0.5 : ((double)search->rank + 0.5) / (double)search->count;
-    Bracket bracket = guess_bracket(search->values, search->count, share, exactly);
-    keep_inside(search->values, search->count, &bracket, search->spare[1]);
-    if (first) {
+    keep_inside(search->values, search->count, &bracket, kept);
+    if (*used < 0) {
         *used = bracket.below + bracket.inside + bracket.above;
         search->rank = (ptrdiff_t)(*used / 2);
     }
-    if (search->rank < bracket.below) {
-        bracket.high = nextafter(bracket.low, -INFINITY);
-        bracket.low = -INFINITY;
-        keep_inside(search->values, search->count, &bracket, search->spare[1]);
-    } else if (search->rank >= bracket.below + bracket.inside && search->rank < *used) {
-        bracket.low = nextafter(bracket.high, INFINITY);
-        bracket.high = INFINITY;
-        keep_inside(search->values, search->count, &bracket, search->spare[1]);
+    const int too_high = search->rank < bracket.below;
+    const int too_low = !too_high && *used > 0 && search->rank >= bracket.below + bracket.inside;
+    if (too_high || too_low) {
+        const double end = too_high ? bracket.low : bracket.high;
+        bracket.low = too_high ? -INFINITY : nextafter(end, INFINITY);
+        bracket.high = too_high ? nextafter(end, -INFINITY) : INFINITY;
+        keep_inside(search->values, search->count, &bracket, kept);
     }
-    accept(search, &bracket);
-    return bracket.low == bracket.high;
+    search->spare[1] = search->spare[0];
+    search->spare[0] = kept;
+    search->values = kept;
+    search->count = bracket.inside;
+    search->rank -= bracket.below;
+    search->bracket = bracket;
+}
+
+/* Narrow the candidates until few are left, or all that are left are equal. */
+static void narrow(Search *search, int64_t *used)
+{
+    keep_bracket(search, guess_bracket(search->values, search->count, 0.5, 0), used);
+    int slow = 0;
+    for (int pass = 0; pass < MOST_PASSES && search->count > FEW; pass++) {
+        const ptrdiff_t before = search->count;
+        const double share = ((double)search->rank + 0.5) / (double)before;
+        const Bracket *bracket = &search->bracket;
+        if (bracket->low == bracket->high)
+            return;
+        if (!slow && isfinite(bracket->high - bracket->low))
+            keep_bracket(search, narrower_bracket(bracket, share), used);
+        else
+            keep_bracket(search, guess_bracket(search->values, before, share, slow > 1), used);
+        slow = 2 * search->count > before ? slow + 1 : 0;
+    }
+}
+
+/* The value of the wanted rank, and in *lower the one before it if the candidates have it. */
+static double finish_search(Search *search, double *lower)
+{
+    double *left = (double *)search->values, upper;
+    const ptrdiff_t before = greater(search->rank - 1, 0);
+    if (search->count <= FEW) {
+        two_ranks(left, search->count, before, search->rank, lower, &upper);
+        return upper;
+    }
+    if (search->bracket.low != search->bracket.high)
+        qsort(left, (size_t)search->count, sizeof *left, compare_doubles);
+    *lower = left[before];
+    return left[search->rank];
 }
 
 /* Median of a row of `count` values. */
 static double row_median(const double *row, ptrdiff_t count, double *memory, int64_t *used)
 {
-    Search search = {row, count, 0, {memory, memory + count + LANES}};
-    double lower = NAN, upper = NAN;
-    int equal = 0;
+    Search search = {.values = row, .count = count, .spare = {memory, memory + count + LANES}};
+    double lower;
+    *used = -1;
     if (count <= FEW) {
         start_search(&search, row, count);
         *used = search.count;
     } else {
-        ptrdiff_t before = 2 * count;
-        equal = narrow(&search, 1, 0, used);
-        for (int pass = 0; search.count > FEW && !equal && pass < MOST_PASSES; pass++) {
-            const int slow = 4 * search.count > 3 * before;
-            before = search.count;
-            equal = narrow(&search, 0, slow, used);
-        }
+        narrow(&search, used);
     }
-    if (search.count == 0)
+    if (*used == 0)
         return NAN;
-    double *left = (double *)search.values;
-    const ptrdiff_t rank = search.rank;
-    if (equal) {
-        lower = upper = left[0];
-    } else if (search.count > FEW) {
-        qsort(left, (size_t)search.count, sizeof *left, compare_doubles);
-        lower = left[greater(rank - 1, 0)];
-        upper = left[rank];
-    } else {
-        two_ranks(left, search.count, greater(rank - 1, 0), rank, &lower, &upper);
-    }
+    const double upper = finish_search(&search, &lower);
     if (*used % 2)
-        lower = upper;
-    else if (rank == 0)
+        return upper;
+    if (search.rank == 0)
         lower = largest_below(row, count, upper);
     return 0.5 * lower + 0.5 * upper;
 }

@@ -2,64 +2,25 @@
 #include "products.h"
 #include "tiles.h"
 
-#define PARTIAL_SUMS 4
-
-INLINE Lanes load_some(const double *from, ptrdiff_t count)
+/* Subtract a column's mean where it lies; gives the mean less `origin`, which goes first. */
+static double subtract_mean(double *column, ptrdiff_t rows, double origin)
 {
-    return count >= LANES ? load(from) : load_part(from, count);
-}
-
-static double column_sum(const double *column, ptrdiff_t rows)
-{
-    Lanes sums[PARTIAL_SUMS];
-    UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
-        sums[u] = broadcast(0.0);
-    ptrdiff_t r = 0;
-    for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
-        UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
-            sums[u] += load(column + r + u * LANES);
-    for (; r < rows; r += LANES)
-        sums[0] += load_some(column + r, rows - r);
-    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
-static double column_squares(const double *column, ptrdiff_t rows)
-{
-    Lanes sums[PARTIAL_SUMS];
-    UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
-        sums[u] = broadcast(0.0);
-    ptrdiff_t r = 0;
-    for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
-        UNROLL for (int u = 0; u < PARTIAL_SUMS; u++) {
-            Lanes value = load(column + r + u * LANES);
-            sums[u] += value * value;
-        }
-    for (; r < rows; r += LANES) {
-        Lanes value = load_some(column + r, rows - r);
-        sums[0] += value * value;
-    }
-    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
-}
-
-/* Subtract a column's mean where it lies, and give the mean; the first row goes first, so that
- * a constant column becomes exactly zero. */
-static double subtract_mean(double *column, ptrdiff_t rows)
-{
-    const double first = column[0];
     for (ptrdiff_t r = 0; r < rows; r++)
-        column[r] -= first;
+        column[r] -= origin;
     const double mean = column_sum(column, rows) / (double)rows;
     for (ptrdiff_t r = 0; r < rows; r++)
         column[r] -= mean;
-    return first + mean;
+    return mean;
 }
 
 /* What is known of the columns after some tiles, by column number. The sums of two runs of
  * rows about their own means merge exactly: with d the difference of the means and
  * w = rows * rows' / (rows + rows'), the products of columns i and j add up to
- * S_ij + S'_ij + w d_i d_j. So a mean that is large beside the spread does no harm. */
+ * S_ij + S'_ij + w d_i d_j. Means are kept as distances from the first row: so one that is
+ * large beside the spread does no harm, and a constant column becomes exactly zero. */
 typedef struct {
-    double *mean;     /* mean of the rows before this tile, 0 if not centred */
+    double *origin;   /* the first row, 0 if not centred */
+    double *mean;     /* mean of the rows before this tile, less the origin */
     double *squares;  /* sum of squares about the mean */
     double *step;     /* mean of this tile minus mean of the rows before it */
     double weight;
@@ -71,7 +32,10 @@ static void begin_tile(Totals *totals, Tile *tile, ptrdiff_t first, ptrdiff_t ro
     for (ptrdiff_t u = 0; u < tile->used_count; u++) {
         ptrdiff_t c = tile->used[u];
         if (centre) {
-            double mean = subtract_mean(tile->scratch + u * tile->stride, rows);
+            if (first == 0)
+                totals->origin[c] = tile->columns[c][0];
+            double mean =
+                subtract_mean(tile->scratch + u * tile->stride, rows, totals->origin[c]);
             totals->step[c] = mean - totals->mean[c];
         }
         totals->squares[c] += column_squares(tile->columns[c], rows);
@@ -121,7 +85,7 @@ static void finish_moments(const Totals *totals, const Families *families, doubl
         const ptrdiff_t size = family_size(families, f);
         for (ptrdiff_t i = 0; i <= size; i++) {
             int64_t column = i < size ? parents[i] : families->children[f];
-            *means++ = totals->mean[column];
+            *means++ = totals->origin[column] + totals->mean[column];
             products[triangle_length(i + 1) - 1] = totals->squares[column];
         }
         products += triangle_length(size + 1);
@@ -136,13 +100,14 @@ static int family_moments(const Matrix *x, const Families *families, int centre,
     if (tile_open(&tile, x, families, 0, 0, centre) < 0)
         return -1;
     size_t columns = (size_t)x->columns + 1;
-    double *memory = calloc(3 * columns, sizeof(double));
+    double *memory = calloc(4 * columns, sizeof(double));
     const double **own = malloc((size_t)(largest_size(families) + 1) * sizeof *own);
     int failed = !memory || !own;
     if (!failed) {
         totals.mean = memory;
         totals.squares = memory + columns;
         totals.step = memory + 2 * columns;
+        totals.origin = memory + 3 * columns;
         for (ptrdiff_t first = 0; first < x->rows; first += tile.height) {
             ptrdiff_t rows = smaller(tile.height, x->rows - first);
             tile_move(&tile, first, rows);

@@ -19,7 +19,7 @@ INLINE void load_columns(const double *const *columns, const int count, ptrdiff_
                          ptrdiff_t rows, Lanes *values)
 {
     UNROLL for (int c = 0; c < count; c++)
-        values[c] = r + LANES <= rows ? load(columns[c] + r) : load_part(columns[c] + r, rows - r);
+        values[c] = load_some(columns[c] + r, rows - r);
 }
 
 /* totals[k] += the sum over the lanes of sums[k]. */
@@ -149,6 +149,40 @@ static void add_products(const double *const *columns, ptrdiff_t side, ptrdiff_t
             one_block(columns, i + 1, 1, i, 1, rows, packed);
         }
     }
+}
+
+#define PARTIAL_SUMS 4
+
+static double column_sum(const double *column, ptrdiff_t rows)
+{
+    Lanes sums[PARTIAL_SUMS];
+    UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
+        sums[u] = broadcast(0.0);
+    ptrdiff_t r = 0;
+    for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
+        UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
+            sums[u] += load(column + r + u * LANES);
+    for (; r < rows; r += LANES)
+        sums[0] += load_some(column + r, rows - r);
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+static double column_squares(const double *column, ptrdiff_t rows)
+{
+    Lanes sums[PARTIAL_SUMS];
+    UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
+        sums[u] = broadcast(0.0);
+    ptrdiff_t r = 0;
+    for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
+        UNROLL for (int u = 0; u < PARTIAL_SUMS; u++) {
+            Lanes value = load(column + r + u * LANES);
+            sums[u] += value * value;
+        }
+    for (; r < rows; r += LANES) {
+        Lanes value = load_some(column + r, rows - r);
+        sums[0] += value * value;
+    }
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
 }
 
 #endif

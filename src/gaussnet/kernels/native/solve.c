@@ -15,7 +15,7 @@ static void solve_some(ptrdiff_t size, ptrdiff_t count, const double *packed, La
 {
     const ptrdiff_t length = triangle_length(size + 1);
     load_triangles(packed, length, count, length, lower);
-    factor_and_solve(size, lower, lower + length);
+    factor_and_solve_large(size, lower, lower + length);
     for (ptrdiff_t k = 0; k < count; k++) {
         double smallest = INFINITY;
         for (ptrdiff_t i = 0; size > 0 && i <= size; i++) {

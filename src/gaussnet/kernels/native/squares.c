@@ -2,110 +2,141 @@
 #include "lower.h"
 #include "windows.h"
 
-/* Solve a system of `size` rows, each with its right side last, by elimination with partial
- * pivoting: rows trade places lane by lane. The answer is left in the right sides.
+/* Bring the row with the largest entry of column j up, lane by lane, and clear the column below.
  *
- * A pivot that vanishes beside its column, or is too small to be inverted, makes the inverse
- * NaN, which then spreads to every unknown. `limit` and `inverse` are room for `size` each. */
-INLINE void eliminate(const ptrdiff_t size, Lanes *system, Lanes *limit, Lanes *inverse)
+ * A pivot no larger than `limit` makes the inverse NaN, which then spreads to every unknown. */
+INLINE void clear_column(const ptrdiff_t size, const ptrdiff_t j, Lanes *system, Lanes limit,
+                         Lanes *inverse)
 {
     const ptrdiff_t width = size + 1;
-    UNROLL for (ptrdiff_t j = 0; j < size; j++) {
-        limit[j] = broadcast(DBL_MIN / SINGULAR);
-        UNROLL for (ptrdiff_t i = 0; i < size; i++)
-            limit[j] = larger(absolute(system[i * width + j]), limit[j]);
-        limit[j] *= broadcast(SINGULAR);
-    }
-    UNROLL for (ptrdiff_t j = 0; j < size; j++) {
-        Lanes *upper = system + j * width;
-        UNROLL for (ptrdiff_t i = j + 1; i < size; i++) {
-            Lanes *row = system + i * width;
-            Mask trade = is_greater(absolute(row[j]), absolute(upper[j]));
-            UNROLL for (ptrdiff_t k = j; k <= size; k++) {
-                Lanes kept = blend(trade, row[k], upper[k]);
-                row[k] = blend(trade, upper[k], row[k]);
-                upper[k] = kept;
-            }
-        }
-        inverse[j] = blend(is_greater(absolute(upper[j]), limit[j]),
-                           broadcast(1.0) / upper[j], broadcast(NAN));
-        UNROLL for (ptrdiff_t i = j + 1; i < size; i++) {
-            Lanes *row = system + i * width;
-            Lanes ratio = row[j] * inverse[j];
-            UNROLL for (ptrdiff_t k = j + 1; k <= size; k++)
-                row[k] -= ratio * upper[k];
+    Lanes *upper = system + j * width;
+    UNROLL for (ptrdiff_t i = j + 1; i < size; i++) {
+        Lanes *row = system + i * width;
+        const Mask trade = is_greater(absolute(row[j]), absolute(upper[j]));
+        UNROLL for (ptrdiff_t k = j; k <= size; k++) {
+            const Lanes kept = blend(trade, row[k], upper[k]);
+            row[k] = blend(trade, upper[k], row[k]);
+            upper[k] = kept;
         }
     }
-    UNROLL for (ptrdiff_t j = size - 1; j >= 0; j--) {
-        Lanes *row = system + j * width;
-        UNROLL for (ptrdiff_t i = j + 1; i < size; i++)
-            row[size] -= row[i] * system[i * width + size];
-        row[size] *= inverse[j];
+    const Mask sound = is_greater(absolute(upper[j]), limit);
+    inverse[j] = blend(sound, broadcast(1.0) / upper[j], broadcast(NAN));
+    UNROLL for (ptrdiff_t i = j + 1; i < size; i++) {
+        Lanes *row = system + i * width;
+        const Lanes ratio = row[j] * inverse[j];
+        UNROLL for (ptrdiff_t k = j + 1; k <= size; k++)
+            row[k] -= ratio * upper[k];
     }
 }
 
-/* Fill the systems of `count` windows that lie `step` rows apart. */
-INLINE void load_systems(const double *const *columns, const ptrdiff_t size, ptrdiff_t first,
-                         ptrdiff_t step, ptrdiff_t count, int centre, Lanes *system)
+/* A pivot must exceed rounding error in its column, and be large enough to be inverted. */
+INLINE Lanes pivot_limit(const ptrdiff_t size, const ptrdiff_t j, const Lanes *system)
 {
-    const ptrdiff_t skip = centre ? 1 : 0;
+    Lanes largest = broadcast(DBL_MIN / SINGULAR);
+    UNROLL for (ptrdiff_t i = 0; i < size; i++)
+        largest = larger(absolute(system[i * (size + 1) + j]), largest);
+    return largest * broadcast(SINGULAR);
+}
+
+/* Unknown j, from the unknowns after it. */
+INLINE void substitute(const ptrdiff_t size, const ptrdiff_t j, Lanes *system,
+                       const Lanes *inverse)
+{
+    Lanes *row = system + j * (size + 1);
+    Lanes rest = row[size];
+    UNROLL for (ptrdiff_t i = j + 1; i < size; i++)
+        rest -= row[i] * system[i * (size + 1) + size];
+    row[size] = rest * inverse[j];
+}
+
+/* Solve systems of `size` rows, each with its right side last, by elimination with partial
+ * pivoting. The answer is left in the right sides; `room` is for 2 * size Lanes. */
+INLINE void eliminate(const ptrdiff_t size, Lanes *system, Lanes *room)
+{
+    Lanes *limit = room, *inverse = room + size;
+#define LIMIT(j) if (j < size) limit[j] = pivot_limit(size, j, system);
+#define CLEAR(j) if (j < size) clear_column(size, j, system, limit[j], inverse);
+#define SUBSTITUTE(j) if (j < size) substitute(size, j, system, inverse);
+    EIGHT_TIMES(LIMIT)
+    EIGHT_TIMES(CLEAR)
+    EIGHT_TIMES_BACK(SUBSTITUTE)
+#undef LIMIT
+#undef CLEAR
+#undef SUBSTITUTE
+}
+
+/* The same for any size. */
+INLINE void eliminate_large(ptrdiff_t size, Lanes *system, Lanes *room)
+{
+    Lanes *limit = room, *inverse = room + size;
+    for (ptrdiff_t j = 0; j < size; j++)
+        limit[j] = pivot_limit(size, j, system);
+    for (ptrdiff_t j = 0; j < size; j++)
+        clear_column(size, j, system, limit[j], inverse);
+    for (ptrdiff_t j = size - 1; j >= 0; j--)
+        substitute(size, j, system, inverse);
+}
+
+/* Fill the systems of LANES windows that lie `step` rows apart; with `centre` the first row of
+ * a window is subtracted from the others. */
+INLINE void load_systems(const double *const *columns, const ptrdiff_t size, ptrdiff_t first,
+                         const ptrdiff_t step, const int centre, Lanes *system)
+{
     UNROLL for (ptrdiff_t c = 0; c <= size; c++) {
         const double *from = columns[c] + first;
-        Lanes origin = broadcast(0.0);
-        if (count < LANES) {
-            if (centre)
-                origin = load_strided_part(from, step, count);
-            for (ptrdiff_t r = 0; r < size; r++)
-                system[r * (size + 1) + c] = load_strided_part(from + r + skip, step, count);
-        } else if (step == 1) {
-            if (centre)
-                origin = load(from);
-            UNROLL for (ptrdiff_t r = 0; r < size; r++)
-                system[r * (size + 1) + c] = load(from + r + skip);
-        } else {
-            if (centre)
-                origin = load_strided(from, step);
-            UNROLL for (ptrdiff_t r = 0; r < size; r++)
-                system[r * (size + 1) + c] = load_strided(from + r + skip, step);
+        const Lanes origin = load_strided(from, step);
+        UNROLL for (ptrdiff_t r = 0; r < size; r++) {
+            const Lanes value = load_strided(from + r + centre, step);
+            system[r * (size + 1) + c] = centre ? value - origin : value;
         }
-        if (centre)
-            UNROLL for (ptrdiff_t r = 0; r < size; r++)
-                system[r * (size + 1) + c] -= origin;
     }
 }
 
-INLINE void solve_squares_of(const WindowRun *run, const ptrdiff_t size, Lanes *scratch)
+/* Solve at least LANES windows. The last LANES may overlap with those before: a window's
+ * solution does not depend on its lane. */
+INLINE void solve_run(const WindowRun *run, const ptrdiff_t size, const ptrdiff_t step,
+                      const int centre, Lanes *scratch)
 {
-    for (ptrdiff_t w = 0; w < run->count; w += LANES) {
+    const ptrdiff_t count = run->count, stride = run->stride;
+    for (ptrdiff_t w = 0; w < count; w += LANES) {
         Lanes fixed[MOST_FIXED_SIZE * (MOST_FIXED_SIZE + 3)];
         Lanes *system = size <= MOST_FIXED_SIZE ? fixed : scratch;
-        Lanes *limit = system + size * (size + 1);
-        const ptrdiff_t some = smaller(LANES, run->count - w);
-        load_systems(run->columns, size, run->first + w * run->step, run->step, some,
-                     run->centre, system);
-        eliminate(size, system, limit, limit + size);
-        UNROLL for (ptrdiff_t i = 0; i < size; i++) {
-            Lanes value = system[i * (size + 1) + size];
-            if (some == LANES)
-                store(run->out + i * run->stride + w, value);
-            else
-                store_part(run->out + i * run->stride + w, value, some);
-        }
+        const ptrdiff_t at = smaller(w, count - LANES);
+        load_systems(run->columns, size, run->first + at * step, step, centre, system);
+        if (size <= MOST_FIXED_SIZE)
+            eliminate(size, system, system + size * (size + 1));
+        else
+            eliminate_large(size, system, system + size * (size + 1));
+        UNROLL for (ptrdiff_t i = 0; i < size; i++)
+            store(run->out + at + i * stride, system[i * (size + 1) + size]);
     }
+}
+
+/* Solve windows whose size the compiler knows, and so the distances between all rows. */
+INLINE void solve_fixed(const WindowRun *run, const ptrdiff_t size)
+{
+    if (run->step == 1 && run->centre)
+        solve_run(run, size, 1, 1, NULL);
+    else if (run->step == 1)
+        solve_run(run, size, 1, 0, NULL);
+    else if (run->centre)
+        solve_run(run, size, size + 1, 1, NULL);
+    else
+        solve_run(run, size, size, 0, NULL);
 }
 
 static void solve_squares(const WindowRun *run, void *scratch)
 {
     switch (run->size) {
-    case 1: solve_squares_of(run, 1, scratch); break;
-    case 2: solve_squares_of(run, 2, scratch); break;
-    case 3: solve_squares_of(run, 3, scratch); break;
-    case 4: solve_squares_of(run, 4, scratch); break;
-    case 5: solve_squares_of(run, 5, scratch); break;
-    case 6: solve_squares_of(run, 6, scratch); break;
-    case 7: solve_squares_of(run, 7, scratch); break;
-    case 8: solve_squares_of(run, 8, scratch); break;
-    default: solve_squares_of(run, run->size, scratch); break;
+    case 1: solve_fixed(run, 1); break;
+    case 2: solve_fixed(run, 2); break;
+    case 3: solve_fixed(run, 3); break;
+    case 4: solve_fixed(run, 4); break;
+    case 5: solve_fixed(run, 5); break;
+    case 6: solve_fixed(run, 6); break;
+    case 7: solve_fixed(run, 7); break;
+    case 8: solve_fixed(run, 8); break;
+    default: solve_run(run, run->size, run->step, run->centre, scratch); break;
     }
 }
 
@@ -117,7 +148,7 @@ static int square_solutions(const Matrix *page, const Families *families,
     Lanes *scratch = new_lanes(largest * (largest + 3) + 1, &memory);
     if (!scratch)
         return -1;
-    int failed = solve_page(page, families, windows, solve_squares, scratch, solutions);
+    int failed = solve_page(page, families, windows, solve_squares, LANES, scratch, solutions);
     free(memory);
     return failed;
 }

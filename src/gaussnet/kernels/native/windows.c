@@ -1,66 +1,114 @@
 #include "windows.h"
 
-/* The part of a family's windows that begin in rows row..end, which the tile holds. */
-static WindowRun run_of(const Windows *windows, ptrdiff_t page_rows, ptrdiff_t size,
-                        ptrdiff_t row, ptrdiff_t end)
+/* What a call of solve_page holds. */
+typedef struct {
+    const Families *families;
+    const Windows *windows;
+    SolveRun solve;
+    void *scratch;
+    ptrdiff_t least;
+    const double **own;     /* the columns of the family at work */
+    const double **filled;  /* the same with fewer than `least` windows filled up, */
+    double *rows;           /* which lie here, */
+    double *solutions;      /* and their solutions here */
+} Page;
+
+static int open_page(Page *page, ptrdiff_t largest, ptrdiff_t height)
 {
-    const ptrdiff_t height = window_height(windows, size);
-    WindowRange all =
-        window_range(windows->start, windows->stop, page_rows, height, windows->sliding);
-    WindowRange here = window_range(row, end, page_rows, height, windows->sliding);
-    WindowRun run = {
-        .size = size,
-        .height = height,
-        .first = here.first * here.step - row,
-        .step = here.step,
-        .count = here.last - here.first,
-        .centre = windows->centre,
-        .stride = all.last - all.first,
-    };
-    return run;
+    const size_t side = (size_t)largest + 1, least = (size_t)page->least;
+    page->own = malloc(2 * side * sizeof *page->own);
+    page->filled = page->own + side;
+    page->rows = malloc((side * (size_t)height + side) * least * sizeof(double));
+    page->solutions = page->rows + side * (size_t)height * least;
+    return page->own && page->rows ? 0 : -1;
 }
 
-/* Where the first window that begins in row `row` or later goes among a family's windows. */
-static ptrdiff_t place_of(const Windows *windows, ptrdiff_t step, ptrdiff_t row)
+static void close_page(Page *page)
 {
-    return (row + step - 1) / step - (windows->start + step - 1) / step;
+    free((void *)page->own);
+    free(page->rows);
 }
 
-static void solve_tile(const Tile *tile, const Families *families, const Windows *windows,
-                       ptrdiff_t row, ptrdiff_t end, const double **own, SolveRun solve,
-                       void *scratch, double *out)
+/* Solve fewer windows than `least`: the last is repeated, and its extra solutions dropped. */
+static void solve_few(Page *page, const WindowRun *run)
 {
-    for (ptrdiff_t f = 0; f < families->count; f++) {
-        const ptrdiff_t size = family_size(families, f);
-        if (size == 0)
-            continue;
-        WindowRun run = run_of(windows, tile->source->rows, size, row, end);
-        if (run.count > 0) {
-            tile_family(tile, families, f, own);
-            run.columns = own;
-            run.out = out + place_of(windows, run.step, row);
-            solve(&run, scratch);
-        }
-        out += size * run.stride;
+    const ptrdiff_t height = run->height, least = page->least;
+    WindowRun filled = *run;
+    filled.columns = page->filled;
+    filled.first = 0;
+    filled.step = run->step == 1 ? 1 : height;
+    filled.count = least;
+    filled.out = page->solutions;
+    filled.stride = least;
+    const ptrdiff_t used = (run->count - 1) * filled.step + height;
+    const ptrdiff_t rows = (least - 1) * filled.step + height;
+    for (ptrdiff_t c = 0; c <= run->size; c++) {
+        double *to = page->rows + c * height * least;
+        memcpy(to, run->columns[c] + run->first, (size_t)used * sizeof(double));
+        for (ptrdiff_t r = used; r < rows; r++)
+            to[r] = to[r - filled.step];
+        page->filled[c] = to;
     }
+    page->solve(&filled, page->scratch);
+    for (ptrdiff_t i = 0; i < run->size; i++)
+        memcpy(run->out + i * run->stride, page->solutions + i * least,
+               (size_t)run->count * sizeof(double));
 }
 
-static int solve_page(const Matrix *page, const Families *families, const Windows *windows,
-                      SolveRun solve, void *scratch, double *solutions)
+/* The windows of one family that begin in rows row..end, which the tile holds; where they begin
+ * is `out` for the first window of the call. Gives how many windows the call has. */
+static ptrdiff_t solve_family(Page *page, const Tile *tile, ptrdiff_t f, ptrdiff_t row,
+                              ptrdiff_t end, double *out)
+{
+    const Windows *windows = page->windows;
+    const ptrdiff_t size = family_size(page->families, f), page_rows = tile->source->rows;
+    const ptrdiff_t height = window_height(windows, size);
+    const WindowRange all =
+        window_range(windows->start, windows->stop, page_rows, height, windows->sliding);
+    const WindowRange here = window_range(row, end, page_rows, height, windows->sliding);
+    if (here.first < here.last) {
+        tile_family(tile, page->families, f, page->own);
+        const WindowRun run = {
+            .columns = page->own,
+            .size = size,
+            .height = height,
+            .first = here.first * here.step - row,
+            .step = here.step,
+            .count = here.last - here.first,
+            .centre = windows->centre,
+            .out = out + here.first - all.first,
+            .stride = all.last - all.first,
+        };
+        if (run.count < page->least)
+            solve_few(page, &run);
+        else
+            page->solve(&run, page->scratch);
+    }
+    return all.last - all.first;
+}
+
+static int solve_page(const Matrix *source, const Families *families, const Windows *windows,
+                      SolveRun solve, ptrdiff_t least, void *scratch, double *solutions)
 {
     Tile tile;
+    Page page = {families, windows, solve, scratch, least, NULL, NULL, NULL, NULL};
     const ptrdiff_t largest = largest_size(families);
     const ptrdiff_t tallest = window_height(windows, largest);
-    const ptrdiff_t stop = smaller(windows->stop, page->rows);
-    if (tile_open(&tile, page, families, 1, tallest, 0) < 0)
+    const ptrdiff_t stop = smaller(windows->stop, source->rows);
+    if (tile_open(&tile, source, families, 1, tallest, 0) < 0)
         return -1;
-    const double **own = malloc((size_t)(largest + 1) * sizeof *own);
-    for (ptrdiff_t row = windows->start; own && row < stop; row += tile.height) {
+    const int failed = open_page(&page, largest, tallest);
+    for (ptrdiff_t row = windows->start; !failed && row < stop; row += tile.height) {
         const ptrdiff_t end = smaller(row + tile.height, stop);
-        tile_move(&tile, row, smaller(end + tallest, page->rows) - row);
-        solve_tile(&tile, families, windows, row, end, own, solve, scratch, solutions);
+        double *out = solutions;
+        tile_move(&tile, row, smaller(end + tallest, source->rows) - row);
+        for (ptrdiff_t f = 0; f < families->count; f++) {
+            const ptrdiff_t size = family_size(families, f);
+            if (size > 0)
+                out += size * solve_family(&page, &tile, f, row, end, out);
+        }
     }
+    close_page(&page);
     tile_close(&tile);
-    free((void *)own);
-    return own ? 0 : -1;
+    return failed;
 }

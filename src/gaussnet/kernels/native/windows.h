@@ -16,9 +16,9 @@ typedef struct {
 
 typedef void (*SolveRun)(const WindowRun *run, void *scratch);
 
-/* Call `solve` for the windows of every family with parents. The solutions of a family are
- * (size, windows), one family after the other. */
+/* Call `solve` for the windows of every family with parents, `least` or more windows at a time.
+ * The solutions of a family are (size, windows), one family after the other. */
 static int solve_page(const Matrix *page, const Families *families, const Windows *windows,
-                      SolveRun solve, void *scratch, double *solutions);
+                      SolveRun solve, ptrdiff_t least, void *scratch, double *solutions);
 
 #endif

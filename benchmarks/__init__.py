@@ -1,0 +1,1 @@
+"""Speed beside named rivals, in one run on one machine: ``make bench``."""

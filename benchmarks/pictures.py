@@ -1,0 +1,51 @@
+"""Plots of the benchmark's figures."""
+
+from pathlib import Path
+
+import matplotlib as mpl
+
+mpl.use("Agg")
+import matplotlib.pyplot as plt
+
+from benchmarks.growth import Curve
+from benchmarks.sections import Line
+
+
+def draw_ratios(lines: list[Line], path: Path) -> None:
+    """How many times slower than ours the rivals are."""
+    bars = [(f"{line.what} ({line.unit})", line.figure) for line in lines if " x our" in f" {line.unit}"]
+    bars += [
+        (f"{line.what}: lstsq loop", line.figure) for line in lines if line.unit.endswith("lstsq")
+    ]
+    figure, axes = plt.subplots(figsize=(9.0, 0.32 * len(bars) + 1.2), layout="constrained")
+    names, values = zip(*bars, strict=True)
+    axes.barh(names, values, color="tab:blue")
+    axes.set_xscale("log")
+    axes.axvline(1.0, color="black", linewidth=0.8)
+    axes.invert_yaxis()
+    axes.set_xlabel("CPU time of the rival / ours")
+    axes.bar_label(axes.containers[0], fmt="%.3g", padding=3, fontsize=8)
+    axes.margins(x=0.15)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)
+
+
+def draw_growth(curves: dict[str, Curve], path: Path) -> None:
+    """Seconds against rows, nodes, parents and threads."""
+    figure, grid = plt.subplots(2, 2, figsize=(10.0, 7.0), layout="constrained")
+    for axes, (what, curve) in zip(grid.ravel(), curves.items(), strict=True):
+        for name, points in curve.items():
+            axes.plot(list(points), list(points.values()), "o-", label=name)
+        axes.set_xlabel(what)
+        axes.set_ylabel("wall seconds" if what == "threads" else "CPU seconds")
+        if what in ("rows", "nodes"):
+            axes.set_xscale("log")
+        if what != "threads":
+            axes.set_yscale("log")
+        else:
+            axes.set_ylim(bottom=0)
+            axes.set_xticks(list(points))
+        axes.grid(alpha=0.3)
+    grid[0, 0].legend(frameon=False)
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

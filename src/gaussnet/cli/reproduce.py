@@ -1,0 +1,145 @@
+"""`gaussnet reproduce`: the paper's experiments, with a progress bar and tables at the end."""
+
+import json
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+from rich.box import SIMPLE
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from rich.table import Table
+
+from gaussnet.errors import SettingError
+from gaussnet.experiments import pool
+from gaussnet.experiments.catalogue import EXPERIMENTS
+from gaussnet.experiments.claims import Claim
+from gaussnet.experiments.methods import label_of
+from gaussnet.experiments.readings import Deviation
+from gaussnet.experiments.run import Run
+from gaussnet.experiments.store import Store
+from gaussnet.report.reproduction import Reproduction, check_packages, write_reproduction
+
+STOPPED = 130
+"""The exit code of a program that Ctrl-C ended."""
+VERDICT_STYLES = {"holds": "green", "does not hold": "red"}
+
+
+def run(wanted: Run, folder: Path, workers: int | None) -> Reproduction:
+    """Do what is left to do of the run in this folder, and write its tables, figures and page."""
+    count = available_processors() if workers is None else workers
+    if count < 1:
+        raise SettingError(f"got workers={count}, expected at least 1")
+    check_packages()
+    store = Store.open(folder, wanted)
+    try:
+        with _progress_bar() as tell:
+            pool.work(wanted, store, count, tell)
+    except KeyboardInterrupt:
+        Console(stderr=True).print("gaussnet: stopped; run the same command again to go on")
+        raise SystemExit(STOPPED) from None
+    return write_reproduction(wanted, store)
+
+
+def available_processors() -> int:
+    """Processors that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def show_experiments() -> None:
+    """Print the experiments by name."""
+    table = Table(title="Experiments of the paper")
+    for head in ("name", "what", "figure"):
+        table.add_column(head)
+    for experiment in EXPERIMENTS:
+        table.add_row(experiment.name, experiment.title, experiment.label)
+    Console().print(table)
+
+
+def show(found: Reproduction) -> None:
+    """Print the deviations from the paper's figures and what became of its claims."""
+    console = Console()
+    if found.deviations:
+        console.print(_deviation_table(found.deviations))
+        missed = sum(not one.within for one in found.deviations)
+        total = len(found.deviations)
+        console.print(f"{total - missed} of {total} points are as near as allowed.\n")
+    for settings in found.run.settings:
+        console.print(_claim_table(settings, found.claims))
+    console.print(f"All of it: {found.page}", soft_wrap=True)
+
+
+def as_json(found: Reproduction) -> str:
+    """The same as JSON, with the points of all curves."""
+    return json.dumps(
+        {
+            "run": found.run.description(),
+            "page": str(found.page),
+            "claims": [claim._asdict() for claim in found.claims],
+            "deviations": [one._asdict() for one in found.deviations],
+            "points": [point._asdict() for point in (*found.points, *found.timed_points)],
+        },
+        indent=1,
+    )
+
+
+@contextmanager
+def _progress_bar() -> Iterator[pool.Progress]:
+    """A bar on stderr if that is a terminal, and nothing otherwise."""
+    console = Console(stderr=True)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        TaskProgressColumn(),
+        TimeRemainingColumn(elapsed_when_finished=True),
+    )
+    with Progress(
+        *columns, console=console, disable=not console.is_terminal, speed_estimate_period=300.0
+    ) as bar:
+        shown = bar.add_task("reproducing", total=None)
+
+        def tell(done: float, total: float) -> None:
+            bar.update(shown, completed=done, total=total)
+
+        yield tell
+
+
+def _deviation_table(found: Sequence[Deviation]) -> Table:
+    title = "KL divergence beside the paper's figures (plotted settings)"
+    table = Table(title=title, box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
+    for head in ("experiment", "method"):
+        table.add_column(head, no_wrap=True)
+    for head in ("rows", "paper", "ours", "s.e.", "off by", "may be"):
+        table.add_column(head, justify="right", no_wrap=True)
+    for one in found:
+        style = "green" if one.within else "red"
+        table.add_row(
+            one.experiment,
+            label_of(one.method),
+            f"{one.rows:,}",
+            f"{one.reading:.4g}",
+            f"{one.ours:.4g}",
+            f"{one.standard_error / one.ours:.0%}",
+            f"[{style}]{one.deviation:+.1%}{'' if one.within else ' !'}[/{style}]",
+            f"{one.tolerance:.0%}",
+        )
+    return table
+
+
+def _claim_table(settings: str, claims: Sequence[Claim]) -> Table:
+    table = Table(title=f"Claims of the paper ({settings} settings)", show_lines=True)
+    table.add_column("")
+    table.add_column("claim", ratio=4)
+    table.add_column("verdict")
+    table.add_column("held", justify="right")
+    table.add_column("numbers", ratio=4)
+    for claim in claims:
+        if claim.settings == settings:
+            style = VERDICT_STYLES.get(claim.verdict, "dim")
+            held = f"{claim.held}/{claim.tested}" if claim.tested else ""
+            verdict = f"[{style}]{claim.verdict}[/{style}]"
+            table.add_row(str(claim.number), claim.text, verdict, held, claim.numbers)
+    return table

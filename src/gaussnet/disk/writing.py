@@ -1,0 +1,74 @@
+"""Files out: written whole or not at all."""
+
+import os
+import secrets
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from typing import BinaryIO
+
+from gaussnet.disk.reading import Path, file_name, reason
+from gaussnet.errors import FileError, GaussnetError
+
+
+@contextmanager
+def whole_file(path: Path) -> Iterator[BinaryIO]:
+    """A stream beside the target that takes its place at the end, or vanishes on any error.
+
+    A reader sees the old file or the new one. What is no regular file, such as a pipe or
+    /dev/stdout, is written directly.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "note.txt")
+    >>> with whole_file(path) as stream:
+    ...     _ = stream.write(b"wet")
+    >>> os.path.getsize(path)
+    3
+    """
+    try:
+        target = os.path.realpath(file_name(path))
+        if os.path.exists(target) and not os.path.isfile(target):
+            with open(target, "wb") as stream:
+                yield stream
+        else:
+            yield from _beside(target)
+    except (GaussnetError, BrokenPipeError):
+        raise
+    except (OSError, ValueError) as problem:
+        raise FileError(f"cannot write {file_name(path)!r}: {reason(problem)}") from None
+
+
+def _beside(target: str) -> Iterator[BinaryIO]:
+    beside = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
+    try:
+        with open(beside, "xb") as stream:
+            yield stream
+            stream.flush()
+            os.fsync(stream.fileno())
+        if os.path.exists(target):
+            shutil.copymode(target, beside)
+        os.replace(beside, target)
+    except BaseException:
+        with suppress(OSError):
+            os.unlink(beside)
+        raise
+
+
+def write_bytes(path: Path, raw: bytes) -> None:
+    """Write these bytes, whole or not at all."""
+    with whole_file(path) as stream:
+        stream.write(raw)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write this text as UTF-8, whole or not at all."""
+    try:
+        raw = text.encode("utf-8")
+    except UnicodeEncodeError as problem:
+        raise FileError(
+            f"cannot write {file_name(path)!r}: a name holds the half character "
+            f"{problem.object[problem.start]!r}, which UTF-8 has not, so rename it"
+        ) from None
+    write_bytes(path, raw)

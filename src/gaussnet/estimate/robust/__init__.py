@@ -1,0 +1,19 @@
+"""The robust estimator: least squares where data are clean, the oracle where they are not.
+
+Every parent is the child of another equation. A wrong cell that would be a bad leverage point
+in its children's equations is a mere vertical outlier in its own. So nodes are learnt parents
+first, each on the rows whose parent cells are not suspicious.
+"""
+
+from gaussnet.estimate.robust.cells import FINE, FLAGGED, MISSING, UNVERIFIED, SuspiciousCells
+from gaussnet.estimate.robust.sequential_trim import RobustSolution, SequentialTrim
+
+__all__ = [
+    "FINE",
+    "FLAGGED",
+    "MISSING",
+    "UNVERIFIED",
+    "RobustSolution",
+    "SequentialTrim",
+    "SuspiciousCells",
+]

@@ -1,0 +1,108 @@
+"""A node and its regression: which rows, and where the columns are centred."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet.errors import EstimationError
+from gaussnet.estimate.robust.cells import MISSING, SuspiciousCells, suspicious_rows
+from gaussnet.estimate.robust.columns import Columns
+from gaussnet.estimate.robust.judging import Doubted
+from gaussnet.estimate.robust.regression import Regression, median
+
+ROUNDING_LEVEL = 4 * np.finfo(np.float64).eps
+"""What is smaller than this, beside the child's values, is rounding error."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Frame:
+    """Where the columns of a regression are centred; a constant comes first if wanted."""
+
+    centres: FloatArray
+    reference: float
+    intercept: bool
+
+    def columns(self, parents: FloatArray) -> FloatArray:
+        """The columns of the regression from those of the parents, (p, rows)."""
+        if not self.intercept:
+            return parents
+        out = np.empty((len(parents) + 1, parents.shape[1]))
+        out[0] = 1.0
+        np.subtract(parents, self.centres[:, None], out=out[1:])
+        return out
+
+    def variances(self, parents: FloatArray) -> FloatArray:
+        """Variances of the columns from those of the parents; a constant has none."""
+        return np.vstack((np.zeros((int(self.intercept), parents.shape[1])), parents))
+
+    def equation(self, found: FloatArray) -> tuple[FloatArray, float]:
+        """Coefficients and intercept of the node."""
+        if not self.intercept:
+            return found, 0.0
+        return found[1:], float(self.reference + found[0] - found[1:] @ self.centres)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A node, its parents, and what is known of their cells."""
+
+    columns: Columns
+    number: int
+    parents: IntArray
+    above: Sequence[SuspiciousCells | None]
+    """Suspicious cells of each parent."""
+    missing: IntArray
+    """Rows in which the node's own cell is missing."""
+    intercept: bool
+
+    def sound_rows(self) -> BoolArray:
+        """The rows to learn from: those without a suspicious parent, if these are enough."""
+        sound = np.ones(self.columns.height, dtype=bool)
+        sound[self.missing] = False
+        sound[suspicious_rows(self.above)] = False
+        size = len(self.parents) + self.intercept
+        if np.count_nonzero(sound) >= max(3 * size, size + 10):
+            return sound
+        sound[:] = True
+        sound[self.missing] = False
+        for cells in self.above:
+            if cells is not None:
+                sound[cells.rows[cells.statuses == MISSING]] = False
+        if not sound.any():
+            raise EstimationError(
+                f"column {self.number} has no row in which neither it nor a parent is missing: "
+                "leave the node out of the graph or give more rows"
+            )
+        return sound
+
+    def regression(self, rows: IntArray | None) -> tuple[Frame, Regression]:
+        """The regression over some rows (all if None)."""
+        parents = self.columns.select(self.parents, rows)
+        child = self.columns.column(self.number)
+        child = child if rows is None else child[rows]
+        centres, reference = np.zeros(len(parents)), 0.0
+        if self.intercept:
+            centres, reference = parents.mean(axis=1), median(child)
+            child = child - reference
+        typical = median(np.abs(child))
+        rounding = float(ROUNDING_LEVEL * (typical + abs(reference)))
+        smallest = max(rounding, float(np.finfo(np.float64).tiny))
+        frame = Frame(centres, reference, self.intercept)
+        return frame, Regression(frame.columns(parents), child, typical, smallest)
+
+    def doubted(self, rows: IntArray, frame: Frame) -> Doubted:
+        """The rows that are not learnt from."""
+        recorded = self.columns.select(self.parents, rows)
+        cleaned, variances = recorded.copy(), np.zeros_like(recorded)
+        for place, cells in enumerate(self.above):
+            if cells is not None:
+                cells.replace(rows, cleaned[place], variances[place])
+        return Doubted(
+            rows,
+            frame.columns(recorded),
+            frame.columns(cleaned),
+            frame.variances(variances),
+            self.columns.column(self.number)[rows] - frame.reference,
+        )

@@ -1,0 +1,136 @@
+"""One node of the walk: its equation, and the cells of its column."""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gaussnet._types import FloatArray, IntArray
+from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells
+from gaussnet.estimate.robust.frames import Frame, Node
+from gaussnet.estimate.robust.judging import Verdict, judge, readmit
+from gaussnet.estimate.robust.regression import Regression
+from gaussnet.estimate.robust.sequential_trim import RobustScale, SequentialTrim
+from gaussnet.estimate.robust.trimming import Trimmed, trim
+from gaussnet.estimate.robust.variances import core_variance, kl_optimal_factor
+
+
+class NodeAnswer(NamedTuple):
+    """What is learnt of one node."""
+
+    coefficients: FloatArray
+    intercept: float
+    variance: float
+    cutoff: float
+    rank: int
+    left_out: IntArray
+    cells: SuspiciousCells | None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Lesson:
+    """The equation of a node as the rows with sound parents teach it."""
+
+    frame: Frame
+    rows: IntArray
+    """The rows with sound parents."""
+    regression: Regression
+    trimmed: Trimmed
+
+    @property
+    def rejected(self) -> IntArray:
+        """Places among the rows of those that are left out."""
+        kept = self.trimmed.kept
+        return np.empty(0, dtype=np.int64) if kept is None else np.flatnonzero(~kept)
+
+    @property
+    def fitted(self) -> IntArray:
+        """The rows that the coefficients rest on."""
+        return self.rows if self.trimmed.kept is None else self.rows[self.trimmed.kept]
+
+    def result(self) -> "Result":
+        """The answer of these rows alone."""
+        residuals = self.trimmed.trial.residuals
+        kept = residuals if self.trimmed.kept is None else residuals[self.trimmed.kept]
+        return Result(self.trimmed.trial.coefficients, kept, self.fitted)
+
+
+class Result(NamedTuple):
+    """Coefficients, the residuals of the rows they rest on, and those rows."""
+
+    coefficients: FloatArray
+    residuals: FloatArray
+    rows: IntArray
+
+
+def learn_node(
+    node: Node, settings: SequentialTrim, scale: RobustScale, suspected: bool
+) -> NodeAnswer:
+    """The equation of a node and the statuses of its cells, from what is known of its parents.
+
+    `suspected` says that least squares over all rows failed the checks.
+    """
+    sound = node.sound_rows()
+    every = bool(sound.all())
+    rows = np.flatnonzero(sound)
+    frame, regression = node.regression(None if every else rows)
+    lesson = Lesson(frame, rows, regression, trim(regression, settings, suspected and every))
+    result, verdict = lesson.result(), None
+    if not every:
+        doubted = node.doubted(np.flatnonzero(~sound), frame)
+        verdict = judge(lesson.trimmed, doubted, settings, len(sound))
+        result = _with_events(lesson, result, verdict, settings)
+    coefficients, intercept = frame.equation(result.coefficients)
+    left_out = np.ones(len(sound), dtype=bool)
+    left_out[result.rows] = False
+    return NodeAnswer(
+        coefficients,
+        intercept,
+        _variance(lesson, result, scale),
+        lesson.trimmed.cutoff,
+        lesson.trimmed.factor.rank - node.intercept,
+        np.flatnonzero(left_out),
+        _suspicious_cells(lesson, verdict),
+    )
+
+
+def _with_events(
+    lesson: Lesson, result: Result, verdict: Verdict, settings: SequentialTrim
+) -> Result:
+    """The answer with doubted rows taken back, if they speak for real events."""
+    if not verdict.evidence < -settings.evidence or not verdict.fits.any():
+        return result
+    events = verdict.doubted.only(verdict.fits)
+    joined = readmit(lesson.regression, lesson.trimmed, events)
+    if joined is None:
+        return result
+    rows = np.concatenate((result.rows, events.rows))
+    return Result(joined.coefficients, joined.residuals, rows)
+
+
+def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
+    """The variance of the noise: of the rows kept, or of all rows with sound parents."""
+    if scale == "mean-square":
+        residuals = lesson.regression.trial(result.coefficients).residuals
+        return float(residuals @ residuals) / len(residuals)
+    variance = core_variance(result.residuals, lesson.trimmed.cutoff)
+    if scale == "core":
+        return variance
+    count, intercept = len(result.rows), lesson.frame.intercept
+    return variance * count * kl_optimal_factor(count, len(lesson.frame.centres), intercept)
+
+
+def _suspicious_cells(lesson: Lesson, verdict: Verdict | None) -> SuspiciousCells | None:
+    """Cells of rejected rows, and those that the verdict does not clear."""
+    rejected, trimmed = lesson.rejected, lesson.trimmed
+    recorded = lesson.regression.child[rejected]
+    found = SuspiciousCells(
+        lesson.rows[rejected],
+        np.full(len(rejected), FLAGGED, dtype=np.uint8),
+        recorded - trimmed.trial.residuals[rejected] + lesson.frame.reference,
+        np.full(len(rejected), trimmed.scale**2),
+        trimmed.trial.residuals[rejected] / trimmed.scale,
+    )
+    if verdict is not None:
+        found = found.joined(verdict.suspicious(lesson.frame.reference))
+    return found if len(found.rows) else None

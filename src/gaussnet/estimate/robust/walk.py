@@ -1,0 +1,144 @@
+"""The walk over the nodes, parents first."""
+
+from collections.abc import Iterator
+from functools import partial
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet.estimate.equations import Equations
+from gaussnet.estimate.robust.all_rows import learn_all_rows
+from gaussnet.estimate.robust.cells import SuspiciousCells
+from gaussnet.estimate.robust.columns import Columns
+from gaussnet.estimate.robust.frames import Node
+from gaussnet.estimate.robust.node import NodeAnswer, learn_node
+from gaussnet.estimate.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
+from gaussnet.estimate.robust.variances import kl_optimal_factor
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.threads import thread_map
+
+FEWEST_ROWS_FOR_THREADS = 20_000
+"""With fewer rows a node is learnt sooner than a thread can be woken."""
+
+
+class Walk:
+    """Least squares for the nodes that look clean, and the trimming of the others in turn."""
+
+    def __init__(
+        self, rows: Rows, families: Families, intercept: bool, settings: SequentialTrim
+    ) -> None:
+        nodes = len(families)
+        self.rows, self.families = rows, families
+        self.intercept, self.settings = intercept, settings
+        self.columns = Columns(rows)
+        self.missing = _missing(rows)
+        self.clean = np.zeros(nodes, dtype=bool)
+        self.failed = np.zeros(nodes, dtype=bool)
+        self.coefficients = np.zeros(len(families.parents))
+        self.intercepts = np.zeros(nodes)
+        self.variances = np.zeros(nodes)
+        self.cutoffs = np.full(nodes, np.inf)
+        self.used = np.full(nodes, len(rows), dtype=np.int64)
+        self.ranks = families.sizes.copy()
+        self.cells: dict[int, SuspiciousCells] = {}
+        self.left_out: dict[int, IntArray] = {}
+
+    def learn(self, order: IntArray, scale: RobustScale, threads: int) -> RobustSolution:
+        """All nodes, those of one level of the graph side by side."""
+        self._learn_all_rows(scale, threads)
+        workers = threads if len(self.rows) >= FEWEST_ROWS_FOR_THREADS else 1
+        for level in self._levels(order):
+            work = [node for node in level if not self._stands(node)]
+            answers = thread_map(partial(self._learn_node, scale), work, workers)
+            for node, answer in zip(work, list(answers), strict=True):
+                self._enter(node, answer)
+        return RobustSolution(
+            self.coefficients,
+            self.intercepts,
+            self.variances,
+            self.cutoffs,
+            self.used,
+            self.ranks,
+            self.cells,
+            self.left_out,
+        )
+
+    def _learn_all_rows(self, scale: RobustScale, threads: int) -> None:
+        """Least squares for the families without a missing cell."""
+        families = self.families
+        whole = np.flatnonzero(~self._families_with_holes())
+        whole = whole[np.argsort(families.sizes[whole], kind="stable")]
+        equations = Equations(families.subset(whole), self.intercept)
+        solution, clean = learn_all_rows(self.rows, equations, self.settings, threads)
+        self.coefficients[families.edges_of(whole)] = solution.coefficients
+        if self.intercept and solution.intercepts is not None:
+            self.intercepts[whole] = solution.intercepts
+        if solution.mean_squares is not None:
+            self.variances[whole] = solution.mean_squares
+        if scale == "kl-optimal":
+            self.variances[whole] *= self._kl_optimal_ratios(whole)
+        self.ranks[whole] = solution.ranks
+        self.clean[whole], self.failed[whole] = clean, ~clean
+
+    def _kl_optimal_ratios(self, nodes: IntArray) -> FloatArray:
+        count = len(self.rows)
+        sizes = self.families.sizes[nodes].tolist()
+        found = {size: kl_optimal_factor(count, size, self.intercept) for size in set(sizes)}
+        return count * np.array([found[size] for size in sizes])
+
+    def _families_with_holes(self) -> BoolArray:
+        holed = np.zeros(len(self.families), dtype=bool)
+        holed[list(self.missing)] = True
+        found = holed.copy()
+        np.logical_or.at(found, self.families.family_of_edge, holed[self.families.parents])
+        return found
+
+    def _levels(self, order: IntArray) -> Iterator[list[int]]:
+        """Nodes by the length of the longest path that leads to them."""
+        depths = np.zeros(len(self.families), dtype=np.int64)
+        offsets, parents = self.families.offsets, self.families.parents
+        for node in order.tolist():
+            above = depths[parents[offsets[node] : offsets[node + 1]]]
+            depths[node] = above.max(initial=-1) + 1
+        by_depth = np.argsort(depths, kind="stable")
+        edges = np.flatnonzero(np.diff(depths[by_depth])) + 1
+        return (part.tolist() for part in np.split(by_depth, edges))
+
+    def _node(self, number: int) -> Node:
+        start, stop = self.families.offsets[number : number + 2].tolist()
+        parents = self.families.parents[start:stop]
+        above = [self.cells.get(parent) for parent in parents.tolist()]
+        missing = self.missing.get(number, np.empty(0, dtype=np.int64))
+        return Node(self.columns, number, parents, above, missing, self.intercept)
+
+    def _stands(self, number: int) -> bool:
+        """Whether least squares over all rows is the answer: clean, and so are the parents."""
+        start, stop = self.families.offsets[number : number + 2].tolist()
+        parents = self.families.parents[start:stop].tolist()
+        return bool(self.clean[number]) and not any(parent in self.cells for parent in parents)
+
+    def _learn_node(self, scale: RobustScale, number: int) -> NodeAnswer:
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return learn_node(self._node(number), self.settings, scale, bool(self.failed[number]))
+
+    def _enter(self, number: int, answer: NodeAnswer) -> None:
+        edges = slice(*self.families.offsets[number : number + 2].tolist())
+        self.coefficients[edges] = answer.coefficients
+        self.intercepts[number] = answer.intercept
+        self.variances[number] = answer.variance
+        self.cutoffs[number] = answer.cutoff
+        self.ranks[number] = answer.rank
+        self.used[number] = len(self.rows) - len(answer.left_out)
+        if len(answer.left_out):
+            self.left_out[number] = answer.left_out
+        if answer.cells is not None:
+            self.cells[number] = answer.cells
+
+
+def _missing(rows: Rows) -> dict[int, IntArray]:
+    """The rows of the missing cells, for the columns that have any."""
+    if kernels.all_finite(rows):
+        return {}
+    holed = np.flatnonzero(np.isnan(rows).any(axis=0))
+    return {column: np.flatnonzero(np.isnan(rows[:, column])) for column in holed.tolist()}

@@ -1,0 +1,1 @@
+"""Pictures from plain numbers; the only place that knows matplotlib."""

@@ -1,0 +1,120 @@
+"""Curves of an error against the number of rows."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from gaussnet.figures.style import FAINT, INK, LOOKS, Picture, draw
+
+PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 4.3, 3.5, 1.75
+
+
+@dataclass(frozen=True, slots=True)
+class Curve:
+    """One method: its values at each number of rows, with error bars."""
+
+    label: str
+    rows: Sequence[int]
+    values: Sequence[float]
+    errors: Sequence[float]
+    look: int = 0
+    """Which of the looks; methods keep theirs from figure to figure."""
+    readings: Mapping[int, float] = field(default_factory=dict)
+    """Values of another source at some numbers of rows, drawn as crosses."""
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """Curves that share their axes."""
+
+    title: str
+    quantity: str
+    """What the vertical axis shows."""
+    curves: Sequence[Curve]
+    lines: Mapping[str, tuple[Sequence[int], Sequence[float]]] = field(default_factory=dict)
+    """Lines without marks by label: limits, best possible values."""
+
+
+def draw_curves(panels: Sequence[Panel]) -> Picture:
+    """Panels side by side with logarithmic values, and one legend on the right.
+
+    Examples
+    --------
+    >>> panel = Panel("Chains", "KL", [Curve("LeastSquares", [100, 200], [0.2, 0.1], [0.01, 0.01])])
+    >>> draw_curves([panel]).png[1:4]
+    b'PNG'
+    """
+
+    def paint(figure: Any) -> None:
+        axes = figure.subplots(1, len(panels), squeeze=False)[0]
+        for axis, panel in zip(axes, panels, strict=True):
+            _paint_panel(axis, panel)
+        handles: dict[str, Any] = {}
+        for axis in axes:
+            for handle, label in zip(*axis.get_legend_handles_labels(), strict=True):
+                handles.setdefault(label, handle)
+        curves = [curve.label for panel in panels for curve in panel.curves]
+        order = dict.fromkeys((*curves, *handles))
+        figure.legend([handles[label] for label in order], list(order), loc="outside right center")
+
+    return draw(paint, (PANEL_WIDTH * len(panels) + LEGEND_WIDTH, PANEL_HEIGHT))
+
+
+def _paint_panel(axis: Any, panel: Panel) -> None:
+    for curve in panel.curves:
+        _paint_curve(axis, curve)
+    for (label, (rows, values)), style in zip(panel.lines.items(), ("--", ":"), strict=False):
+        axis.plot(rows, values, style, color=INK, linewidth=1.2, label=label, zorder=1)
+    if any(curve.readings for curve in panel.curves):
+        axis.plot([], [], "x", color=INK, label="the paper's figure")
+    axis.set_yscale("log")
+    axis.set_title(panel.title)
+    axis.set_xlabel("rows m")
+    axis.set_ylabel(panel.quantity)
+    axis.grid(True, which="major")
+    _label_ticks(axis, panel)
+
+
+def _paint_curve(axis: Any, curve: Curve) -> None:
+    look = LOOKS[curve.look % len(LOOKS)]
+    # a bar may not reach below zero on a logarithmic axis
+    below = [min(e, 0.9 * v) for e, v in zip(curve.errors, curve.values, strict=True)]
+    axis.errorbar(
+        curve.rows,
+        curve.values,
+        yerr=[below, list(curve.errors)],
+        color=look.colour,
+        marker=look.mark,
+        linestyle=look.line,
+        capsize=2.5,
+        elinewidth=1.0,
+        label=curve.label,
+        zorder=3,
+    )
+    if curve.readings:
+        axis.plot(
+            list(curve.readings),
+            list(curve.readings.values()),
+            "x",
+            color=INK,
+            markersize=5.0,
+            markeredgewidth=0.9,
+            zorder=4,
+        )
+
+
+def _label_ticks(axis: Any, panel: Panel) -> None:
+    """Ticks at the numbers of rows, and enough plain numbers on the logarithmic axis."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    rows = sorted({count for curve in panel.curves for count in curve.rows})
+    if len(rows) <= 7:
+        axis.set_xticks(rows, [f"{count:,}" for count in rows])
+    low, high = axis.get_ylim()
+    plain = FuncFormatter(lambda value, _: f"{value:g}")
+    decades = high / low
+    steps = (1.0,) if decades > 1e3 else ((1.0, 3.0) if decades > 1e2 else (1.0, 2.0, 5.0))
+    axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    axis.yaxis.set_major_formatter(plain)
+    axis.yaxis.set_minor_formatter(NullFormatter())
+    axis.tick_params(which="minor", color=FAINT)

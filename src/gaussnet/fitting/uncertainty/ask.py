@@ -1,0 +1,114 @@
+"""From a fit to its uncertainty: one more fold over the rows that it learnt from."""
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussnet._types import FloatArray
+from gaussnet.errors import EstimationError, SettingError
+from gaussnet.estimate.least_squares import LeastSquares
+from gaussnet.estimate.scales import Mad, MeanSquare
+from gaussnet.fitting.phases import Work
+from gaussnet.fitting.portions import Portion
+from gaussnet.fitting.uncertainty.assembly import Assembly
+from gaussnet.fitting.uncertainty.bootstrap import bootstrap
+from gaussnet.fitting.uncertainty.heteroscedastic import heteroscedastic
+from gaussnet.fitting.uncertainty.methods import find_slopes, kept_values, own_kind
+from gaussnet.fitting.uncertainty.notes import find_notes
+from gaussnet.fitting.uncertainty.regressions import regress
+from gaussnet.fitting.uncertainty.robust_spread import enter_medians
+from gaussnet.fitting.uncertainty.spread import (
+    Spreads,
+    enter_heteroscedastic,
+    enter_mean_squares,
+)
+from gaussnet.fitting.uncertainty.values import ConfidenceIntervals, StandardErrors, Uncertainty
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.evidence import Evidence
+    from gaussnet.fitting.result import Fit
+
+Table = tuple[FloatArray, FloatArray, FloatArray]
+"""Standard error, low and high of coefficients, of intercepts and of variances."""
+
+
+def find_uncertainty(
+    fit: "Fit", kind: str | None, level: float, repetitions: int, seed: int
+) -> Uncertainty:
+    """Standard errors and confidence intervals of a fit."""
+    if not 0.0 < level < 1.0:
+        raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
+    chosen = _checked_kind(fit, kind)
+    evidence = fit._evidence
+    if evidence is None:
+        raise EstimationError(
+            "this fit no longer has the rows that it was learnt from, because it was copied or "
+            "loaded: ask for errors where the data are, or fit again"
+        )
+    if chosen == "bootstrap":
+        table: Table = bootstrap(fit, evidence, level, repetitions, seed)
+    else:
+        table = _found(fit, evidence, chosen, level)
+    first, second, third = table
+    errors = StandardErrors(fit.dag, first[0], second[0], third[0])
+    ends = (np.ascontiguousarray(part[1:].T) for part in table)
+    intervals = ConfidenceIntervals(fit.dag, level, *ends)
+    return Uncertainty(chosen, errors, intervals, find_notes(fit, table, level))
+
+
+def _checked_kind(fit: "Fit", kind: str | None) -> str:
+    if kind == "bootstrap":
+        return kind
+    if kind is None:
+        return own_kind(fit.method)
+    if kind not in ("classical", "heteroscedastic"):
+        raise SettingError(
+            f"got kind={kind!r}, expected 'classical', 'heteroscedastic', 'bootstrap' or None"
+        )
+    if not isinstance(fit.method, LeastSquares):
+        raise SettingError(
+            f"got kind={kind!r}, which is for 'least-squares', but the network was learnt by "
+            f"{fit.method.name!r}: leave kind out or give kind='bootstrap'"
+        )
+    return kind
+
+
+def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Table:
+    rows, holed = evidence.rows()
+    first, last = evidence.reading.portions(rows, holed)
+    work = evidence.work
+    spreads = _find_spreads(fit, last, work, kind, level)
+    assembly = Assembly(fit.network, spreads, level)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        for portion in first:
+            for part in portion.parts(kept_values(fit.method, portion), work.budget):
+                for slopes in find_slopes(fit.method, part, work, level, kind):
+                    nodes = part.nodes[slopes.block.families]
+                    assembly.enter(nodes, slopes, fit.intercept)
+    return assembly.coefficients, assembly.intercepts, assembly.variances
+
+
+def _find_spreads(
+    fit: "Fit", portions: list[Portion], work: Work, kind: str, level: float
+) -> Spreads:
+    robust = isinstance(fit.scale, Mad)
+    if not robust and not isinstance(fit.scale, MeanSquare):
+        raise SettingError(
+            f"the scale {fit.scale.name!r} has no standard errors of its own: give kind='bootstrap'"
+        )
+    families = fit.dag.families
+    spreads = Spreads(families, fit.split is None)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for portion in portions:
+            if robust:
+                kept = np.full(len(portion.nodes), 3.0)
+                for part in portion.parts(kept, work.budget):
+                    own = fit.network.coefficient_array[families.edges_of(part.nodes)]
+                    enter_medians(spreads, part, own, work, level)
+                continue
+            found = regress(portion, work)
+            enter_mean_squares(spreads, portion.nodes, found, level)
+            if kind == "heteroscedastic":
+                parts = heteroscedastic(portion, found, work, level)
+                enter_heteroscedastic(spreads, portion.nodes, found, parts)
+    return spreads

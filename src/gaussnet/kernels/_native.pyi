@@ -1,0 +1,49 @@
+# The compiled module, seen from Python: families are (children, offsets, parents), the last
+# arrays of a call are written.
+from gaussnet._types import FloatArray, IntArray, Rows
+
+_Families = tuple[IntArray, IntArray, IntArray]
+
+def all_finite(x: Rows, /) -> bool: ...
+def family_moments(
+    x: Rows, families: _Families, centre: bool, means: FloatArray, products: FloatArray, /
+) -> None: ...
+def solve_moments(
+    families: _Families,
+    products: FloatArray,
+    coefficients: FloatArray,
+    squares: FloatArray,
+    pivots: FloatArray,
+    /,
+) -> None: ...
+def batch_solutions(
+    page: Rows,
+    families: _Families,
+    start: int,
+    stop: int,
+    extra_rows: int,
+    sliding: bool,
+    centre: bool,
+    solutions: FloatArray,
+    /,
+) -> None: ...
+def square_solutions(
+    page: Rows,
+    families: _Families,
+    start: int,
+    stop: int,
+    extra_rows: int,
+    sliding: bool,
+    centre: bool,
+    solutions: FloatArray,
+    /,
+) -> None: ...
+def row_medians(values: FloatArray, medians: FloatArray, used: IntArray, /) -> None: ...
+def residuals(
+    x: Rows, families: _Families, coefficients: FloatArray, out: FloatArray, /
+) -> None: ...
+def propagate(
+    rows: FloatArray, order: IntArray, families: _Families, coefficients: FloatArray, /
+) -> None: ...
+def builds() -> list[str]: ...
+def use_build(name: str, /) -> None: ...

@@ -1,0 +1,1 @@
+"""Networks in the words of others: tables, Graphviz, bnlearn, pgmpy."""

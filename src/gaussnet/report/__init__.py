@@ -1,0 +1,1 @@
+"""Pages that tell what was found, each one file."""

@@ -1,0 +1,348 @@
+"""The compiled kernels agree with their definitions in NumPy.
+
+Both do the same arithmetic in another order, so they differ by rounding: a few units in the
+last place, times the condition of what is solved. Tolerances are multiples of that.
+"""
+
+import os
+from collections.abc import Callable, Iterator
+from itertools import pairwise, product
+
+import numpy as np
+import pytest
+
+from gaussnet._types import FloatArray, IntArray, Rows
+from gaussnet.kernels import plain
+from gaussnet.kernels.families import Families
+
+if os.environ.get("GAUSSNET_KERNELS") == "numpy":
+    pytest.skip("the compiled kernels are switched off", allow_module_level=True)
+try:
+    from gaussnet.kernels import _native, native
+except ImportError as error:
+    raise RuntimeError(
+        "the compiled kernels are not built: run `python setup.py build_ext --inplace`, "
+        "or set GAUSSNET_KERNELS=numpy to test without them"
+    ) from error
+
+EPSILON = float(np.finfo(np.float64).eps)
+
+LAYOUTS: dict[str, Callable[[FloatArray], Rows]] = {
+    "C order": np.ascontiguousarray,
+    "Fortran order": np.asfortranarray,
+    "float32": lambda x: x.astype(np.float32),
+    "float32 Fortran order": lambda x: np.asfortranarray(x, dtype=np.float32),
+    "backwards": lambda x: np.ascontiguousarray(x[::-1, ::-1])[::-1, ::-1],
+    "every other column": lambda x: np.repeat(x, 2, axis=1)[:, ::2],
+    "every other row": lambda x: np.repeat(x, 2, axis=0)[::2],
+    "transposed every other": lambda x: np.repeat(x.T, 2, axis=1)[:, ::2].T,
+    "other byte order": lambda x: x.astype(x.dtype.newbyteorder()),
+}
+
+# Rows and columns: none, one, a ragged end, several tiles, and more columns than
+# plain.FULL_GRAM_COLUMNS.
+SHAPES = [(0, 9), (1, 9), (2, 9), (37, 14), (1100, 20), (300, 260)]
+
+
+@pytest.fixture(params=_native.builds(), autouse=True)
+def build(request: pytest.FixtureRequest) -> Iterator[str]:
+    """Every build that this processor can run, one after the other."""
+    _native.use_build(request.param)
+    yield request.param
+    _native.use_build(_native.builds()[0])
+
+
+def random_families(columns: int, count: int, seed: int, most: int = 9) -> Families:
+    """Families sorted by size, from no parents to `most`, of different columns each."""
+    rng = np.random.default_rng(seed)
+    sizes = np.sort(rng.integers(0, min(most, columns - 1) + 1, count))
+    chosen = [rng.permutation(columns)[: size + 1] for size in sizes]
+    return family_table(chosen)
+
+
+def family_table(columns: list[IntArray]) -> Families:
+    """Families given by their columns, child last."""
+    offsets = np.concatenate(([0], np.cumsum([len(own) - 1 for own in columns]))).astype(np.int64)
+    children = np.array([own[-1] for own in columns], dtype=np.int64)
+    parents = np.concatenate([np.zeros(0), *(own[:-1] for own in columns)]).astype(np.int64)
+    return Families(children, offsets, parents)
+
+
+def normal_rows(rows: int, columns: int, seed: int = 1) -> FloatArray:
+    return np.random.default_rng(seed).normal(size=(rows, columns))
+
+
+def same_with_nan(left: FloatArray, right: FloatArray) -> bool:
+    return np.array_equal(left, right, equal_nan=True)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_moments_agree(rows: int, columns: int, layout: str, centre: bool) -> None:
+    x = LAYOUTS[layout](normal_rows(rows, columns))
+    families = random_families(columns, 30, seed=2)
+    means, products = native.family_moments(x, families, centre)
+    plain_means, plain_products = plain.family_moments(x, families, centre)
+    # Sums of `rows` products of size about 1 in any order.
+    np.testing.assert_allclose(means, plain_means, rtol=0, atol=32 * EPSILON)
+    np.testing.assert_allclose(products, plain_products, rtol=0, atol=8 * EPSILON * (rows + 8))
+
+
+@pytest.mark.parametrize("most", [0, 1, 3, 9, 50])
+def test_solutions_of_moments_agree(most: int) -> None:
+    families = random_families(60, 40, seed=3, most=most)
+    _, products = plain.family_moments(normal_rows(500, 60), families, False)
+    solved = native.solve_moments(families, products)
+    for ours, theirs in zip(solved, plain.solve_moments(families, products), strict=True):
+        # Independent columns: the condition is below 10 at 50 parents of 500 rows.
+        np.testing.assert_allclose(ours, theirs, rtol=1e-12, atol=1e-13)
+
+
+def test_moments_that_determine_nothing_are_flagged_by_both() -> None:
+    x = normal_rows(50, 6)
+    x[:, 1] = x[:, 0]
+    x[:, 2] = 0.0
+    families = family_table([np.array([3, 2]), np.array([0, 1, 3]), np.array([0, 2, 3])])
+    _, products = plain.family_moments(x, families, True)
+    _, _, pivots = native.solve_moments(families, products)
+    _, _, plain_pivots = plain.solve_moments(families, products)
+    assert (pivots < plain.WELL_CONDITIONED).all()
+    assert (plain_pivots < plain.WELL_CONDITIONED).all()
+
+
+def test_nan_moments_give_nan_in_both() -> None:
+    x = normal_rows(50, 3)
+    x[7, 0] = np.nan
+    families = family_table([np.array([2]), np.array([0, 2]), np.array([1, 2])])
+    moments = native.family_moments(x, families, False)
+    assert same_with_nan(
+        np.isnan(moments[1]), np.isnan(plain.family_moments(x, families, False)[1])
+    )
+    for ours, theirs in zip(
+        native.solve_moments(families, moments[1]),
+        plain.solve_moments(families, moments[1]),
+        strict=True,
+    ):
+        assert np.isnan(ours).tolist() == np.isnan(theirs).tolist()
+
+
+RANGES = [(0.0, 1.0), (0.1, 0.7), (0.5, 0.5), (0.9, 1.5), (1.0, 1.0)]
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_batches_agree(rows: int, columns: int, layout: str) -> None:
+    page = LAYOUTS[layout](normal_rows(rows, columns))
+    families = random_families(columns, 12, seed=4)
+    for (low, high), centre, extra_rows in product(RANGES, (False, True), (1, 20)):
+        span = (int(low * rows), int(high * rows))
+        ours = native.batch_solutions(page, *span, families, extra_rows, centre)
+        theirs = plain.batch_solutions(page, *span, families, extra_rows, centre)
+        assert [own.shape for own in ours] == [own.shape for own in theirs]
+        for own, other in zip(ours, theirs, strict=True):
+            # A pivot near the limit of 1e-6 may fall on either side of it; the solutions that
+            # both give have at least nine digits.
+            both = ~np.isnan(own) & ~np.isnan(other)
+            assert np.count_nonzero(np.isnan(own) != np.isnan(other)) <= 1e-3 * own.size
+            scale = 1.0 + np.abs(np.nan_to_num(other)).max(axis=1, keepdims=True, initial=0.0)
+            assert (np.abs(own - other) / scale)[both].max(initial=0.0) < 1e-8
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_square_systems_agree(rows: int, columns: int, layout: str) -> None:
+    page = LAYOUTS[layout](normal_rows(rows, columns))
+    families = random_families(columns, 12, seed=5, most=11)
+    for (low, high), sliding, centre in product(RANGES, (False, True), (False, True)):
+        span = (int(low * rows), int(high * rows))
+        ours = native.square_solutions(page, *span, families, sliding, centre)
+        theirs = plain.square_solutions(page, *span, families, sliding, centre)
+        assert [own.shape for own in ours] == [own.shape for own in theirs]
+        for own, other in zip(ours, theirs, strict=True):
+            assert np.isnan(own).tolist() == np.isnan(other).tolist()
+            # The condition of a random square system is heavy-tailed, and with it the size of
+            # the solution: error <= condition * epsilon * size, condition of order size.
+            size = np.abs(other).max(axis=1, keepdims=True, initial=1.0)
+            assert (np.abs(own - other) <= 1e4 * EPSILON * size**2).all()
+
+
+@pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 9, 13])
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("sliding", [False, True])
+def test_a_window_is_solved_alike_wherever_the_page_is_cut(
+    size: int, layout: str, sliding: bool
+) -> None:
+    page = normal_rows(700, 20)
+    families = family_table([np.random.default_rng(7).permutation(20)[: size + 1]])
+    whole = native.square_solutions(page, 0, 700, families, sliding, True)[0]
+    batches = native.batch_solutions(page, 0, 700, families, 3, True)[0]
+    cut_page = page if "float32" in layout else LAYOUTS[layout](page)
+    cuts = [0, 1, 5, 200, 333, 640, 700]
+    parts = [
+        native.square_solutions(cut_page, *span, families, sliding, True)[0]
+        for span in pairwise(cuts)
+    ]
+    cut_batches = [
+        native.batch_solutions(cut_page, *span, families, 3, True)[0] for span in pairwise(cuts)
+    ]
+    assert same_with_nan(np.concatenate(parts, axis=2), whole)
+    assert same_with_nan(np.concatenate(cut_batches, axis=2), batches)
+
+
+@pytest.mark.parametrize("centre", [False, True])
+def test_layout_and_other_families_do_not_change_a_bit_of_the_moments(centre: bool) -> None:
+    x = normal_rows(1500, 40)
+    families = random_families(40, 30, seed=8)
+    means, products = native.family_moments(x, families, centre)
+    for layout, arrange in LAYOUTS.items():
+        if "float32" not in layout:
+            others = native.family_moments(arrange(x), families, centre)
+            assert np.array_equal(others[0], means), layout
+            assert np.array_equal(others[1], products), layout
+    alone = native.family_moments(x, families.subset(np.array([29])), centre)
+    assert np.array_equal(alone[1], products[families.product_offsets[29] :])
+    assert np.array_equal(alone[0], means[families.column_offsets[29] :])
+
+
+def test_a_large_mean_leaves_the_centred_moments_alone() -> None:
+    noise = normal_rows(3000, 3)
+    x = noise + 1e9
+    exact = (x - 1e9).astype(np.longdouble)  # exact: the shift is a subtraction of neighbours
+    exact -= exact.mean(axis=0)
+    families = family_table([np.array([0, 1, 2])])
+    means, products = native.family_moments(x, families, True)
+    row, column = families.product_columns
+    expected = (exact.T @ exact)[row, column].astype(np.float64)
+    np.testing.assert_allclose(products, expected, rtol=0, atol=1e-12 * len(x))
+    np.testing.assert_allclose(means, 1e9, rtol=1e-9)
+
+
+def test_a_constant_column_is_exactly_zero_when_centred() -> None:
+    x = normal_rows(2000, 2)
+    x[:, 0] = 0.1
+    families = family_table([np.array([0, 1])])
+    means, products = native.family_moments(x, families, True)
+    assert products[:2].tolist() == [0.0, 0.0]
+    assert means[0] == 0.1
+    assert np.isnan(native.batch_solutions(x, 0, 2000, families, 5, True)[0]).all()
+
+
+@pytest.mark.parametrize("kind", ["plain", "holes", "ties", "sorted", "mostly holes", "infinite"])
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 32, 33, 34, 100, 999, 1000, 5001, 40_000])
+def test_medians_are_exact(count: int, kind: str) -> None:
+    rng = np.random.default_rng(count)
+    values = rng.standard_cauchy(size=(8, count))
+    if kind == "ties":
+        values = np.round(values)
+    elif kind == "sorted":
+        values.sort(axis=1)
+    elif kind == "infinite":
+        values[rng.random(values.shape) < 0.6] = np.inf
+    elif kind != "plain":
+        values[rng.random(values.shape) < (0.3 if kind == "holes" else 0.95)] = np.nan
+    expected, expected_used = plain.row_medians(values.copy())
+    medians, used = native.row_medians(values)
+    assert used.tolist() == expected_used.tolist()
+    assert same_with_nan(medians, expected)
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        np.full(500, 3.0),
+        np.full(500, np.nan),
+        np.where(np.arange(1000) % 2, 1e308, -1e308),
+        np.exp(np.linspace(-600.0, 600.0, 2000)),
+        -np.exp(np.linspace(-600.0, 600.0, 2001)),
+        np.tile([5.0, 1.0, np.nan], 300),
+        np.concatenate((np.zeros(400), np.arange(401.0))),
+    ],
+    ids=["equal", "nan", "huge", "exponential", "mirrored", "periodic", "half zero"],
+)
+def test_medians_of_odd_rows_are_exact(row: FloatArray) -> None:
+    expected, _ = plain.row_medians(row[None].copy())
+    medians, _ = native.row_medians(row[None])
+    assert same_with_nan(medians, expected)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_residuals_agree(rows: int, columns: int, layout: str) -> None:
+    x = LAYOUTS[layout](normal_rows(rows, columns))
+    families = random_families(columns, 20, seed=9)
+    coefficients = np.random.default_rng(10).normal(size=len(families.parents))
+    ours = native.residuals(x, families, coefficients)
+    # Ten terms of size up to about 20.
+    np.testing.assert_allclose(
+        ours, plain.residuals(x, families, coefficients), rtol=0, atol=200 * EPSILON
+    )
+
+
+@pytest.mark.parametrize("order", ["C", "F", "strided"])
+@pytest.mark.parametrize("rows", [0, 1, 7, 1200])
+def test_propagation_agrees(rows: int, order: str) -> None:
+    rng = np.random.default_rng(11)
+    nodes = 17
+    topological = rng.permutation(nodes)
+    place = np.argsort(topological)
+    columns = []
+    for node in range(nodes):
+        earlier = topological[: place[node]]
+        count = min(len(earlier), int(rng.integers(0, 6)))
+        columns.append(np.append(rng.permutation(earlier)[:count], node))
+    families = family_table(columns)
+    coefficients = 0.5 * rng.normal(size=len(families.parents))
+    expected = normal_rows(rows, nodes)
+    wide = np.zeros((rows, 2 * nodes))
+    ours = wide[:, ::2] if order == "strided" else np.zeros((rows, nodes), order=order)
+    ours[:] = expected
+    plain.propagate(expected, topological, families, coefficients)
+    native.propagate(ours, topological, families, coefficients)
+    np.testing.assert_allclose(ours, expected, rtol=1e-11, atol=1e-12)
+    assert not wide[:, 1::2].any()
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+def test_one_bad_value_is_found_anywhere(layout: str, bad: float) -> None:
+    x = normal_rows(37, 14)
+    assert native.all_finite(LAYOUTS[layout](x))
+    for row, column in [(0, 0), (36, 13), (20, 5), (36, 0), (0, 13)]:
+        broken = x.copy()
+        broken[row, column] = bad
+        assert not native.all_finite(LAYOUTS[layout](broken))
+
+
+def test_nothing_asks_for_nothing() -> None:
+    empty = family_table([])
+    x = normal_rows(5, 3)
+    assert [part.size for part in native.family_moments(x, empty, True)] == [0, 0]
+    assert [part.size for part in native.solve_moments(empty, np.zeros(0))] == [0, 0, 0]
+    assert native.square_solutions(x, 0, 5, empty, True, True) == []
+    assert native.batch_solutions(x, 0, 5, empty, 2, True) == []
+    assert native.residuals(x, empty, np.zeros(0)).shape == (0, 5)
+    assert native.all_finite(np.zeros((0, 3)))
+    orphans = family_table([np.array([0]), np.array([2])])
+    assert native.square_solutions(x, 0, 5, orphans, False, False) == []
+    assert np.array_equal(native.residuals(x, orphans, np.zeros(0)), x[:, [0, 2]].T)
+
+
+def test_arrays_that_may_not_be_written_can_be_read() -> None:
+    x = normal_rows(50, 6)
+    families = random_families(6, 5, seed=12, most=3)
+    expected = native.family_moments(x, families, True)
+    x.flags.writeable = False
+    families.parents.flags.writeable = False
+    for ours, theirs in zip(native.family_moments(x, families, True), expected, strict=True):
+        assert np.array_equal(ours, theirs)
+    with pytest.raises((BufferError, ValueError), match=r"read-only|not writable"):
+        native.propagate(x, np.arange(1), families, np.zeros(len(families.parents)))
+
+
+def test_a_column_that_is_not_there_is_refused() -> None:
+    x = normal_rows(50, 3)
+    with pytest.raises(ValueError, match="families point outside"):
+        native.family_moments(x, family_table([np.array([0, 3])]), False)
+    with pytest.raises(ValueError, match="families point outside"):
+        native.residuals(x, family_table([np.array([-1, 2])]), np.zeros(1))
