@@ -8,7 +8,7 @@ from setuptools.command.build_ext import build_ext
 
 FOLDER = Path("src/gaussnet/kernels/native")
 SOURCES = ("module.c", "baseline.c", "avx2.c")
-UNIX_FLAGS = ["-O3", "-std=gnu11", "-fvisibility=hidden", "-Wno-psabi"]
+UNIX_FLAGS = ["-O3", "-std=gnu11", "-g0", "-fvisibility=hidden", "-Wno-psabi"]
 MSVC_FLAGS = ["/O2", "/std:c11"]
 
 NATIVE = Extension(

@@ -44,15 +44,23 @@ def is_running(process):
     return state != "Z"
 
 
+WANTED = ["reproduce", "tree", "ecoli70-noisy", "--settings", "written", *SMALL]
+WANTED += ["--repetitions", "40"]
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("whole")
+    done = run(*WANTED, "--workers", 1, "--out", folder)
+    assert done.returncode == 0, done.stderr
+    return folder
+
+
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
-def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(tmp_path, how):
-    wanted = ["reproduce", "tree", "ecoli70-noisy", "--settings", "written", *SMALL]
-    wanted += ["--repetitions", "40"]
-    whole = run(*wanted, "--workers", 1, "--out", tmp_path / "whole")
-    assert whole.returncode == 0, whole.stderr
+def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(tmp_path, whole, how):
     tasks = tmp_path / "broken" / "tasks"
-    arguments = [*COMMAND, *wanted, "--workers", "2", "--out", str(tmp_path / "broken")]
+    arguments = [*COMMAND, *WANTED, "--workers", "2", "--out", str(tmp_path / "broken")]
     broken = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
     wait_for(lambda: tasks.is_dir() and len(list(tasks.glob("*.json"))) >= 3)
     workers = Path(f"/proc/{broken.pid}/task/{broken.pid}/children").read_text().split()
@@ -67,10 +75,10 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(tmp_path, how):
     wait_for(lambda: not any(is_running(worker) for worker in workers))
     assert not (tmp_path / "broken" / "results.csv").exists()
     stamps = {path: path.stat().st_mtime_ns for path in tasks.glob("*.json")}
-    again = run(*wanted, "--workers", 2, "--out", tmp_path / "broken")
+    again = run(*WANTED, "--workers", 2, "--out", tmp_path / "broken")
     assert again.returncode == 0, again.stderr
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
-    assert contents(tmp_path / "broken") == contents(tmp_path / "whole")
+    assert contents(tmp_path / "broken") == contents(whole)
 
 
 def test_json_tells_claims_and_points(tmp_path):

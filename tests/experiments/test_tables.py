@@ -165,3 +165,29 @@ def test_claims_without_numbers_are_not_tested():
         *("holds", "not tested", "holds"),
         *["not tested"] * 5,
     ]
+
+
+def test_a_contrary_number_within_sampling_error_breaks_no_claim():
+    def claim(value):
+        points = [
+            p._replace(value=value) if p.method == "least-squares" and p.experiment == "tree" else p
+            for p in as_the_paper_says("plotted")
+        ]
+        return check_claims("plotted", points)[0]
+
+    # batch averages are 2.0 there, and both have a standard error of 2 %: sd of difference 0.045
+    assert claim(2.05).verdict == "holds within sampling error"
+    assert claim(2.15).verdict == "does not hold"
+    assert claim(float("inf")).verdict == "does not hold"
+    assert claim(2.05).held == claim(2.15).held == 110
+
+
+def test_infinite_and_missing_values_do_not_stop_the_others():
+    infinite, missing = summarise(
+        [*records([1.0, math.inf]), *records([2.0, math.nan, 4.0], method="clime")]
+    )
+    assert (infinite.mean, infinite.standard_error) == (math.inf, math.inf)
+    assert (missing.mean, missing.repetitions) == (3.0, 2)
+    (nothing,) = summarise(records([math.nan], method="clime"))
+    assert math.isnan(nothing.mean)
+    assert nothing.repetitions == 0

@@ -1,7 +1,8 @@
 """Pictures: the same bytes for the same numbers, and nothing lost on the way."""
 
+import math
 import re
-import xml.etree.ElementTree as ElementTree
+from xml.etree import ElementTree
 
 import pytest
 
@@ -45,8 +46,9 @@ def test_panels_share_one_legend():
     assert shown.count("Chains of 9 nodes") == 2
 
 
-@pytest.mark.parametrize("picture", [draw_curves([panel()]), draw_bars("T", "ms", {"a": 1.0})])
-def test_files_hold_no_date_and_no_program(picture):
+@pytest.mark.parametrize("kind", ["curves", "bars"])
+def test_files_hold_no_date_and_no_program(kind):
+    picture = draw_curves([panel()]) if kind == "curves" else draw_bars("T", "ms", {"a": 1.0})
     assert b"Matplotlib" not in picture.png
     assert b"tIME" not in picture.png
     assert "<dc:" not in picture.svg
@@ -73,3 +75,10 @@ def test_drawing_leaves_no_settings_behind():
     before = dict(matplotlib.rcParams)
     draw_curves([panel()])
     assert dict(matplotlib.rcParams) == before
+
+
+def test_infinite_values_are_left_out():
+    values, errors = (math.inf, 1.0, math.nan), (math.inf, 0.1, math.nan)
+    curves = [Curve("Some", ROWS, values, errors), Curve("None", ROWS, (math.inf,) * 3, errors)]
+    shown = texts(draw_curves([Panel("Odd", "KL", curves)]))
+    assert {"Some", "None", "1,000"} <= set(shown)

@@ -266,6 +266,13 @@ def test_medians_of_odd_rows_are_exact(row: FloatArray) -> None:
     assert same_with_nan(medians, expected)
 
 
+@pytest.mark.parametrize("layout", [name for name in LAYOUTS if "float32" not in name])
+def test_medians_do_not_depend_on_layout(layout: str) -> None:
+    values = normal_rows(9, 101)
+    medians, _ = native.row_medians(LAYOUTS[layout](values))
+    assert np.array_equal(medians, np.median(values, axis=1))
+
+
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("rows", "columns"), SHAPES)
 def test_residuals_agree(rows: int, columns: int, layout: str) -> None:

@@ -1,4 +1,4 @@
-"""Plans: the issue of how many rows, its laws and its limits."""
+"""Plans: how many rows, by which law, and what is refused."""
 
 import numpy as np
 import pytest

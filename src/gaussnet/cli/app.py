@@ -1,12 +1,14 @@
 """The `gaussnet` command: one function a subcommand, heavy imports only when one runs."""
 
 import sys
+from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from gaussnet import __version__
+from gaussnet.cli import modelling
 from gaussnet.errors import GaussnetError
 
 app = typer.Typer(
@@ -21,11 +23,20 @@ app = typer.Typer(
 
 def main() -> None:
     """Run the command line: exit 0, 1 for bad input (one sentence on stderr), 2 for wrong usage."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name must not stop the output
     try:
         app()
     except GaussnetError as problem:
         typer.echo(f"gaussnet: {problem}", err=True)
         sys.exit(1)
+    except MemoryError:
+        typer.echo("gaussnet: there is not enough memory: ask for fewer rows or nodes", err=True)
+        sys.exit(1)
+
+
+for command in (modelling.fit, modelling.sample, modelling.compare, modelling.simulate):
+    app.command()(command)
 
 
 @app.callback(invoke_without_command=True)

@@ -95,7 +95,9 @@ def show_plan(result: dict[str, Any]) -> None:
 
 def show_certificates(result: dict[str, Any], rows: int, delta: float) -> None:
     """Print certificates as a table."""
-    table = Table(title=f"How far from the truth after {rows:,} rows, with probability {1 - delta:g}")
+    table = Table(
+        title=f"How far from the truth after {rows:,} rows, with probability {1 - delta:g}"
+    )
     table.add_column("method")
     columns = list(next(iter(result["certificates"].values())))
     for column in columns:
@@ -133,7 +135,9 @@ def plot_guarantee(dag: Dag, centre: int, delta: float, intercept: bool, path: P
             "from the expected KL (Pinsker)": [
                 min(1.0, (promise.expected_kl / 2) ** 0.5) for promise in promises
             ],
-            "shape of the lower bound, sqrt(n d / m)": [promise.hardness_tv for promise in promises],
+            "shape of the lower bound, sqrt(n d / m)": [
+                promise.hardness_tv for promise in promises
+            ],
         },
     )
     write_bytes(path, picture.png if path.suffix == ".png" else picture.svg.encode())

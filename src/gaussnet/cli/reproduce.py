@@ -1,10 +1,12 @@
 """`gaussnet reproduce`: the paper's experiments, with a progress bar and tables at the end."""
 
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -23,7 +25,7 @@ from gaussnet.report.reproduction import Reproduction, check_packages, write_rep
 
 STOPPED = 130
 """The exit code of a program that Ctrl-C ended."""
-VERDICT_STYLES = {"holds": "green", "does not hold": "red"}
+VERDICT_STYLES = {"holds": "green", "holds within sampling error": "green", "does not hold": "red"}
 
 
 def run(wanted: Run, folder: Path, workers: int | None) -> Reproduction:
@@ -74,16 +76,26 @@ def show(found: Reproduction) -> None:
 
 def as_json(found: Reproduction) -> str:
     """The same as JSON, with the points of all curves."""
+    rows = (*found.points, *found.timed_points)
     return json.dumps(
         {
             "run": found.run.description(),
             "page": str(found.page),
             "claims": [claim._asdict() for claim in found.claims],
-            "deviations": [one._asdict() for one in found.deviations],
-            "points": [point._asdict() for point in (*found.points, *found.timed_points)],
+            "deviations": [_plain(one._asdict()) for one in found.deviations],
+            "points": [_plain(point._asdict()) for point in rows],
         },
         indent=1,
+        allow_nan=False,
     )
+
+
+def _plain(fields: dict[str, Any]) -> dict[str, Any]:
+    """The same with null for what JSON has no number for."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value
+        for name, value in fields.items()
+    }
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """The paper's claims, each asked of our numbers: does it hold, and by how much?"""
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
@@ -30,6 +31,8 @@ class Comparison(NamedTuple):
     margin: float = 1.0
     """So many times `less` must still be below `more`."""
     coincide: bool = False
+    error: float = 0.0
+    """Standard error of the difference between the two."""
 
     @property
     def slack(self) -> float:
@@ -50,6 +53,13 @@ class Comparison(NamedTuple):
         """The answer."""
         return self.slack > 1.0
 
+    @property
+    def is_contrary(self) -> bool:
+        """Whether the answer is no, and not by chance: more than two standard errors off."""
+        gap = self.margin * self.less_value - self.more_value
+        by_chance = math.isfinite(gap) and not self.coincide and gap <= 2.0 * self.error
+        return not self.holds and not by_chance
+
     def __str__(self) -> str:
         return (
             f"{label_of(self.less)} {self.less_value:.3g}, {label_of(self.more)} "
@@ -64,7 +74,7 @@ class Claim(NamedTuple):
     settings: str
     text: str
     verdict: str
-    """"holds", "does not hold" or "not tested"."""
+    """"holds", "holds within sampling error", "does not hold" or "not tested"."""
     held: int
     tested: int
     """Comparisons of two points that hold, of so many."""
@@ -94,9 +104,11 @@ class Curves:
     ) -> Iterator[Comparison]:
         """Compare two methods at every sample size."""
         for rows in self.rows(experiment):
-            one = self.points[experiment, less, measure, rows].value
-            other = self.points[experiment, more, measure, rows].value
-            yield Comparison(experiment, rows, less, more, one, other, margin)
+            one = self.points[experiment, less, measure, rows]
+            other = self.points[experiment, more, measure, rows]
+            error = math.hypot(margin * one.standard_error, other.standard_error)
+            values = (one.value, other.value)
+            yield Comparison(experiment, rows, less, more, *values, margin, error=error)
 
 
 def _least_squares_on_clean(curves: Curves) -> Iterator[Comparison]:
@@ -200,6 +212,9 @@ def _judge(number: int, text: str, curves: Curves, asked: tuple[Comparison, ...]
         return Claim(number, curves.settings, text, "not tested", 0, 0, "")
     worst = min(asked, key=lambda comparison: comparison.slack)
     held = sum(comparison.holds for comparison in asked)
-    verdict = "holds" if held == len(asked) else "does not hold"
-    closest = "closest" if held == len(asked) else "worst"
-    return Claim(number, curves.settings, text, verdict, held, len(asked), f"{closest}: {worst}")
+    word = "closest" if held == len(asked) else "worst"
+    if any(comparison.is_contrary for comparison in asked):
+        verdict = "does not hold"
+    else:
+        verdict = "holds" if held == len(asked) else "holds within sampling error"
+    return Claim(number, curves.settings, text, verdict, held, len(asked), f"{word}: {worst}")

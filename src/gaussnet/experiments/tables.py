@@ -84,18 +84,24 @@ def _point(group: list[Record]) -> Point:
     values = [r.value for r in group if not math.isnan(r.value)] or [math.nan]
     mean = statistics.fmean(values)
     median = statistics.median(values)
-    spread = statistics.stdev(values) if len(values) > 1 else 0.0
     shown = "median" if _shows_median(first) else "mean"
     return Point(
         *first[:5],
         repetitions=sum(not math.isnan(record.value) for record in group),
         value=median if shown == "median" else mean,
         shown=shown,
-        standard_error=spread / len(values) ** 0.5,
+        standard_error=_standard_error(values),
         mean=mean,
         median=median,
         limit=statistics.fmean(record.limit for record in group),
     )
+
+
+def _standard_error(values: list[float]) -> float:
+    if not all(map(math.isfinite, values)):
+        return math.inf
+    spread = statistics.stdev(values) if len(values) > 1 else 0.0
+    return spread / math.sqrt(len(values))
 
 
 def _shows_median(record: Record) -> bool:

@@ -1,5 +1,6 @@
 """Curves of an error against the number of rows."""
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,11 +8,18 @@ from typing import Any
 from gaussnet.figures.style import FAINT, INK, LOOKS, Picture, draw
 
 PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 4.3, 3.5, 1.75
+TICK_STEPS = (
+    (4.0, (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)),
+    (100.0, (1.0, 2.0, 5.0)),
+    (1000.0, (1.0, 3.0)),
+    (math.inf, (1.0,)),
+)
+"""Which multiples of powers of ten are named, by the ratio of the axis's ends."""
 
 
 @dataclass(frozen=True, slots=True)
 class Curve:
-    """One method: its values at each number of rows, with error bars."""
+    """One method: its values at each number of rows, with error bars; none where infinite."""
 
     label: str
     rows: Sequence[int]
@@ -77,15 +85,21 @@ def _paint_panel(axis: Any, panel: Panel) -> None:
 
 def _paint_curve(axis: Any, curve: Curve) -> None:
     look = LOOKS[curve.look % len(LOOKS)]
-    # a bar may not reach below zero on a logarithmic axis
-    below = [min(e, 0.9 * v) for e, v in zip(curve.errors, curve.values, strict=True)]
+    points = [
+        (rows, value, error if math.isfinite(error) else 0.0)
+        for rows, value, error in zip(curve.rows, curve.values, curve.errors, strict=True)
+        if math.isfinite(value)
+    ]
+    rows, values, errors = zip(*points, strict=True) if points else ((), (), ())
     axis.errorbar(
-        curve.rows,
-        curve.values,
-        yerr=[below, list(curve.errors)],
+        rows,
+        values,
+        # a bar may not reach below zero on a logarithmic axis
+        yerr=[[min(e, 0.9 * v) for _, v, e in points], errors],
         color=look.colour,
         marker=look.mark,
         linestyle=look.line,
+        markerfacecolor=look.colour if look.is_filled else "none",
         capsize=2.5,
         elinewidth=1.0,
         label=curve.label,
@@ -112,9 +126,8 @@ def _label_ticks(axis: Any, panel: Panel) -> None:
         axis.set_xticks(rows, [f"{count:,}" for count in rows])
     low, high = axis.get_ylim()
     plain = FuncFormatter(lambda value, _: f"{value:g}")
-    decades = high / low
-    steps = (1.0,) if decades > 1e3 else ((1.0, 3.0) if decades > 1e2 else (1.0, 2.0, 5.0))
-    axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=12))
+    steps = next(steps for most, steps in TICK_STEPS if high / low <= most)
+    axis.yaxis.set_major_locator(LogLocator(subs=steps, numticks=15))
     axis.yaxis.set_major_formatter(plain)
     axis.yaxis.set_minor_formatter(NullFormatter())
     axis.tick_params(which="minor", color=FAINT)

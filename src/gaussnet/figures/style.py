@@ -19,6 +19,7 @@ class Look(NamedTuple):
     colour: str
     mark: str
     line: str = "-"
+    is_filled: bool = True
 
 
 LOOKS = (
@@ -26,7 +27,7 @@ LOOKS = (
     Look("#e08214", "s"),
     Look("#1c9e77", "^"),
     Look("#d6406f", "D"),
-    Look("#8a63d2", "v"),
+    Look("#8a63d2", "v", "--", is_filled=False),  # must show on top of the one before
     Look("#7a8799", "P"),
     Look("#a9793b", "X"),
     Look("#3aa6b9", "*"),
@@ -89,19 +90,27 @@ def draw(paint: Callable[[Any], None], size: tuple[float, float]) -> Picture:
     with _styled() as module:
         figure = module.Figure(figsize=size, layout="constrained", facecolor=PAPER)
         paint(figure)
+        # places are found once, not for each file
+        figure.draw_without_rendering()
+        figure.set_layout_engine("none")
         png, svg = io.BytesIO(), io.StringIO()
         figure.savefig(png, format="png", dpi=160, metadata={"Software": None})
         nothing = dict.fromkeys(("Creator", "Date", "Format", "Type"))
-        figure.savefig(svg, format="svg", metadata=nothing)
-        inline = io.StringIO()
-        figure.savefig(inline, format="svg", metadata=nothing, transparent=True)
-    return Picture(png.getvalue(), svg.getvalue(), _themed(inline.getvalue()))
+        figure.savefig(svg, format="svg", metadata=nothing, transparent=True)
+    clear = svg.getvalue()
+    return Picture(png.getvalue(), _on_paper(clear), _themed(clear))
 
 
 def check_matplotlib() -> None:
     """Refuse early if figures cannot be drawn."""
     with _styled():
         pass
+
+
+def _on_paper(svg: str) -> str:
+    """The picture on a white ground."""
+    head, start, rest = svg.partition("<defs>")
+    return f'{head}<rect width="100%" height="100%" fill="{PAPER}"/>{start}{rest}'
 
 
 def _themed(svg: str) -> str:

@@ -84,7 +84,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     first, last = reading.portions(rows, holed)
     learner = _Learner(dag, estimator, spread, work)
     for portion in first:
-        learner.learn_coefficients(portion, len(rows) if split is None else split[0])
+        learner.learn_coefficients(portion, len(rows) if split is None else int(split[0]))
     if split is not None or not learner.knows_spread:
         for portion in last:
             learner.learn_spread(portion)

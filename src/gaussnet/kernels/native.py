@@ -83,8 +83,9 @@ def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
     """Median of each row of (rows, count) without its NaN, and how many values it is of."""
     medians = np.empty(len(values))
     used = np.empty(len(values), dtype=np.int64)
-    if values.strides[1] != values.itemsize or _readable(values) is not values:
-        values = np.ascontiguousarray(values, dtype=np.float64)
+    values = np.require(values, np.float64, "A")
+    if values.strides[1] != values.itemsize:
+        values = np.ascontiguousarray(values)
     _native.row_medians(values, medians, used)
     return medians, used
 

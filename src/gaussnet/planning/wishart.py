@@ -12,6 +12,7 @@ lower tail of W: probabilities up to 0.1 are good to 0.1 % of themselves.
 
 from dataclasses import dataclass
 from functools import lru_cache
+from math import sqrt
 
 import numpy as np
 
@@ -46,8 +47,11 @@ class Weights:
         inside = gammainc(self.freedom / 2, limits / 2)
         return float(self.masses @ np.maximum(self.lengths * inverse - room * inside, 0.0))
 
-    def quantile(self, probability: float) -> float:
-        """The weight that W falls below with this probability, by secants in ln w."""
+    def quantile(self, probability: float, tolerance: float = 1e-5) -> float:
+        """The weight that W falls below with this probability, by secants in ln w.
+
+        Good to `tolerance` in the normal score of the probability.
+        """
         from scipy.special import gammaincinv, ndtri
 
         start = 2.0 * float(gammaincinv(self.freedom / 2, probability))
@@ -58,10 +62,10 @@ class Weights:
         def miss(weight: float) -> float:
             return float(ndtri(max(self.below(weight), 1e-300))) - goal
 
-        left, right = start, start * (1 + 0.1 / self.freedom**0.5)
+        left, right = start, start * (1 + 0.1 / sqrt(self.freedom))
         miss_left, miss_right = miss(left), miss(right)
         for _ in range(50):
-            if abs(miss_right) < 1e-5 or miss_right == miss_left:
+            if abs(miss_right) < tolerance or miss_right == miss_left:
                 break
             ratio = np.log(right / left) * miss_right / (miss_right - miss_left)
             left, miss_left = right, miss_right

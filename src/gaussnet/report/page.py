@@ -171,7 +171,7 @@ def _table(
 
 
 def _verdict(verdict: str) -> str:
-    kind = {"holds": "good", "does not hold": "bad"}.get(verdict, "faint")
+    kind = {"holds": "good", "does not hold": "bad", "not tested": "faint"}.get(verdict, "good")
     return f'<span class="{kind}">{verdict}</span>'
 
 

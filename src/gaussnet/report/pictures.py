@@ -1,5 +1,6 @@
 """From the points of an experiment to its picture."""
 
+import math
 from collections.abc import Sequence
 
 from gaussnet.experiments.catalogue import Experiment
@@ -24,7 +25,7 @@ LOOKS = {
     "graphical-lasso": 6,
     "clime": 7,
 }
-QUANTITIES = {"kl": "KL divergence", "excess": "KL divergence above the best on the graph"}
+QUANTITIES = {"kl": "KL divergence", "excess": "KL above the best on the graph"}
 
 
 def picture_of(
@@ -60,14 +61,16 @@ def _panel(
 
 def _curve(points: Sequence[Point], readings: Sequence[Reading]) -> Curve:
     first = points[0]
-    median = " (median)" if first.shown == "median" else ""
+    remark = " (median)" if first.shown == "median" else ""
+    if not all(math.isfinite(point.value) for point in points):
+        remark += " (infinite)"
     crosses = {
         reading.rows: reading.value
         for reading in readings
         if (reading.experiment, reading.method) == (first.experiment, first.method)
     }
     return Curve(
-        label_of(first.method) + median,
+        label_of(first.method) + remark,
         [point.rows for point in points],
         [point.value for point in points],
         [point.standard_error for point in points],

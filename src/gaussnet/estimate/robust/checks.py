@@ -5,12 +5,19 @@ of the rows with the smallest residuals asks for no other coefficients, and (3) 
 residual too large for its place in the sample.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.estimate.robust.normal import chi_square_points, truncated_variance
+from gaussnet.estimate.robust.normal import (
+    chi_square_points,
+    tail_chance,
+    truncated_variance,
+    two_sided_point,
+    two_sided_points,
+)
+from gaussnet.estimate.robust.regression import Factor, Regression, Trial
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.scales import NORMAL_MAD
 
@@ -48,6 +55,10 @@ class Limits:
         """Degrees of freedom of a studentised residual."""
         return np.maximum(self.left - 1.0, 2.0)
 
+    def only(self, part: slice) -> "Limits":
+        """The limits of a part of the regressions."""
+        return replace(self, left=self.left[part], half=self.half[part])
+
     def median_scales(self, medians: FloatArray) -> FloatArray:
         """Scales of the noise by the medians of the absolute residuals."""
         return np.asarray(NORMAL_MAD * medians * np.sqrt(self.rows / self.left))
@@ -64,3 +75,56 @@ class Limits:
         """
         variances = HALF_VARIANCE * (NORMAL_MAD * medians) ** 2
         return np.asarray(lengths * (self.left / self.rows) / variances)
+
+
+def gate_is_shut(
+    magnitudes: FloatArray, squares: FloatArray, medians: FloatArray, limits: Limits, level: float
+) -> BoolArray:
+    """Whether the rule of Benjamini and Hochberg rejects no residual of each regression.
+
+    Absolute residuals are (regressions, rows), in any order; their sums of squares and medians
+    (regressions,). They are measured by the scale of their core. Only those that could be
+    rejected, given how many lie beyond the first point of the rule, are ranked.
+    """
+    count, rows = magnitudes.shape
+    found = np.flatnonzero(magnitudes > (CORE * limits.median_scales(medians))[:, None])
+    owners, values = found // rows, magnitudes.ravel()[found]
+    inside = rows - np.bincount(owners, minlength=count)
+    core = squares - np.bincount(owners, weights=values**2, minlength=count)
+    core = np.sqrt(np.maximum(core, 0.0) / inside / truncated_variance(CORE))
+    deviations = values / core[owners]
+    tails = np.bincount(owners[deviations > two_sided_point(level)], minlength=count)
+    far = deviations > two_sided_points(level * tails / rows)[owners]
+    owners, deviations = owners[far], deviations[far]
+    order = np.lexsort((-deviations, owners))
+    owners, deviations = owners[order], deviations[order]
+    ranks = np.arange(1, len(owners) + 1) - np.searchsorted(owners, owners)
+    rejected = tail_chance(deviations, limits.freedom[owners]) * rows <= level * ranks
+    return np.asarray(np.bincount(owners[rejected], minlength=count) == 0)
+
+
+def looks_clean(
+    regression: Regression, trial: Trial, factor: Factor, settings: SequentialTrim
+) -> bool:
+    """Whether the least-squares residuals of one regression pass the three checks."""
+    limits = Limits.each(regression.rows, np.array([regression.parameters]), settings)
+    medians, squares = np.array([trial.median]), np.array([trial.squares])
+    if not limits.is_narrow(squares, limits.median_scales(medians))[0]:
+        return False
+    if not half_agrees(regression, trial, factor, limits):
+        return False
+    magnitudes = trial.magnitudes[None]
+    return bool(gate_is_shut(magnitudes, squares, medians, limits, settings.gate_level)[0])
+
+
+def half_agrees(regression: Regression, trial: Trial, factor: Factor, limits: Limits) -> bool:
+    """Whether the half of the rows with the smallest residuals asks for no other coefficients.
+
+    `factor` is that of all rows; half of it stands for the half's own.
+    """
+    if regression.parameters == 0:
+        return True
+    half = trial.residuals * (trial.magnitudes <= trial.median)
+    white = factor.whitener @ (regression.columns @ half)
+    length = np.array([2.0 * white @ white])
+    return bool(limits.half_statistic(length, np.array([trial.median]))[0] <= limits.half[0])

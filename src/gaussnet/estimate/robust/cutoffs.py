@@ -6,14 +6,19 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaussnet._types import FloatArray
-from gaussnet.estimate.robust.normal import farther_than, tail_chance, two_sided_point
+from gaussnet.estimate.robust.normal import (
+    farther_than,
+    tail_chance,
+    truncated_variance,
+    two_sided_point,
+)
 
 SMALLEST_CUTOFF = 2.0
 
 FAMILY_LEVEL = 0.05
 """Chance that a clean sample has a value beyond the Bonferroni point."""
 
-BAND_SLACK = 3.0
+BAND_SLACK = 4.0
 """So many standard deviations more than expected, and a band of the tail is contaminated."""
 
 
@@ -36,12 +41,16 @@ class Tail:
     """How many deviations there are, large and small."""
     values: FloatArray
     """Those beyond the smallest cutoff, largest first."""
+    body: float
+    """Sum of the squares of the others."""
 
     @classmethod
     def of(cls, deviations: FloatArray) -> "Tail":
         """The tail of these deviations."""
-        places = np.flatnonzero(deviations > SMALLEST_CUTOFF)
-        return cls(len(deviations), np.sort(deviations[places])[::-1])
+        beyond = deviations > SMALLEST_CUTOFF
+        body = deviations * ~beyond
+        values = np.sort(deviations[np.flatnonzero(beyond)])[::-1]
+        return cls(len(deviations), values, float(body @ body))
 
     def cutoff(self, gate_level: float, level: float, freedom: float) -> float:
         """Reject deviations beyond this; infinite if the gate rejects nothing.
@@ -69,12 +78,16 @@ class Tail:
     def with_band(self, limit: float) -> float:
         """The Bonferroni point instead of the cutoff, if nothing speaks against the band between.
 
-        That is, if the band holds no more deviations than it would in a clean sample, while
-        some lie beyond it: then only those are wrong.
+        That is, if all that lies up to that point looks like a clean sample: measured by the
+        scale of its own, it has no more values in the band than such a sample has. Then only
+        what lies beyond is wrong.
         """
         far = bonferroni_point(self.count)
         if not limit < far or not self.values[0] > far:
             return limit
-        usual = self.count * (farther_than(limit) - farther_than(far))
-        between = np.count_nonzero((self.values > limit) & (self.values <= far))
+        near = self.values[self.values <= far]
+        clean = self.count - len(self.values) + len(near)
+        variance = (self.body + near @ near) / clean / truncated_variance(far)
+        usual = clean * (farther_than(limit) - farther_than(far))
+        between = np.count_nonzero(near > limit * math.sqrt(variance))
         return far if between <= usual + BAND_SLACK * math.sqrt(usual) else limit

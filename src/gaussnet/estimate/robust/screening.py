@@ -1,186 +1,173 @@
-"""The three checks, for many families at once or for one.
+"""The three checks for all families at once: on clean data, all that robustness costs.
 
-A screen makes a few passes over residuals (families, rows) and does not loop over families: on
-clean data this is all that the robust method adds to least squares.
+The data are read twice more. First residuals give, family by family, their median and whether
+the gate stays shut; then, tile of rows by tile, the gradients of the half with the smallest
+residuals. Nothing here loops over families.
 """
 
+from functools import partial
 from typing import NamedTuple
 
 import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, Rows
-from gaussnet.estimate.equations import Equations
+from gaussnet.estimate.equations import Equations, Stripe, cut_stripes
 from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.robust.checks import CORE, Limits
-from gaussnet.estimate.robust.normal import (
-    tail_chance,
-    truncated_variance,
-    two_sided_point,
-    two_sided_points,
-)
-from gaussnet.estimate.robust.regression import Factor, Regression, Trial
+from gaussnet.estimate.robust.checks import Limits, gate_is_shut
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.solution import Solution
 from gaussnet.kernels.families import Families
+from gaussnet.kernels.threads import thread_map
 
-TILE_VALUES = 1 << 17
-"""Values of the data that are turned to columns at a time."""
+PART_VALUES = 1 << 16
+"""Residuals that are looked at together, unless one family has more."""
+
+SMALLEST_TILE = 256
+"""Rows of a tile, at least."""
+
+quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
+"""Values that overflow only make a check fail."""
+
+
+class HalfProducts(NamedTuple):
+    """Sums over the half of the rows with the smallest residuals."""
+
+    gradients: FloatArray
+    sums: FloatArray
+    squares: FloatArray
 
 
 class Screen(NamedTuple):
-    """Some families, sorted by size, and their least squares over all rows."""
+    """Families sorted by size, with their least squares over all rows."""
 
-    families: Families
-    intercept: bool
-    coefficients: FloatArray
-    intercepts: FloatArray
-    squares: FloatArray
-    """Residual sums of squares, (families,)."""
-    means: FloatArray
-    """Means of the families' columns, 0 without an intercept."""
-    products: FloatArray
-    """Packed cross-products about the means."""
+    x: Rows
+    equations: Equations
+    moments: Moments
+    solution: Solution
 
-    @classmethod
-    def of(
-        cls, equations: Equations, moments: Moments, solution: Solution, part: slice
-    ) -> "Screen":
-        """The families of a part of the equations."""
-        whole = equations.families
-        columns = slice(*whole.column_offsets[[part.start, part.stop]].tolist())
-        products = slice(*whole.product_offsets[[part.start, part.stop]].tolist())
-        edges = slice(*whole.offsets[[part.start, part.stop]].tolist())
-        assert solution.intercepts is not None
-        assert solution.mean_squares is not None
-        return cls(
-            whole.subset(np.arange(part.start, part.stop)),
-            equations.intercept,
-            solution.coefficients[edges],
-            solution.intercepts[part],
-            solution.mean_squares[part] * moments.rows,
-            moments.means[columns],
-            moments.products[products],
-        )
-
-    def passed(self, x: Rows, level: float, limits: Limits) -> BoolArray:
+    @quiet
+    def passed(self, settings: SequentialTrim, threads: int) -> BoolArray:
         """Whether the residuals of each family pass the three checks, (families,)."""
-        residuals = kernels.residuals(x, self.families, self.coefficients)
-        if self.intercept:
-            residuals -= self.intercepts[:, None]
-        magnitudes = np.abs(residuals)
-        medians, _ = kernels.row_medians(magnitudes)
-        scales = limits.median_scales(medians)
-        narrow = limits.is_narrow(self.squares, scales)
-        quiet = gate_is_shut(magnitudes, self.squares, scales, limits.freedom, level)
-        np.abs(residuals, out=magnitudes)
-        residuals *= magnitudes <= medians[:, None]
-        lengths = self._half_lengths(x, residuals)
-        even = limits.half_statistic(lengths, medians) <= limits.half
-        return np.asarray(narrow & quiet & even & (medians > 0.0))
+        families = self.equations.families
+        parameters = families.sizes + self.equations.intercept
+        limits = Limits.each(len(self.x), parameters, settings)
+        step = max(1, PART_VALUES // len(self.x))
+        parts = [slice(at, min(at + step, len(families))) for at in range(0, len(families), step)]
+        workers = min(threads, len(parts))
+        look = partial(self._look, limits, settings.gate_level)
+        looks = thread_map(look, [parts[worker::workers] for worker in range(workers)], threads)
+        medians, passed = np.zeros(len(families)), np.ones(len(families), dtype=bool)
+        for found in looks:
+            for part, own_medians, own_passed in found:
+                medians[part], passed[part] = own_medians, own_passed
+        half = limits.half_statistic(self._half_lengths(medians, threads), medians)
+        return np.asarray(passed & (half <= limits.half) & (medians > 0.0))
 
-    def _half_lengths(self, x: Rows, half: FloatArray) -> FloatArray:
+    @quiet
+    def _look(
+        self, limits: Limits, level: float, parts: list[slice]
+    ) -> list[tuple[slice, FloatArray, BoolArray]]:
+        """Medians of absolute residuals, and whether the first and last check are passed."""
+        assert self.solution.mean_squares is not None
+        found = []
+        space = np.empty(max(part.stop - part.start for part in parts) * len(self.x))
+        for part in parts:
+            size = (part.stop - part.start, len(self.x))
+            magnitudes = space[: size[0] * size[1]].reshape(size)
+            self._fill(magnitudes, part)
+            medians, _ = kernels.row_medians(magnitudes)
+            own = limits.only(part)
+            squares = self.solution.mean_squares[part] * len(self.x)
+            passed = own.is_narrow(squares, own.median_scales(medians))
+            passed &= gate_is_shut(magnitudes, squares, medians, own, level)
+            found.append((part, medians, passed))
+        return found
+
+    def _fill(self, magnitudes: FloatArray, part: slice) -> None:
+        """Write the absolute residuals of some families."""
+        whole = self.equations.families
+        numbers = np.arange(part.start, part.stop)
+        families = whole.subset(numbers)
+        coefficients = self.solution.coefficients[whole.edges_of(numbers)]
+        height = max(SMALLEST_TILE, PART_VALUES // len(families))
+        for first in range(0, len(self.x), height):
+            rows = slice(first, first + height)
+            residuals = kernels.residuals(self.x[rows], families, coefficients)
+            if self.equations.intercept and self.solution.intercepts is not None:
+                residuals -= self.solution.intercepts[part][:, None]
+            np.abs(residuals, out=magnitudes[:, rows])
+
+    def _half_lengths(self, medians: FloatArray, threads: int) -> FloatArray:
         """``g' (Z_T Z_T')^-1 g`` with ``g = Z r_T`` and ``Z_T Z_T'`` put as ``Z Z' / 2``.
 
-        `half` holds the residuals of the half with the smallest ones, and 0 elsewhere.
+        T are the rows with the smallest residuals, half of all.
         """
-        families = self.families
-        gradients = half_gradients(x, families, self.means, half)
-        products = 0.5 * self.products
+        families = self.equations.families
+        found = thread_map(partial(self._half_products, medians), cut_stripes(self.x), threads)
+        gradients, sums, squares = (sum(part) for part in zip(*found, strict=True))
+        products = 0.5 * self.moments.products
         ends = families.product_offsets[1:]
         slots = np.arange(len(families.parents)) - families.offsets[families.family_of_edge]
-        last_row = (ends - families.sizes - 1)[families.family_of_edge] + slots
-        products[last_row] = gradients
-        products[ends - 1] = np.einsum("fk,fk->f", half, half)
+        products[(ends - families.sizes - 1)[families.family_of_edge] + slots] = gradients
+        products[ends - 1] = squares
         steps, _, _ = kernels.solve_moments(families, products)
         lengths = np.zeros(len(families))
         np.add.at(lengths, families.family_of_edge, steps * gradients)
-        if self.intercept:
-            lengths += half.sum(axis=1) ** 2 / (0.5 * half.shape[1])
+        if self.equations.intercept:
+            lengths += sums**2 / (0.5 * len(self.x))
         return lengths
 
+    def _half_products(self, medians: FloatArray, stripe: Stripe) -> HalfProducts:
+        families = self.equations.families
+        means = np.zeros(self.x.shape[1])
+        means[families.columns] = self.moments.means
+        constants = np.zeros(len(families))
+        if self.equations.intercept and self.solution.intercepts is not None:
+            constants = self.solution.intercepts
+        fitted = (self.solution.coefficients, constants, means)
+        return half_products(stripe.rows, families, fitted, medians)
 
-def half_gradients(x: Rows, families: Families, means: FloatArray, half: FloatArray) -> FloatArray:
-    """Products of each parent, less its mean, with the child's values in `half`: (edges,).
 
-    `means` are those of the families' columns, `half` is (families, rows).
+@quiet
+def half_products(
+    x: Rows,
+    families: Families,
+    fitted: tuple[FloatArray, FloatArray, FloatArray],
+    medians: FloatArray,
+) -> HalfProducts:
+    """Products of small residuals with the parents, less their means, and with themselves.
+
+    `fitted` are coefficients (edges,), intercepts (families,) and means (columns,); residuals
+    beyond `medians` (families,) count as 0. Gives the products with each parent (edges,), and
+    sums and sums of squares of the residuals (families,).
     """
-    used, places = np.unique(families.columns, return_inverse=True)
-    centres = np.zeros(len(used))
-    centres[places] = means
-    narrow = x if len(used) == x.shape[1] else x[:, used]
-    local = Families(
-        places[families.column_offsets[1:] - 1],
-        families.offsets,
-        np.delete(places, families.column_offsets[1:] - 1),
-    )
-    blocks = [block for block in local.by_size if block[0]]
+    coefficients, intercepts, means = fitted
     gradients = np.zeros(len(families.parents))
-    height = max(1, TILE_VALUES // max(len(used), 1))
+    sums, squares = np.zeros(len(families)), np.zeros(len(families))
+    height = min(max(SMALLEST_TILE, PART_VALUES // max(x.shape[1], 1)), len(x))
+    space = np.empty((x.shape[1], height))
     for first in range(0, len(x), height):
-        tile = narrow[first : first + height].T - centres[:, None]
-        for size, chosen, columns in blocks:
-            start, stop = int(chosen[0]), int(chosen[-1]) + 1
-            edges = slice(*families.offsets[[start, stop]].tolist())
-            own = half[start:stop, first : first + height, None]
-            gradients[edges] += (tile[columns[:, :size]] @ own).ravel()
-    return gradients
+        tile = x[first : first + height]
+        half = kernels.residuals(tile, families, coefficients)
+        half -= intercepts[:, None]
+        half *= np.abs(half) <= medians[:, None]
+        columns = np.subtract(tile.T, means[:, None], out=space[:, : len(tile)])
+        gradients += parent_products(columns, families, half)
+        sums += half.sum(axis=1)
+        squares += np.einsum("fk,fk->f", half, half)
+    return HalfProducts(gradients, sums, squares)
 
 
-def gate_is_shut(
-    magnitudes: FloatArray,
-    squares: FloatArray,
-    scales: FloatArray,
-    freedom: FloatArray,
-    level: float,
-) -> BoolArray:
-    """Whether the rule of Benjamini and Hochberg rejects no residual of each family.
+def parent_products(columns: FloatArray, families: Families, values: FloatArray) -> FloatArray:
+    """Products of each parent's column with values of the child: (edges,).
 
-    Absolute residuals are (families, rows) in any order; sums of squares, median scales and
-    degrees of freedom (families,). Only residuals that could be rejected, given how many lie
-    beyond the first point of the rule, are ranked.
+    `columns` are (columns, rows), `values` (families, rows).
     """
-    families, rows = magnitudes.shape
-    found = np.flatnonzero(magnitudes > (CORE * scales)[:, None])
-    owners, values = found // rows, magnitudes.ravel()[found]
-    inside = rows - np.bincount(owners, minlength=families)
-    core = squares - np.bincount(owners, weights=values**2, minlength=families)
-    core = np.sqrt(np.maximum(core, 0.0) / inside / truncated_variance(CORE))
-    deviations = values / core[owners]
-    tails = np.bincount(owners[deviations > two_sided_point(level)], minlength=families)
-    far = deviations > two_sided_points(level * tails / rows)[owners]
-    owners, deviations = owners[far], deviations[far]
-    order = np.lexsort((-deviations, owners))
-    owners, deviations = owners[order], deviations[order]
-    ranks = np.arange(1, len(owners) + 1) - np.searchsorted(owners, owners)
-    rejected = tail_chance(deviations, freedom[owners]) * rows <= level * ranks
-    return np.asarray(np.bincount(owners[rejected], minlength=families) == 0)
-
-
-def looks_clean(
-    regression: Regression, trial: Trial, factor: Factor, settings: SequentialTrim
-) -> bool:
-    """Whether the least-squares residuals of one regression pass the three checks."""
-    limits = Limits.each(regression.rows, np.array([regression.parameters]), settings)
-    scales = limits.median_scales(np.array([trial.median]))
-    squares = np.array([trial.squares])
-    if not limits.is_narrow(squares, scales)[0]:
-        return False
-    if not half_agrees(regression, trial, factor, limits):
-        return False
-    magnitudes = trial.magnitudes[None]
-    shut = gate_is_shut(magnitudes, squares, scales, limits.freedom, settings.gate_level)
-    return bool(shut[0])
-
-
-def half_agrees(regression: Regression, trial: Trial, factor: Factor, limits: Limits) -> bool:
-    """Whether the half of the rows with the smallest residuals asks for no other coefficients.
-
-    `factor` is that of a set of rows at least as large; half of it stands for the half's own.
-    """
-    if regression.parameters == 0:
-        return True
-    half = trial.residuals * (trial.magnitudes <= trial.median)
-    white = factor.whitener @ (regression.columns @ half)
-    length = np.array([2.0 * white @ white])
-    return bool(limits.half_statistic(length, np.array([trial.median]))[0] <= limits.half[0])
+    products = np.empty(len(families.parents))
+    for size, chosen, members in families.by_size:
+        if size:
+            own = slice(int(chosen[0]), int(chosen[-1]) + 1)
+            edges = slice(*families.offsets[[own.start, own.stop]].tolist())
+            products[edges] = (columns[members[:, :size]] @ values[own, :, None]).ravel()
+    return products

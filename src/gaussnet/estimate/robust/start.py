@@ -6,10 +6,9 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaussnet._types import FloatArray
-from gaussnet.estimate.robust.checks import CORE, Limits
+from gaussnet.estimate.robust.checks import CORE, Limits, half_agrees
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Factor, Regression, Trial
-from gaussnet.estimate.robust.screening import half_agrees
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 
 GARBAGE = 1e8

@@ -7,11 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaussnet._types import BoolArray, FloatArray
-from gaussnet.estimate.robust.checks import SPARE_ROWS
+from gaussnet.estimate.robust.checks import SPARE_ROWS, looks_clean
 from gaussnet.estimate.robust.cutoffs import Tail
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Factor, Regression, Trial
-from gaussnet.estimate.robust.screening import looks_clean
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.robust.start import first_trial, robust_start
 

@@ -64,8 +64,9 @@ def _arrays(network: "GaussianNetwork") -> tuple[FloatArray, FloatArray, FloatAr
 def _drawn(rows: int, split: tuple[int, int] | None, rng: np.random.Generator) -> IntArray:
     if split is None:
         return rng.integers(0, rows, rows)
-    first = rng.integers(0, split[0], split[0])
-    return np.concatenate((first, rng.integers(rows - split[1], rows, split[1])))
+    first, last = (int(part) for part in split)
+    drawn = rng.integers(0, first, first)
+    return np.concatenate((drawn, rng.integers(rows - last, rows, last)))
 
 
 def _summary(found: FloatArray, estimates: FloatArray, level: float, by_order: bool) -> FloatArray:

@@ -140,8 +140,6 @@ static void solve_triangles_of(ptrdiff_t size, ptrdiff_t count, BatchScratch *sc
     case 4: solve_triangles(4, count, scratch, out, stride); break;
     case 5: solve_triangles(5, count, scratch, out, stride); break;
     case 6: solve_triangles(6, count, scratch, out, stride); break;
-    case 7: solve_triangles(7, count, scratch, out, stride); break;
-    case 8: solve_triangles(8, count, scratch, out, stride); break;
     default: solve_triangles(size, count, scratch, out, stride); break;
     }
 }

@@ -1,8 +1,9 @@
 /* Lanes: a few float64 values that go through the same arithmetic side by side.
  *
- * With GCC and Clang a Lanes is a vector of four values, and + - * / act on all of them. With
- * any other compiler it is a single double; the kernels are written for LANES values and do
- * not care. A Mask holds -1 where a comparison held and 0 where it did not.
+ * With GCC and Clang a Lanes is a vector as wide as the processor's registers, four values with
+ * AVX2 and two otherwise, and + - * / act on all of them. With any other compiler it is a single
+ * double; the kernels are written for LANES values and do not care. A Mask holds -1 where a
+ * comparison held and 0 where it did not.
  */
 #ifndef GAUSSNET_LANES_H
 #define GAUSSNET_LANES_H
@@ -11,55 +12,51 @@
 
 #if defined(__GNUC__) && !defined(GAUSSNET_ONE_LANE)
 
+#ifdef GAUSSNET_AVX2
 #define LANES 4
-#define UNROLL _Pragma("GCC unroll 16")
-typedef double Lanes __attribute__((vector_size(32)));
-typedef int64_t Mask __attribute__((vector_size(32)));
-typedef double LooseLanes __attribute__((vector_size(32), aligned(8), may_alias));
-typedef float LooseFloats __attribute__((vector_size(16), aligned(4), may_alias));
-
-#define LANE(lanes, k) ((lanes)[k])
-#if defined(__clang__) || __GNUC__ >= 12
-#define SHUFFLE(a, b, i, j, k, l) __builtin_shufflevector(a, b, i, j, k, l)
 #else
-#define SHUFFLE(a, b, i, j, k, l) __builtin_shuffle(a, b, (Mask){i, j, k, l})
+#define LANES 2
+#endif
+#define UNROLL _Pragma("GCC unroll 16")
+#define LANE(lanes, k) ((lanes)[k])
+typedef double Lanes __attribute__((vector_size(8 * LANES)));
+typedef int64_t Mask __attribute__((vector_size(8 * LANES)));
+typedef double LooseLanes __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
+typedef float LooseFloats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
+
+#if defined(__clang__) || __GNUC__ >= 12
+#define SHUFFLE(a, b, ...) __builtin_shufflevector(a, b, __VA_ARGS__)
+#else
+#define SHUFFLE(a, b, ...) __builtin_shuffle(a, b, (Mask){__VA_ARGS__})
 #endif
 
-INLINE Lanes broadcast(double value) { return (Lanes){value, value, value, value}; }
 INLINE Lanes load(const double *from) { return *(const LooseLanes *)from; }
 INLINE void store(double *to, Lanes lanes) { *(LooseLanes *)to = lanes; }
 INLINE Lanes load_floats(const float *from)
 {
     return __builtin_convertvector(*(const LooseFloats *)from, Lanes);
 }
+INLINE Mask is_greater(Lanes a, Lanes b) { return (Mask)(a > b); }
+INLINE Mask is_at_least(Lanes a, Lanes b) { return (Mask)(a >= b); }
+
+/* The next group of functions, for either width:
+ * load_part: the first `count` < LANES values, and zeros after them; put together in registers,
+ *     because a trip through memory would stall.
+ * keep_first: the first `count` < LANES lanes, and zeros after them.
+ * blend: `yes` where the mask holds, else `no`.
+ * larger: the larger of two, the second if either is NaN.
+ * sum_each: lane k of the answer is the sum of all lanes of parts[k].
+ * transpose: turn LANES rows of LANES values into columns. */
+#if LANES == 4
+
+INLINE Lanes broadcast(double value) { return (Lanes){value, value, value, value}; }
+INLINE Mask mask_of(int64_t value) { return (Mask){value, value, value, value}; }
 INLINE Lanes load_strided(const double *from, const ptrdiff_t step)
 {
     if (step == 1)
         return load(from);
     return (Lanes){from[0], from[step], from[2 * step], from[3 * step]};
 }
-INLINE Mask is_greater(Lanes a, Lanes b) { return (Mask)(a > b); }
-INLINE Mask is_at_least(Lanes a, Lanes b) { return (Mask)(a >= b); }
-INLINE Mask mask_of(int64_t value) { return (Mask){value, value, value, value}; }
-INLINE Lanes absolute(Lanes a) { return (Lanes)((Mask)a & mask_of(INT64_MAX)); }
-
-#ifdef GAUSSNET_AVX2
-/* `yes` where the mask holds, else `no`; the larger of two, the second if either is NaN. */
-INLINE Lanes blend(Mask mask, Lanes yes, Lanes no)
-{
-    return (Lanes)__builtin_ia32_blendvpd256(no, yes, (Lanes)mask);
-}
-INLINE Lanes larger(Lanes a, Lanes b) { return (Lanes)__builtin_ia32_maxpd256(a, b); }
-#else
-INLINE Lanes blend(Mask mask, Lanes yes, Lanes no)
-{
-    return (Lanes)((mask & (Mask)yes) | (~mask & (Mask)no));
-}
-INLINE Lanes larger(Lanes a, Lanes b) { return blend(is_greater(a, b), a, b); }
-#endif
-
-/* The first `count` < LANES values, and zeros after them; put together in registers, because a
- * trip through memory would stall. */
 INLINE Lanes load_part(const double *from, ptrdiff_t count)
 {
     switch (count) {
@@ -69,28 +66,26 @@ INLINE Lanes load_part(const double *from, ptrdiff_t count)
     default: return broadcast(0.0);
     }
 }
-
-/* The first `count` < LANES lanes, and zeros after them. */
 INLINE Lanes keep_first(Lanes lanes, ptrdiff_t count)
 {
     return (Lanes)((Mask)lanes & ((Mask){0, 1, 2, 3} < mask_of(count)));
 }
-
+INLINE Lanes blend(Mask mask, Lanes yes, Lanes no)
+{
+    return (Lanes)__builtin_ia32_blendvpd256(no, yes, (Lanes)mask);
+}
+INLINE Lanes larger(Lanes a, Lanes b) { return (Lanes)__builtin_ia32_maxpd256(a, b); }
 INLINE double sum_lanes(Lanes lanes)
 {
     lanes += SHUFFLE(lanes, lanes, 2, 3, 0, 1);
     return lanes[0] + lanes[1];
 }
-
-/* Lane k of the answer is the sum of all lanes of parts[k]. */
 INLINE Lanes sum_each(const Lanes *parts)
 {
     Lanes ab = SHUFFLE(parts[0], parts[1], 0, 4, 2, 6) + SHUFFLE(parts[0], parts[1], 1, 5, 3, 7);
     Lanes cd = SHUFFLE(parts[2], parts[3], 0, 4, 2, 6) + SHUFFLE(parts[2], parts[3], 1, 5, 3, 7);
     return SHUFFLE(ab, cd, 0, 1, 4, 5) + SHUFFLE(ab, cd, 2, 3, 6, 7);
 }
-
-/* Turn LANES rows of LANES values into columns. */
 INLINE void transpose(Lanes *block)
 {
     Lanes a = SHUFFLE(block[0], block[1], 0, 4, 2, 6), b = SHUFFLE(block[0], block[1], 1, 5, 3, 7);
@@ -100,6 +95,43 @@ INLINE void transpose(Lanes *block)
     block[2] = SHUFFLE(a, c, 2, 3, 6, 7);
     block[3] = SHUFFLE(b, d, 2, 3, 6, 7);
 }
+
+#else /* two lanes */
+
+INLINE Lanes broadcast(double value) { return (Lanes){value, value}; }
+INLINE Mask mask_of(int64_t value) { return (Mask){value, value}; }
+INLINE Lanes load_strided(const double *from, const ptrdiff_t step)
+{
+    return (Lanes){from[0], from[step]};
+}
+INLINE Lanes load_part(const double *from, ptrdiff_t count)
+{
+    return count ? (Lanes){from[0], 0.0} : broadcast(0.0);
+}
+INLINE Lanes keep_first(Lanes lanes, ptrdiff_t count)
+{
+    return (Lanes)((Mask)lanes & (Mask){count > 0 ? -1 : 0, 0});
+}
+INLINE Lanes blend(Mask mask, Lanes yes, Lanes no)
+{
+    return (Lanes)((mask & (Mask)yes) | (~mask & (Mask)no));
+}
+INLINE Lanes larger(Lanes a, Lanes b) { return blend(is_greater(a, b), a, b); }
+INLINE double sum_lanes(Lanes lanes) { return lanes[0] + lanes[1]; }
+INLINE Lanes sum_each(const Lanes *parts)
+{
+    return SHUFFLE(parts[0], parts[1], 0, 2) + SHUFFLE(parts[0], parts[1], 1, 3);
+}
+INLINE void transpose(Lanes *block)
+{
+    const Lanes low = SHUFFLE(block[0], block[1], 0, 2);
+    block[1] = SHUFFLE(block[0], block[1], 1, 3);
+    block[0] = low;
+}
+
+#endif
+
+INLINE Lanes absolute(Lanes a) { return (Lanes)((Mask)a & mask_of(INT64_MAX)); }
 
 #else /* one lane */
 

@@ -134,8 +134,6 @@ static void solve_squares(const WindowRun *run, void *scratch)
     case 4: solve_fixed(run, 4); break;
     case 5: solve_fixed(run, 5); break;
     case 6: solve_fixed(run, 6); break;
-    case 7: solve_fixed(run, 7); break;
-    case 8: solve_fixed(run, 8); break;
     default: solve_run(run, run->size, run->step, run->centre, scratch); break;
     }
 }

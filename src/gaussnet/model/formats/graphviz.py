@@ -27,7 +27,8 @@ def to_dot(network: GaussianNetwork) -> str:
         for node in network.dag.nodes
     ]
     edges = [
-        f'  {dot_name(parent)} -> {dot_name(child)} [label="{value:.3g}", coefficient="{value!r}"];\n'
+        f"  {dot_name(parent)} -> {dot_name(child)} "
+        f'[label="{value:.3g}", coefficient="{value!r}"];\n'
         for (parent, child), value in network.coefficients.items()
     ]
     return "".join(("digraph {\n", *nodes, *edges, "}\n"))

@@ -1,0 +1,159 @@
+"""`gaussnet fit`: from a file of rows and a file of a graph to a network."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, cast
+
+import gaussnet as gn
+from gaussnet.cli.printing import console, print_table, shown
+from gaussnet.errors import EstimationError
+from gaussnet.fitting.missing import Missing
+from gaussnet.fitting.uncertainty import StandardErrors
+from gaussnet.model.interchange import check_ending
+from gaussnet.stream.rows import open_rows
+
+LONGEST_LIST = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """What to learn from what, and how."""
+
+    data: str
+    graph: Path
+    method: str = "least-squares"
+    scale: str = "mean-square"
+    intercept: bool = True
+    missing: str = "raise"
+    allow_singular: bool = False
+    out: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Learnt:
+    """A fit, its standard errors, and the columns that it did not use."""
+
+    fit: gn.Fit
+    errors: StandardErrors
+    ignored: tuple[str, ...]
+    out: Path | None
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing, first about the file and then about the fit."""
+        notes = [str(note) for note in self.fit.notes]
+        return [_ignored_note(self.ignored), *notes] if self.ignored else notes
+
+    def to_dict(self) -> dict[str, Any]:
+        """The same as plain values, for JSON."""
+        network = self.fit.network
+        nodes = [
+            {
+                "name": node,
+                "intercept": network.intercepts[node],
+                "intercept_error": self.errors.intercepts[node],
+                "variance": network.variances[node],
+                "variance_error": self.errors.variances[node],
+                "parents": {
+                    parent: {
+                        "coefficient": network.coefficients[parent, node],
+                        "error": self.errors.coefficients[parent, node],
+                    }
+                    for parent in network.dag.parents(node)
+                },
+            }
+            for node in network.dag.nodes
+        ]
+        return {
+            "rows": self.fit.rows,
+            "method": self.fit.method.name,
+            "scale": self.fit.scale.name,
+            "intercept": self.fit.intercept,
+            "out": None if self.out is None else str(self.out),
+            "ignored": list(self.ignored),
+            "notes": self.notes,
+            "nodes": nodes,
+        }
+
+
+def run(request: Request) -> Learnt:
+    """Read, learn, and write the network if a file is named for it."""
+    if request.out is not None:
+        check_ending(request.out)
+    dag = gn.read_dag(request.graph)
+    loaded = open_rows(request.data, dag.nodes)
+    fit = gn.fit(
+        loaded.rows,
+        dag,
+        request.method,
+        scale=request.scale,
+        intercept=request.intercept,
+        missing=cast(Missing, request.missing),
+    )
+    if not request.allow_singular:
+        _require_determined(fit)
+    errors = fit.standard_errors
+    if request.out is not None:
+        gn.write_network(fit.network, request.out)
+    return Learnt(fit, errors, loaded.ignored, request.out)
+
+
+def show(learnt: Learnt) -> None:
+    """Print what was learnt."""
+    fit, errors = learnt.fit, learnt.errors
+    network = fit.network
+    page = console()
+    page.print(
+        f"{len(network.dag)} nodes, {len(network.dag.edges)} edges, {fit.rows:,} rows; "
+        f"{fit.method.name}, variances by {fit.scale.name}"
+    )
+    print_table(
+        "Coefficients",
+        ("parent", "child", "coefficient", "standard error"),
+        (
+            (parent, child, value, errors.coefficients[parent, child])
+            for (parent, child), value in network.coefficients.items()
+        ),
+    )
+    print_table(
+        "Nodes",
+        ("node", "intercept", "standard error", "scale"),
+        (
+            (node, network.intercepts[node], errors.intercepts[node], scale)
+            for node, scale in zip(network.dag.nodes, network.scales.tolist(), strict=True)
+        ),
+    )
+    for note in learnt.notes:
+        page.print(f"note: {note}")
+    if learnt.out is not None:
+        page.print(f"network written to {learnt.out}")
+
+
+def _require_determined(fit: gn.Fit) -> None:
+    """Refuse an answer that the rows do not determine, or that leaves a node without noise."""
+    for node, variance in fit.network.variances.items():
+        report = fit.node(node)
+        if report.rank < len(report.parents):
+            raise EstimationError(
+                f"the {report.rows} rows do not determine the {len(report.parents)} coefficients "
+                f"of {node!r} (rank {report.rank}): give more rows, drop parents that are constant "
+                "or collinear, or give --allow-singular for the solution of least norm"
+            )
+        if variance == 0.0:
+            raise EstimationError(
+                f"the node {node!r} is left without noise, because its column is constant, its "
+                "parents determine it or the rows are too few: leave it out of the graph, or "
+                "give --allow-singular"
+            )
+
+
+def _ignored_note(ignored: tuple[str, ...]) -> str:
+    names = ", ".join(shown(name) or "''" for name in ignored[:LONGEST_LIST])
+    more = len(ignored) - LONGEST_LIST
+    rest = f" and {more} more" if more > 0 else ""
+    words = (
+        "columns are not in the graph and were"
+        if len(ignored) > 1
+        else ("column is not in the graph and was")
+    )
+    return f"{len(ignored)} {words} ignored: {names}{rest}"

@@ -1,0 +1,72 @@
+"""How commands print: tables, numbers, names from files, JSON."""
+
+import json
+import math
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+LONGEST_TABLE = 60
+WIDTH_WITHOUT_TERMINAL = 120
+
+
+def shown(name: str) -> str:
+    r"""A name as it is safe to print: itself, or with escapes if it holds odd characters.
+
+    Examples
+    --------
+    >>> shown("wet grass"), shown("a\x1b[2J")
+    ('wet grass', "'a\\x1b[2J'")
+    """
+    return name if name.isprintable() and name.strip() == name else repr(name)
+
+
+def number(value: float) -> str:
+    """Four significant digits.
+
+    Examples
+    --------
+    >>> number(1.23456), number(float("nan"))
+    ('1.235', '-')
+    """
+    return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def console() -> Console:
+    """The terminal, or a wide page where output goes to a file or a pipe."""
+    width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
+    return Console(width=width, highlight=False, markup=False, soft_wrap=False)
+
+
+def print_table(title: str, heads: Sequence[str], lines: Iterable[Sequence[str | float]]) -> None:
+    """Print a table; texts stand left and numbers right, and a long table is cut."""
+    rows = list(lines)
+    if not rows:
+        return
+    table = Table()
+    for head, cell in zip(heads, rows[0], strict=True):
+        table.add_column(Text(head), justify="left" if isinstance(cell, str) else "right")
+    for row in rows[:LONGEST_TABLE]:
+        table.add_row(*(Text(shown(c) if isinstance(c, str) else number(c)) for c in row))
+    page = console()
+    page.print(title)
+    page.print(table)
+    if len(rows) > LONGEST_TABLE:
+        page.print(f"... and {len(rows) - LONGEST_TABLE} lines more; --json prints all")
+
+
+def print_json(value: Any) -> None:
+    """Print a value as JSON; what is infinite or not a number is null."""
+    print(json.dumps(_finite(value), indent=2))  # noqa: T201 (this is the output)
+
+
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -1,0 +1,44 @@
+"""`gaussnet sample`: rows from a network, written page by page."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import gaussnet as gn
+from gaussnet._types import FloatArray
+from gaussnet.model.checks import row_count
+from gaussnet.seeds import generator
+from gaussnet.stream.pages import default_page_rows
+from gaussnet.stream.sinks import write_csv, write_rows
+
+STANDARD_OUTPUT = "-"
+
+
+def run(model: Path, rows: int, seed: int, out: str) -> None:
+    """Draw rows from the network in a file and write them to another, or as CSV to stdout."""
+    network = gn.read_network(model)
+    pages = sample_pages(network, row_count(rows), seed)
+    if out == STANDARD_OUTPUT:
+        write_csv(sys.stdout.buffer, network.dag.nodes, pages)
+        sys.stdout.flush()
+    else:
+        write_rows(out, network.dag.nodes, pages)
+
+
+def sample_pages(network: gn.GaussianNetwork, rows: int, seed: int) -> Iterator[FloatArray]:
+    """The rows of ``network.sample(rows, seed=seed)``, one page at a time.
+
+    Examples
+    --------
+    >>> network = gn.networks.load("ecoli70")
+    >>> [page.shape for page in sample_pages(network, 3, seed=0)]
+    [(3, 46)]
+    """
+    stream = generator(seed)
+    height = default_page_rows(len(network.dag))
+
+    def pages() -> Iterator[FloatArray]:
+        for start in range(0, rows, height):
+            yield network.sample(min(height, rows - start), seed=stream)
+
+    return pages()

@@ -1,0 +1,384 @@
+"""Standard errors and confidence intervals: against other programs, closed forms and by hand."""
+
+import pickle
+
+import numpy as np
+import pytest
+import statsmodels.api as sm
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy import stats
+
+import gaussnet as gn
+from gaussnet.fitting.uncertainty.ranks import median_shares, order_statistic
+from gaussnet.fitting.uncertainty.slopes import overlap
+
+METHODS = [
+    gn.LeastSquares(),
+    gn.BatchAverage(8),
+    gn.BatchMedian(8),
+    gn.CauchyTree(),
+    gn.CauchyTree("sliding"),
+    gn.Cauchy(),
+    gn.Cauchy("sliding"),
+]
+SCALES = ["mean-square", "mad"]
+DAG = gn.Dag.parse("[a][b|a][c][y|a:b:c]")
+PARENTS = "abc"
+
+
+def problem(rows=300, seed=0):
+    """Rows of DAG whose noise at y grows with a, means not 0."""
+    rng = np.random.default_rng(seed)
+    a, c = rng.normal(3.0, 1.0, rows), rng.normal(-1.0, 2.0, rows)
+    b = a + rng.normal(size=rows)
+    y = 2.0 * a - b + 0.5 * c + 4.0 + rng.normal(size=rows) * (0.5 + 0.3 * np.abs(a))
+    return np.column_stack((a, b, c, y))
+
+
+def at_y(found, intercept):
+    """Values of y's intercept (if any) and coefficients."""
+    own = [found.intercepts["y"]] if intercept else []
+    return np.array([*own, *(found.coefficients[name, "y"] for name in PARENTS)])
+
+
+def ordinary(data, intercept):
+    design = sm.add_constant(data[:, :3]) if intercept else data[:, :3]
+    return sm.OLS(data[:, 3], design).fit()
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("kind", ["classical", "heteroscedastic"])
+@pytest.mark.parametrize("page_rows", [None, 70])
+def test_least_squares_errors_are_those_of_statsmodels(kind, intercept, page_rows):
+    data = problem()
+    fit = gn.fit(data, DAG, intercept=intercept, page_rows=page_rows)
+    expected = ordinary(data, intercept)
+    if kind == "heteroscedastic":
+        expected = expected.get_robustcov_results("HC3")
+    found = fit.uncertainty(kind, level=0.9)
+    np.testing.assert_allclose(at_y(found.standard_errors, intercept), expected.bse, rtol=1e-10)
+    np.testing.assert_allclose(
+        at_y(found.confidence_intervals, intercept), expected.conf_int(0.1), rtol=1e-9
+    )
+
+
+def test_least_squares_errors_hold_for_float32_frames_and_missing_values():
+    data = problem().astype(np.float32)
+    pandas = pytest.importorskip("pandas")
+    frame = pandas.DataFrame(data, columns=list(DAG.nodes))
+    frame.iloc[5, 0] = frame.iloc[9, 2] = np.nan
+    fit = gn.fit(frame, DAG, missing="drop-by-node")
+    whole = frame.dropna().to_numpy(dtype=np.float64)
+    expected = ordinary(whole, True)
+    np.testing.assert_allclose(at_y(fit.standard_errors, True), expected.bse, rtol=1e-10)
+    # b lacks only the row in which its parent is missing.
+    kept = frame.iloc[np.arange(300) != 5].to_numpy(dtype=np.float64)
+    b = sm.OLS(kept[:, 1], sm.add_constant(kept[:, 0])).fit()
+    assert fit.standard_errors.coefficients["a", "b"] == pytest.approx(b.bse[1], rel=1e-10)
+
+
+def test_nearly_collinear_parents_keep_their_digits():
+    # Two parents that differ by 1e-7 of their size: cross-products alone would lose 14 digits.
+    rng = np.random.default_rng(1)
+    a, c = rng.normal(size=(2, 400))
+    difference = rng.normal(size=400)
+    data = np.column_stack((a, a + 1e-7 * difference, c, a + c + rng.normal(size=400)))
+    fit = gn.fit(data, gn.Dag.parse("[a][b][c][y|a:b:c]"))
+    # The same regression in well-conditioned columns: y on a + b's sum, difference and c.
+    other = sm.OLS(data[:, 3], sm.add_constant(np.column_stack((a, data[:, 1] - a, c)))).fit()
+    for kind, robust in (("classical", other), ("heteroscedastic", None)):
+        expected = other.get_robustcov_results("HC3") if robust is None else robust
+        found = fit.uncertainty(kind).standard_errors.coefficients
+        # Rounding of the column itself, 1e-16 / 1e-7, limits what can agree.
+        assert found["b", "y"] == pytest.approx(expected.bse[2], rel=1e-6)
+        assert found["c", "y"] == pytest.approx(expected.bse[3], rel=1e-6)
+
+
+@pytest.mark.parametrize("scale", ["mean-square", "kl-optimal"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_variance_interval_of_least_squares_is_chi_square(scale, intercept):
+    data = problem()
+    fit = gn.fit(data, DAG, scale=scale, intercept=intercept)
+    rest = ordinary(data, intercept)
+    low, high = fit.confidence_intervals(0.9).variances["y"]
+    ends = stats.chi2.ppf([0.95, 0.05], rest.df_resid)
+    np.testing.assert_allclose((low, high), rest.ssr / ends, rtol=1e-10)
+    error = fit.network.variances["y"] * np.sqrt(2.0 / rest.df_resid)
+    assert fit.standard_errors.variances["y"] == pytest.approx(error, rel=1e-9)
+
+
+def test_roots_have_the_errors_of_a_mean():
+    data = problem()
+    fit = gn.fit(data, DAG)
+    error = data[:, 0].std(ddof=1) / np.sqrt(300)
+    assert fit.standard_errors.intercepts["a"] == pytest.approx(error, rel=1e-12)
+    expected = stats.t.interval(0.95, 299, data[:, 0].mean(), error)
+    np.testing.assert_allclose(fit.confidence_intervals().intercepts["a"], expected, rtol=1e-12)
+
+
+def test_batch_average_is_a_mean_of_batches_with_students_t():
+    data = problem()
+    fit = gn.fit(data, DAG, gn.BatchAverage(10))
+    batches = [
+        np.linalg.lstsq(sm.add_constant(part[:, :3]), part[:, 3], rcond=None)[0][1:]
+        for part in data[:294].reshape(21, 14, 4)
+    ]
+    found = fit.uncertainty()
+    errors = np.std(batches, axis=0, ddof=1) / np.sqrt(21)
+    np.testing.assert_allclose(at_y(found.standard_errors, False), errors, rtol=1e-8)
+    expected = np.mean(batches, axis=0) + np.outer([-1, 1], errors * stats.t.ppf(0.975, 20))
+    np.testing.assert_allclose(at_y(found.confidence_intervals, False), expected.T, rtol=1e-8)
+    # The intercept adds the mean's own error to that of the slopes at the parents' mean.
+    at_mean = np.array(batches) @ data[:, :3].mean(axis=0)
+    rest = ordinary(data, True)
+    variance = rest.mse_resid / 300 + at_mean.var(ddof=1) / 21
+    assert found.standard_errors.intercepts["y"] == pytest.approx(np.sqrt(variance), rel=1e-8)
+
+
+def test_median_intervals_end_between_the_order_statistics_of_the_level():
+    data = problem(rows=202)
+    dag = gn.Dag.parse("[a][b|a]")
+    pairs = data[:, :2].reshape(101, 2, 2)
+    slopes = np.sort((pairs[:, 1, 1] - pairs[:, 0, 1]) / (pairs[:, 1, 0] - pairs[:, 0, 0]))
+    for method in ("cauchy-tree", "cauchy"):
+        found = gn.fit(data[:, :2], dag, method).confidence_intervals(0.95)
+        low, high = found.coefficients["a", "b"]
+        rank = int(stats.binom.ppf(0.025, 101, 0.5))
+        assert slopes[rank - 1] <= low <= slopes[rank]
+        assert slopes[100 - rank] <= high <= slopes[101 - rank]
+
+
+def test_at_the_level_of_an_order_statistic_the_interval_ends_there():
+    values = np.sort(np.random.default_rng(0).normal(size=(1, 20)))
+    level = 1.0 - 2.0 * stats.binom.cdf(5, 20, 0.5)
+    low, high = median_shares(np.array([20.0]), level)
+    assert order_statistic(values, low)[0] == pytest.approx(values[0, 5], rel=1e-9)
+    assert order_statistic(values, high)[0] == pytest.approx(values[0, 14], rel=1e-9)
+
+
+@settings(max_examples=200, deadline=None, derandomize=True)
+@given(count=st.floats(1.0, 1e6), level=st.floats(0.05, 0.999))
+def test_shares_are_symmetric_and_undefined_only_where_extremes_do_not_reach(count, level):
+    low, high = (share[0] for share in median_shares(np.array([count]), level))
+    if 0.5**count > 0.5 - 0.5 * level:
+        assert np.isnan(low)
+        assert np.isnan(high)
+    else:
+        assert low + high == pytest.approx(1.0)
+        assert 1.0 / (count + 1.0) <= low * (1.0 + 1e-12)
+        assert low <= high + 1.0 / count
+
+
+def test_overlapping_differences_are_worth_nine_elevenths():
+    # Signs of successive slopes of one parent correlate by (2 asin(1/2) / pi)^2 = 1/9.
+    rng = np.random.default_rng(0)
+    slopes = np.diff(rng.normal(size=400_000)) / np.diff(rng.normal(size=400_000))
+    found = overlap(np.sign(slopes)[None, None, :], 2)[0]
+    # Twice a mean of 400,000 signs: standard error below 2 * 1.3 / sqrt(400,000).
+    assert abs(found - 11.0 / 9.0) <= 3 * 2.6 / np.sqrt(400_000)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("scale", SCALES)
+def test_estimates_lie_inside_and_wider_levels_enclose_narrower(method, scale):
+    fit = gn.fit(problem(rows=600), DAG, method, scale=scale)
+    narrow, wide = fit.confidence_intervals(0.5), fit.confidence_intervals(0.99)
+    for part in ("coefficient", "intercept"):
+        values = getattr(fit.network, f"{part}_array")
+        inner, outer = (getattr(found, f"{part}_array") for found in (narrow, wide))
+        assert (inner[:, 0] <= values).all()
+        assert (values <= inner[:, 1]).all()
+    for part in ("coefficient", "intercept", "variance"):
+        inner, outer = (getattr(found, f"{part}_array") for found in (narrow, wide))
+        assert (outer[:, 0] < inner[:, 0]).all()
+        assert (inner[:, 1] < outer[:, 1]).all()
+        assert (getattr(fit.standard_errors, f"{part}_array") > 0.0).all()
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("scale", SCALES)
+def test_units_of_the_columns_pass_through(method, scale):
+    data = problem()
+    units = np.array([2.0**40, 0.25, 2.0**-30, 8.0])
+    plain = gn.fit(data, DAG, method, scale=scale).uncertainty()
+    scaled = gn.fit(data * units, DAG, method, scale=scale).uncertainty()
+    own = units[DAG.families.children]
+    ratios = own[DAG.families.family_of_edge] / units[DAG.families.parents]
+    for part, factor in (("coefficient", ratios), ("intercept", own), ("variance", own**2)):
+        name = f"{part}_array"
+        np.testing.assert_allclose(
+            getattr(scaled.standard_errors, name),
+            getattr(plain.standard_errors, name) * factor,
+            rtol=1e-7,
+        )
+        np.testing.assert_allclose(
+            getattr(scaled.confidence_intervals, name),
+            getattr(plain.confidence_intervals, name) * factor[:, None],
+            rtol=1e-7,
+            atol=1e-9 * np.abs(factor).min(),
+        )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize("scale", SCALES)
+def test_threads_and_parts_leave_the_errors_alone(method, scale, monkeypatch):
+    data = problem(rows=2_000)
+    from gaussnet.fitting import learn
+
+    one = gn.fit(data, DAG, method, scale=scale, page_rows=300, threads=1).uncertainty()
+    monkeypatch.setattr(learn, "SMALLEST_BUDGET", 1)
+    two = gn.fit(data, DAG, method, scale=scale, page_rows=300, threads=2).uncertainty()
+    for part in ("coefficient", "intercept", "variance"):
+        name = f"{part}_array"
+        # Parts change the shape of a matrix product, hence its rounding.
+        np.testing.assert_allclose(
+            getattr(one.confidence_intervals, name),
+            getattr(two.confidence_intervals, name),
+            rtol=1e-9,
+        )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_without_an_intercept_its_error_is_zero(method):
+    fit = gn.fit(problem(), DAG, method, intercept=False)
+    assert set(fit.standard_errors.intercepts.values()) == {0.0}
+    assert set(fit.confidence_intervals().intercepts.values()) == {(0.0, 0.0)}
+    assert not np.isnan(fit.standard_errors.coefficient_array).any()
+
+
+def test_graph_without_nodes_has_no_errors():
+    fit = gn.fit(np.zeros((5, 0)), gn.Dag.from_edges([]))
+    assert dict(fit.standard_errors.variances) == {}
+    assert fit.confidence_intervals().coefficient_array.shape == (0, 2)
+
+
+def test_collinear_parents_have_no_errors_but_the_variance_has():
+    data = problem()
+    data[:, 1] = 2.0 * data[:, 0]
+    found = gn.fit(data, DAG).uncertainty()
+    assert np.isnan(at_y(found.standard_errors, True)).all()
+    rest = sm.OLS(data[:, 3], sm.add_constant(data[:, [0, 2]])).fit()
+    expected = rest.ssr / stats.chi2.ppf([0.975, 0.025], 297)
+    np.testing.assert_allclose(found.confidence_intervals.variances["y"], expected, rtol=1e-9)
+    (note,) = [note for note in found.notes if note.node == "y"]
+    assert "the 3 parents have rank 2" in note.text
+
+
+def test_exact_relations_have_errors_of_zero():
+    x = np.random.default_rng(0).normal(size=100)
+    for scale in SCALES:
+        fit = gn.fit(np.column_stack((x, 2.0 * x)), gn.Dag.parse("[x][y|x]"), scale=scale)
+        assert fit.standard_errors.coefficients["x", "y"] == pytest.approx(0.0, abs=1e-14)
+        assert fit.confidence_intervals().variances["y"] == pytest.approx((0.0, 0.0), abs=1e-28)
+
+
+@pytest.mark.parametrize(
+    ("rows", "method", "words"),
+    [
+        (4, "least-squares", "4 rows leave nothing over"),
+        (30, gn.BatchAverage(20), "too few batches for an interval, 1 where 2 are needed"),
+        (100, gn.BatchMedian(20), "too few batches for an interval, 4 where 6 are needed"),
+        (12, "cauchy-tree", "too few batches for an interval, 3 where 6 are needed"),
+    ],
+)
+def test_too_few_rows_give_nan_and_a_note(rows, method, words):
+    found = gn.fit(problem(rows), DAG, method).uncertainty()
+    assert np.isnan(at_y(found.standard_errors, True)).all()
+    assert np.isnan(at_y(found.confidence_intervals, True)).all()
+    assert words in {note.node: note.text for note in found.notes}["y"]
+
+
+def test_a_row_that_decides_a_coefficient_alone_has_no_hc3():
+    data = problem()
+    data[:, 2] = 0.0
+    data[7, 2] = 5.0
+    fit = gn.fit(data, DAG)
+    assert np.isnan(fit.uncertainty("heteroscedastic").standard_errors.coefficients["c", "y"])
+    assert fit.standard_errors.coefficients["c", "y"] > 0.0
+
+
+def test_split_rows_give_slopes_from_the_first_and_variance_from_the_last():
+    data = problem()
+    fit = gn.fit(data, DAG, split=(200, 100))
+    first, last = ordinary(data[:200], True), ordinary(data[200:], True)
+    np.testing.assert_allclose(at_y(fit.standard_errors, False), first.bse[1:], rtol=1e-10)
+    expected = last.ssr / stats.chi2.ppf([0.975, 0.025], 96)
+    np.testing.assert_allclose(fit.confidence_intervals().variances["y"], expected, rtol=1e-10)
+    slopes = first.cov_params()[1:, 1:]
+    centre = data[200:, :3].mean(axis=0)
+    variance = last.mse_resid / 100 + centre @ slopes @ centre
+    assert fit.standard_errors.intercepts["y"] == pytest.approx(np.sqrt(variance), rel=1e-9)
+
+
+def test_bootstrap_repeats_with_its_seed_and_agrees_with_the_method():
+    data = np.random.default_rng(0).normal(size=(400, 2))
+    fit = gn.fit(data, gn.Dag.parse("[a][b|a]"))
+    first = fit.uncertainty("bootstrap", repetitions=400, seed=3)
+    again = fit.uncertainty("bootstrap", repetitions=400, seed=3)
+    other = fit.uncertainty("bootstrap", repetitions=400, seed=4)
+    found = first.confidence_intervals.coefficients["a", "b"]
+    assert found == again.confidence_intervals.coefficients["a", "b"]
+    assert found != other.confidence_intervals.coefficients["a", "b"]
+    for part in ("coefficient", "intercept", "variance"):
+        own = getattr(fit.standard_errors, f"{part}_array")
+        drawn = getattr(first.standard_errors, f"{part}_array")
+        # A standard deviation of 400 draws is within 1 / sqrt(800) = 3.5 %, and the
+        # variance of 400 rows that it estimates within sqrt(2.4 / 400) / 2 = 4 %: 4 of both.
+        np.testing.assert_allclose(drawn, own, rtol=0.22)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_bootstrap_serves_every_method(method):
+    fit = gn.fit(problem(), DAG, method, scale="mad", split=(200, 100))
+    found = fit.uncertainty("bootstrap", repetitions=20)
+    assert found.kind == "bootstrap"
+    for part in ("coefficient", "intercept", "variance"):
+        low, high = getattr(found.confidence_intervals, f"{part}_array").T
+        assert (low < high).all()
+
+
+def test_nothing_is_copied_shown_or_pickled():
+    data = problem()
+    fit = gn.fit(data, DAG)
+    assert fit._evidence.data is data
+    assert "evidence" not in repr(fit)
+    known = fit.standard_errors
+    loaded = pickle.loads(pickle.dumps(fit))
+    assert len(pickle.dumps(fit)) < data.nbytes
+    assert loaded.standard_errors.coefficients == known.coefficients
+    with pytest.raises(gn.EstimationError, match="no longer has the rows"):
+        loaded.confidence_intervals()
+
+
+def test_data_that_changed_after_the_fit_are_noticed():
+    data = problem()
+    for method in METHODS:
+        fit = gn.fit(data, DAG, method)
+        kept = data.copy()
+        data[:, 3] += data[:, 0]
+        with pytest.raises(gn.EstimationError, match="the data have changed"):
+            fit.confidence_intervals()
+        data[:] = kept
+
+
+@pytest.mark.parametrize(
+    ("settings_", "words"),
+    [
+        ({"level": 1.0}, "got level=1.0, expected a number between 0 and 1"),
+        ({"level": float("nan")}, "got level=nan"),
+        ({"kind": "jackknife"}, "got kind='jackknife', expected 'classical'"),
+        ({"kind": "bootstrap", "repetitions": 1}, "got repetitions=1, expected at least 20"),
+        ({"kind": "bootstrap", "seed": -1}, "got seed=-1"),
+    ],
+)
+def test_wrong_settings_are_refused(settings_, words):
+    fit = gn.fit(problem(), DAG)
+    with pytest.raises(gn.SettingError, match=words):
+        fit.uncertainty(**settings_)
+
+
+def test_errors_of_least_squares_are_refused_to_other_methods():
+    fit = gn.fit(problem(), DAG, "cauchy")
+    with pytest.raises(gn.SettingError, match="was learnt by 'cauchy': leave kind out"):
+        fit.uncertainty("heteroscedastic")
