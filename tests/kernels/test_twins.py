@@ -275,7 +275,7 @@ def test_medians_do_not_depend_on_layout(layout: str) -> None:
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize(("rows", "columns"), SHAPES)
-def test_residuals_agree(rows: int, columns: int, layout: str) -> None:
+def test_residuals_and_their_moments_agree(rows: int, columns: int, layout: str) -> None:
     x = LAYOUTS[layout](normal_rows(rows, columns))
     families = random_families(columns, 20, seed=9)
     coefficients = np.random.default_rng(10).normal(size=len(families.parents))
@@ -284,6 +284,18 @@ def test_residuals_agree(rows: int, columns: int, layout: str) -> None:
     np.testing.assert_allclose(
         ours, plain.residuals(x, families, coefficients), rtol=0, atol=200 * EPSILON
     )
+    if rows:
+        means, squares = native.residual_moments(x, families, coefficients)
+        other_means, other_squares = plain.residual_moments(x, families, coefficients)
+        np.testing.assert_allclose(means, other_means, rtol=0, atol=200 * EPSILON)
+        np.testing.assert_allclose(squares, other_squares, rtol=1e-12, atol=200 * rows * EPSILON)
+
+
+def test_moments_of_constant_residuals_are_exactly_zero() -> None:
+    x = np.full((1200, 1), 0.1)
+    for kernels in (native, plain):
+        means, squares = kernels.residual_moments(x, family_table([np.array([0])]), np.zeros(0))
+        assert (means[0], squares[0]) == (0.1, 0.0)
 
 
 @pytest.mark.parametrize("order", ["C", "F", "strided"])

@@ -4,10 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from tests.networks.rds_files import gaussian_network, named_list, numbers, rds_bytes, texts
 
 from gaussnet.errors import FileError
 from gaussnet.model import GaussianNetwork
-from tests.networks.rds_files import gaussian_network, named_list, numbers, rds_bytes, texts
 
 pytest.importorskip("rdata")
 
@@ -61,6 +61,7 @@ def node(**changes):
         (node(coefficients=numbers([1.0, 2.0], ["(Intercept)", "z"])), "are named"),
         (node(parents=texts(["a"]), coefficients=numbers([1.0, 2.0], ["(Intercept)", "a"])), "a"),
         (node(parents=texts(["z"]), coefficients=numbers([1.0, 2.0], ["(Intercept)", "z"])), "z"),
+        (node(sd=numbers([float("nan")])), "does not hold"),
         (numbers([1.0]), "no network of bnlearn"),
     ],
 )

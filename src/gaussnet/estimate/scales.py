@@ -6,8 +6,8 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray
-from gaussnet.kernels.plain import centred
+from gaussnet._types import FloatArray, IntArray, Rows
+from gaussnet.kernels.families import Families
 
 NORMAL_MAD = 1.482602218505602
 """1 / Phi^-1(3/4): turns a median absolute deviation into a standard deviation."""
@@ -21,7 +21,7 @@ class Spread(NamedTuple):
 
 
 class Scale(Protocol):
-    """Finds location and variance of residuals (families, rows) by summarize, merge, solve."""
+    """Finds location and variance of the residuals by summarize, merge, solve."""
 
     @property
     def name(self) -> str:
@@ -33,8 +33,8 @@ class Scale(Protocol):
         """Values that a summary keeps per row and family."""
         ...
 
-    def summarize(self, residuals: FloatArray) -> Any:
-        """All that these residuals say of the spread."""
+    def summarize(self, rows: Rows, families: Families, coefficients: FloatArray) -> Any:
+        """All that the residuals of these rows say of the spread."""
         ...
 
     def merge(self, left: Any, right: Any) -> Any:
@@ -61,10 +61,11 @@ class MeanSquare:
     name = "mean-square"
     kept_values = 0.0
 
-    def summarize(self, residuals: FloatArray) -> ResidualMoments:
+    def summarize(
+        self, rows: Rows, families: Families, coefficients: FloatArray
+    ) -> ResidualMoments:
         """Moments of the residuals."""
-        rest, means = centred(residuals.T)
-        return ResidualMoments(residuals.shape[1], means, np.einsum("rf,rf->f", rest, rest))
+        return ResidualMoments(len(rows), *kernels.residual_moments(rows, families, coefficients))
 
     def merge(self, left: ResidualMoments, right: ResidualMoments) -> ResidualMoments:
         """Moments of both."""
@@ -130,9 +131,11 @@ class Mad:
     name = "mad"
     kept_values = 1.0
 
-    def summarize(self, residuals: FloatArray) -> tuple[FloatArray, ...]:
-        """The residuals themselves."""
-        return (residuals,)
+    def summarize(
+        self, rows: Rows, families: Families, coefficients: FloatArray
+    ) -> tuple[FloatArray, ...]:
+        """The residuals themselves, (families, rows)."""
+        return (kernels.residuals(rows, families, coefficients),)
 
     def merge(
         self, left: tuple[FloatArray, ...], right: tuple[FloatArray, ...]

@@ -20,7 +20,7 @@ class RootMad(Mad):
     --------
     >>> residuals = np.array([[-4.0, -4.0, 0.0, 4.0, 4.0]])
     >>> scale = RootMad()
-    >>> spread = scale.solve(scale.summarize(residuals), intercept=False)
+    >>> spread = scale.solve((residuals,), intercept=False)
     >>> float(spread.variances[0].round(4)), float(Mad().solve((residuals,), False).variances[0])
     (5.9304, 35.16973...)
     """

@@ -7,7 +7,6 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet import kernels
 from gaussnet._types import FloatArray, Rows
 from gaussnet.estimate.equations import Stripe, cut_stripes
 from gaussnet.estimate.scales import Scale, Spread
@@ -45,7 +44,7 @@ def find_spread(scale: Scale, portion: Portion, coefficients: FloatArray, work: 
     families = portion.equations.families
 
     def summarize(stripe: Stripe) -> Any:
-        return scale.summarize(kernels.residuals(stripe.rows, families, coefficients))
+        return scale.summarize(stripe.rows, families, coefficients)
 
     summary = fold(portion.pages, summarize, scale.merge, work.threads)
     return scale.solve(summary, portion.equations.intercept)

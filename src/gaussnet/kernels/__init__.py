@@ -17,6 +17,7 @@ __all__ = [
     "batch_solutions",
     "family_moments",
     "propagate",
+    "residual_moments",
     "residuals",
     "row_medians",
     "solve_moments",
@@ -50,6 +51,7 @@ all_finite = _module.all_finite
 batch_solutions = _module.batch_solutions
 family_moments = _module.family_moments
 propagate = _module.propagate
+residual_moments = _module.residual_moments
 residuals = _module.residuals
 row_medians = _module.row_medians
 solve_moments = _module.solve_moments

@@ -42,6 +42,14 @@ def row_medians(values: FloatArray, medians: FloatArray, used: IntArray, /) -> N
 def residuals(
     x: Rows, families: _Families, coefficients: FloatArray, out: FloatArray, /
 ) -> None: ...
+def residual_moments(
+    x: Rows,
+    families: _Families,
+    coefficients: FloatArray,
+    means: FloatArray,
+    squares: FloatArray,
+    /,
+) -> None: ...
 def propagate(
     rows: FloatArray, order: IntArray, families: _Families, coefficients: FloatArray, /
 ) -> None: ...

@@ -15,6 +15,7 @@ __all__ = [
     "batch_solutions",
     "family_moments",
     "propagate",
+    "residual_moments",
     "residuals",
     "row_medians",
     "solve_moments",
@@ -96,6 +97,16 @@ def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArr
     own = np.ascontiguousarray(coefficients, dtype=np.float64)
     _native.residuals(_readable(x), _flat(families), own, out.reshape(-1))
     return out
+
+
+def residual_moments(
+    x: Rows, families: Families, coefficients: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean of each family's residuals and their squared deviations from it."""
+    means, squares = np.empty(len(families)), np.empty(len(families))
+    own = np.ascontiguousarray(coefficients, dtype=np.float64)
+    _native.residual_moments(_readable(x), _flat(families), own, means, squares)
+    return means, squares
 
 
 def propagate(

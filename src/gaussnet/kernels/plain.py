@@ -190,6 +190,14 @@ def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArr
 
 
 @_quiet
+def residual_moments(
+    x: Rows, families: Families, coefficients: FloatArray
+) -> tuple[FloatArray, FloatArray]:
+    """Mean of each family's residuals and their squared deviations from it, (families,) each."""
+    rest, means = centred(residuals(x, families, coefficients).T)
+    return means, np.einsum("rf,rf->f", rest, rest)
+
+
 def propagate(
     rows: FloatArray, order: IntArray, families: Families, coefficients: FloatArray
 ) -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet.errors import FileError, GraphError
+from gaussnet.errors import FileError, GraphError, NetworkError
 from gaussnet.graph.dag import Dag
 from gaussnet.graph.rds import fitted_nodes, read_rds, strings
 from gaussnet.model.network import GaussianNetwork
@@ -21,21 +21,20 @@ def read_network(path: str | os.PathLike[str]) -> GaussianNetwork:
     """
     file = os.fspath(path)
     fitted = fitted_nodes(read_rds(path), file)
-    nodes = [_Node(file, name, entry) for name, entry in fitted.items()]
+    nodes = [_Node(file, str(name), entry) for name, entry in fitted.items()]
     edges = [(parent, node.name) for node in nodes for parent in node.parents]
-    try:
-        dag = Dag.from_edges(edges, nodes=[node.name for node in nodes])
-    except GraphError as problem:
-        raise FileError(f"the graph in {file!r} does not hold: {problem}") from None
     coefficients = {
         (parent, node.name): node.coefficients[parent] for node in nodes for parent in node.parents
     }
-    return GaussianNetwork(
-        dag,
-        coefficients,
-        {node.name: node.scale**2 for node in nodes},
-        {node.name: node.coefficients[INTERCEPT] for node in nodes},
-    )
+    try:
+        return GaussianNetwork(
+            Dag.from_edges(edges, nodes=[node.name for node in nodes]),
+            coefficients,
+            {node.name: node.scale**2 for node in nodes},
+            {node.name: node.coefficients[INTERCEPT] for node in nodes},
+        )
+    except (GraphError, NetworkError) as problem:
+        raise FileError(f"the network in {file!r} does not hold: {problem}") from None
 
 
 class _Node:
@@ -46,7 +45,7 @@ class _Node:
         self.parents = strings(entry["parents"])
         numbers = np.asarray(entry.get("coefficients", ()))
         scale = np.asarray(entry.get("sd", ()))
-        if numbers.ndim != 1 or scale.size != 1 or numbers.dtype.kind != "f":
+        if numbers.ndim != 1 or not numbers.size or scale.size != 1 or numbers.dtype.kind != "f":
             raise FileError(
                 f"the node {name!r} in {file!r} is not Gaussian: expected one vector of "
                 "coefficients and one standard deviation, as in a Gaussian bn.fit"

@@ -26,7 +26,9 @@ def test_tail_chance_is_close_to_students_law(freedom):
     deviations = np.array([0.5, 2.0, 4.0, 6.0])
     expected = 2 * stats.t.sf(deviations, freedom)
     # Wallace's formula is good to a few per cent far out, and far better at many degrees.
-    assert tail_chance(deviations, freedom) == pytest.approx(expected, rel=4.0 / freedom**1.5 + 0.01)
+    assert tail_chance(deviations, freedom) == pytest.approx(
+        expected, rel=4.0 / freedom**1.5 + 0.01
+    )
 
 
 def test_points_are_quantiles():

@@ -37,7 +37,9 @@ def test_both_factors_agree_where_columns_are_well_conditioned():
     quick = factor_products(regression.products)
     careful = factor_columns(regression.columns, None)
     assert quick is not None
-    assert quick.leverages(regression.columns) == pytest.approx(careful.leverages(regression.columns))
+    assert quick.leverages(regression.columns) == pytest.approx(
+        careful.leverages(regression.columns)
+    )
 
 
 def test_nearly_collinear_columns_keep_their_digits():

@@ -12,7 +12,7 @@ from gaussnet.estimate.robust.judging import Verdict, judge, readmit
 from gaussnet.estimate.robust.regression import Regression
 from gaussnet.estimate.robust.sequential_trim import RobustScale, SequentialTrim
 from gaussnet.estimate.robust.trimming import Trimmed, trim
-from gaussnet.estimate.robust.variances import core_variance, kl_optimal_factor
+from gaussnet.estimate.robust.variances import core_variance, kl_optimal_ratios
 
 
 class NodeAnswer(NamedTuple):
@@ -116,8 +116,9 @@ def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
     variance = core_variance(result.residuals, lesson.trimmed.cutoff)
     if scale == "core":
         return variance
-    count, intercept = len(result.rows), lesson.frame.intercept
-    return variance * count * kl_optimal_factor(count, len(lesson.frame.centres), intercept)
+    parents = np.array([len(lesson.frame.centres)])
+    ratios = kl_optimal_ratios(len(result.rows), parents, lesson.frame.intercept)
+    return float(variance * ratios[0])
 
 
 def _suspicious_cells(lesson: Lesson, verdict: Verdict | None) -> SuspiciousCells | None:

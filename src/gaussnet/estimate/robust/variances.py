@@ -1,31 +1,24 @@
 """The variance of the noise from the residuals that trimming keeps."""
 
-from gaussnet._types import FloatArray
+import numpy as np
+
+from gaussnet._types import FloatArray, IntArray
 from gaussnet.estimate.robust.normal import truncated_variance
+from gaussnet.estimate.scales import KlOptimal
 
 
-def kl_optimal_factor(rows: int, parents: int, intercept: bool) -> float:
-    r"""What to multiply a residual sum of squares by for the least expected KL divergence.
+def kl_optimal_ratios(rows: int, parents: IntArray, intercept: bool) -> FloatArray:
+    """What mean squares of so many rows are to be multiplied by for the least expected KL.
 
-    The noise variance is ``c * RSS``. With :math:`\nu` degrees of freedom left and q the
-    relative excess of the variance of a prediction, :math:`c = (1 + E q) / (\nu - 2)`:
-
-    .. math:: \frac{m - 1}{(m - p - 1)(m - p - 2)} \quad\text{or, with an intercept,}\quad
-              \frac{(m + 1)(m - 2)}{m (m - p - 2)(m - p - 3)}
-
-    With fewer rows than that needs it is 1/m.
+    1 where rows are too few for an expectation.
 
     Examples
     --------
-    >>> round(kl_optimal_factor(100, 2, False) * 100, 4)
-    1.0631
+    >>> kl_optimal_ratios(100, np.array([5, 99]), False).round(4).tolist()
+    [1.1325, 1.0]
     """
-    spare = rows - parents - intercept
-    if spare <= 2:
-        return 1.0 / max(rows, 1)
-    if intercept:
-        return (rows + 1) * (rows - 2) / (rows * (spare - 1) * (spare - 2))
-    return (rows - 1) / ((spare - 1) * (spare - 2))
+    found = KlOptimal().factors(rows, parents, intercept)
+    return np.where(np.isnan(found), 1.0, found)
 
 
 def core_variance(residuals: FloatArray, cutoff: float) -> float:

@@ -6,7 +6,7 @@ from functools import partial
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
 from gaussnet.estimate.robust.cells import SuspiciousCells
@@ -14,7 +14,7 @@ from gaussnet.estimate.robust.columns import Columns
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
 from gaussnet.estimate.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
-from gaussnet.estimate.robust.variances import kl_optimal_factor
+from gaussnet.estimate.robust.variances import kl_optimal_ratios
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.threads import thread_map
 
@@ -77,15 +77,10 @@ class Walk:
         if solution.mean_squares is not None:
             self.variances[whole] = solution.mean_squares
         if scale == "kl-optimal":
-            self.variances[whole] *= self._kl_optimal_ratios(whole)
+            sizes = families.sizes[whole]
+            self.variances[whole] *= kl_optimal_ratios(len(self.rows), sizes, self.intercept)
         self.ranks[whole] = solution.ranks
         self.clean[whole], self.failed[whole] = clean, ~clean
-
-    def _kl_optimal_ratios(self, nodes: IntArray) -> FloatArray:
-        count = len(self.rows)
-        sizes = self.families.sizes[nodes].tolist()
-        found = {size: kl_optimal_factor(count, size, self.intercept) for size in set(sizes)}
-        return count * np.array([found[size] for size in sizes])
 
     def _families_with_holes(self) -> BoolArray:
         holed = np.zeros(len(self.families), dtype=bool)

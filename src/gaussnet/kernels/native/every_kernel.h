@@ -9,9 +9,10 @@
 #include "propagate.c"
 #include "residuals.c"
 #include "solve.c"
+#include "spread.c"
 #include "squares.c"
 
 const Kernels TABLE = {
     TABLE_NAME,       all_finite,  family_moments, solve_moments, batch_solutions,
-    square_solutions, row_medians, residuals,      propagate,
+    square_solutions, row_medians, residuals,      residual_moments, propagate,
 };

@@ -60,6 +60,8 @@ typedef struct {
     int (*row_medians)(const Matrix *values, double *medians, int64_t *used);
     int (*residuals)(const Matrix *x, const Families *families, const double *coefficients,
                      double *out);
+    int (*residual_moments)(const Matrix *x, const Families *families,
+                            const double *coefficients, double *means, double *squares);
     int (*propagate)(const Matrix *rows, const Families *families, const int64_t *order,
                      ptrdiff_t order_count, const double *coefficients);
 } Kernels;

@@ -311,6 +311,32 @@ static PyObject *call_residuals(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
+static PyObject *call_residual_moments(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *tuple, *coefficients_array, *means_array, *squares_array;
+    Matrix x;
+    Families families;
+    const double *coefficients;
+    double *means, *squares;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OO!OOO", &x_array, &PyTuple_Type, &tuple,
+                          &coefficients_array, &means_array, &squares_array))
+        return NULL;
+    if (hold_matrix(&held, x_array, "df", 0, &x) == 0 &&
+        hold_families(&held, tuple, x.columns, &families) == 0 &&
+        (coefficients = hold_values(&held, coefficients_array, "d", edges_of(&families), 0,
+                                    NULL)) &&
+        (means = hold_out(&held, means_array, families.count)) &&
+        (squares = hold_out(&held, squares_array, families.count))) {
+        Py_BEGIN_ALLOW_THREADS
+        status = kernels->residual_moments(&x, &families, coefficients, means, squares);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(&held, status);
+}
+
 static PyObject *call_propagate(PyObject *self, PyObject *arguments)
 {
     (void)self;
@@ -393,6 +419,7 @@ static PyMethodDef methods[] = {
     {"square_solutions", call_square_solutions, METH_VARARGS, NULL},
     {"row_medians", call_row_medians, METH_VARARGS, NULL},
     {"residuals", call_residuals, METH_VARARGS, NULL},
+    {"residual_moments", call_residual_moments, METH_VARARGS, NULL},
     {"propagate", call_propagate, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
     {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},
