@@ -14,7 +14,7 @@ import gaussnet as gn
 from benchmarks import rivals
 from benchmarks.timing import best_times
 from benchmarks.workloads import W1, W2, Workload
-from gaussnet.fitting.phases import Work, find_spread
+from gaussnet.fitting.phases import Work, find_coefficients, find_spread
 from gaussnet.fitting.portions import make_portions
 from gaussnet.stream.pages import default_page_rows
 
@@ -65,13 +65,19 @@ def at_least(what: str, figure: float, unit: str, limit: float) -> Line:
 
 
 def methods(work: Workload) -> list[Line]:
-    """Each method beside X.sum() and beside a loop of lstsq, on one thread."""
+    """Each method beside X.sum() and beside a loop of lstsq, on one thread.
+
+    Targets are for a whole fit of least squares, and for the coefficients of the others; their
+    whole fits, variances included, are listed beside.
+    """
     _require_agreement(work)
     candidates = {"sum": work.data.sum, "lstsq": lambda: rivals.lstsq_loop(work)}
     for name, method in METHODS.items():
-        candidates[name] = lambda method=method: gn.fit(
+        candidates[f"whole {name}"] = lambda method=method: gn.fit(
             work.data, work.dag, method, intercept=False, threads=1
         )
+        candidates[name] = _coefficients_alone(work, method)
+    candidates["least-squares"] = candidates.pop("whole least-squares")
     candidates["MAD alone"] = _mad_alone(work)
     times = best_times(candidates)
     lines = []
@@ -81,6 +87,9 @@ def methods(work: Workload) -> list[Line]:
         if name in LEAST_SPEED_UP:
             speed_up = times["lstsq"] / times[name]
             lines.append(at_least(what, speed_up, "x faster than lstsq", LEAST_SPEED_UP[name]))
+        if f"whole {name}" in times:
+            whole = times[f"whole {name}"] / times["sum"]
+            lines.append(Line(f"{what}, with variances", whole, "x X.sum()"))
     return lines
 
 
@@ -147,7 +156,8 @@ def numpy_twins() -> list[Line]:
         "from benchmarks.workloads import W2\n"
         "runs = {'sum': W2.data.sum}\n"
         "for name in ('least-squares', 'batch-median', 'cauchy-tree'):\n"
-        "    runs[name] = lambda name=name: gn.fit(W2.data, W2.dag, name, intercept=False, threads=1)\n"
+        "    runs[name] = lambda name=name: gn.fit(\n"
+        "        W2.data, W2.dag, name, intercept=False, threads=1)\n"
         "print(json.dumps(best_times(runs)))"
     )
     done = _fresh_process(code, GAUSSNET_KERNELS="numpy", OPENBLAS_NUM_THREADS="1")
@@ -240,20 +250,34 @@ def parquet(rows: int, columns: int = 20) -> list[Line]:
     ]
 
 
-def _mad_alone(work: Workload):
-    portions = make_portions(
-        work.data, work.dag.families, False, default_page_rows(len(work.dag)), False
-    )
-    learnt = gn.fit(work.data, work.dag, intercept=False).network.coefficient_array
-    plan = Work(threads=1, budget=max(1 << 23, work.data.size // 4))
+def _coefficients_alone(work: Workload, method):
+    plan, [portion] = _plan(work)
+    kept = method.kept_values(portion.equations.families.sizes)
 
     def run():
-        for portion in portions:
-            for part in portion.parts(np.ones(len(portion.nodes)), plan.budget):
-                edges = work.dag.families.edges_of(part.nodes)
-                find_spread(gn.Mad(), part, learnt[edges], plan)
+        for part in portion.parts(kept, plan.budget):
+            find_coefficients(method, part, plan)
 
     return run
+
+
+def _mad_alone(work: Workload):
+    plan, [portion] = _plan(work)
+    learnt = gn.fit(work.data, work.dag, intercept=False).network.coefficient_array
+
+    def run():
+        for part in portion.parts(np.ones(len(portion.nodes)), plan.budget):
+            edges = work.dag.families.edges_of(part.nodes)
+            find_spread(gn.Mad(), part, learnt[edges], plan)
+
+    return run
+
+
+def _plan(work: Workload):
+    """How `fit` would go about it on one thread."""
+    page_rows = default_page_rows(len(work.dag))
+    portions = make_portions(work.data, work.dag.families, False, page_rows, False)
+    return Work(threads=1, budget=max(1 << 23, work.data.size // 4)), portions
 
 
 def _require_agreement(work: Workload) -> None:

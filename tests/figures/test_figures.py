@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 import pytest
 
 from gaussnet.figures.bars import draw_bars
-from gaussnet.figures.curves import Curve, Panel, draw_curves
+from gaussnet.figures.curves import Curve, Line, Panel, draw_curves
 from gaussnet.figures.style import INK
 
 ROWS = (100, 1000, 5000)
@@ -18,7 +18,9 @@ def panel(readings=None):
         Curve("LeastSquares", ROWS, (0.5, 0.05, 0.01), (0.05, 0.005, 0.001), 0),
         Curve("CauchyEst", ROWS, (9.0, 1.0, 0.1), (20.0, 0.1, 0.0), 4, readings or {}),
     ]
-    return Panel("Chains of 9 nodes", "KL divergence", curves, {"limit": (ROWS, (0.4, 0.04, 0.01))})
+    return Panel(
+        "Chains of 9 nodes", "KL divergence", curves, [Line("limit", ROWS, (0.4, 0.04, 0.01))]
+    )
 
 
 def texts(picture):

@@ -32,6 +32,16 @@ class Curve:
 
 
 @dataclass(frozen=True, slots=True)
+class Line:
+    """A line without marks: a limit, a best possible value."""
+
+    label: str
+    rows: Sequence[int]
+    values: Sequence[float]
+    style: str = "--"
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """Curves that share their axes."""
 
@@ -39,8 +49,7 @@ class Panel:
     quantity: str
     """What the vertical axis shows."""
     curves: Sequence[Curve]
-    lines: Mapping[str, tuple[Sequence[int], Sequence[float]]] = field(default_factory=dict)
-    """Lines without marks by label: limits, best possible values."""
+    lines: Sequence[Line] = ()
 
 
 def draw_curves(panels: Sequence[Panel]) -> Picture:
@@ -71,8 +80,8 @@ def draw_curves(panels: Sequence[Panel]) -> Picture:
 def _paint_panel(axis: Any, panel: Panel) -> None:
     for curve in panel.curves:
         _paint_curve(axis, curve)
-    for (label, (rows, values)), style in zip(panel.lines.items(), ("--", ":"), strict=False):
-        axis.plot(rows, values, style, color=INK, linewidth=1.2, label=label, zorder=1)
+    for line in panel.lines:
+        axis.plot(line.rows, line.values, line.style, color=INK, linewidth=1.2, label=line.label)
     if any(curve.readings for curve in panel.curves):
         axis.plot([], [], "x", color=INK, label="the paper's figure")
     axis.set_yscale("log")

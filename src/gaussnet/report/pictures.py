@@ -8,7 +8,7 @@ from gaussnet.experiments.methods import label_of
 from gaussnet.experiments.readings import Reading
 from gaussnet.experiments.tables import Point
 from gaussnet.figures.bars import draw_bars
-from gaussnet.figures.curves import Curve, Panel, draw_curves
+from gaussnet.figures.curves import Curve, Line, Panel, draw_curves
 from gaussnet.figures.style import Picture
 
 LOOKS = {
@@ -49,14 +49,14 @@ def _panel(
         if method != "projection"
     ]
     sizes = curves[0].rows
-    lines = {}
     best = [point.value for point in own if point.method == "projection"]
-    if best:
-        lines[label_of("projection")] = (sizes, best)
-    else:
-        limits = {point.rows: point.limit for point in own}
-        lines["information limit"] = (sizes, [limits[size] for size in sizes])
-    return Panel(experiment.title, QUANTITIES[measure], curves, lines)
+    limits = {point.rows: point.limit for point in own}
+    line = (
+        Line(label_of("projection"), sizes, best, ":")
+        if best
+        else Line("information limit", sizes, [limits[size] for size in sizes])
+    )
+    return Panel(experiment.title, QUANTITIES[measure], curves, [line])
 
 
 def _curve(points: Sequence[Point], readings: Sequence[Reading]) -> Curve:

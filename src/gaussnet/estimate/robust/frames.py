@@ -99,10 +99,6 @@ class Node:
         for place, cells in enumerate(self.above):
             if cells is not None:
                 cells.replace(rows, cleaned[place], variances[place])
-        return Doubted(
-            rows,
-            frame.columns(recorded),
-            frame.columns(cleaned),
-            frame.variances(variances),
-            self.columns.column(self.number)[rows] - frame.reference,
-        )
+        columns, blurred = frame.columns(recorded), frame.variances(variances)
+        child = self.columns.column(self.number)[rows] - frame.reference
+        return Doubted(rows, columns, frame.columns(cleaned), blurred, child, blurred > 0.0)

@@ -13,6 +13,9 @@ from gaussnet.estimate.robust.regression import Regression, Trial
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.robust.trimming import Trimmed
 
+REACH = 1.0
+"""Up to this leverage an equation tells sharply what the child of recorded parents should be."""
+
 READMISSION_LEVEL = 0.01
 """Rows come back if the coefficients that they ask for are no farther off than by this chance."""
 
@@ -29,6 +32,8 @@ class Doubted:
     variances: FloatArray
     """Variances of the cleaned parents about the true ones, (p, rows)."""
     child: FloatArray
+    suspects: BoolArray
+    """Whether each column is suspicious, (p, rows)."""
 
     def only(self, chosen: BoolArray) -> "Doubted":
         """The chosen rows."""
@@ -38,6 +43,7 @@ class Doubted:
             self.cleaned[:, chosen],
             self.variances[:, chosen],
             self.child[chosen],
+            self.suspects[:, chosen],
         )
 
 
@@ -51,10 +57,20 @@ class Verdict:
     """Child by the cleaned parents."""
     variances: FloatArray
     """Variance of the child about it."""
-    evidence: float
-    """Twice the log likelihood ratio of wrong records to real events."""
+    evidence: FloatArray
+    """Twice the log likelihood ratio of a wrong record to a real event, capped; 0 if unknown."""
     fits: BoolArray
-    """Whether the child agrees with its parents as recorded."""
+    """Whether the child agrees with its parents as recorded, for all that is known of these."""
+
+    def with_events(self) -> "Verdict":
+        """The verdict if the events are known to be real: what fits them is fine."""
+        return replace(self, statuses=np.where(self.fits, FINE, self.statuses).astype(np.uint8))
+
+    def testimony(self, column: int) -> tuple[IntArray, FloatArray]:
+        """Rows in which this column alone is suspicious, and the evidence of the child there."""
+        suspects = self.doubted.suspects
+        alone = np.flatnonzero(suspects[column] & (np.count_nonzero(suspects, axis=0) == 1))
+        return self.doubted.rows[alone], self.evidence[alone]
 
     def suspicious(self, reference: float) -> SuspiciousCells:
         """The cells that are not fine; `reference` is what the child was centred at."""
@@ -74,10 +90,13 @@ def judge(trimmed: Trimmed, doubted: Doubted, settings: SequentialTrim, rows: in
     r"""Compare doubted rows with the parents as recorded and with the cleaned parents.
 
     If the event at a parent was real, its deviation went on into the child, which then agrees
-    with the parents as recorded; if only the record is wrong, with the cleaned ones. Over all
-    doubted rows, with capped squares,
+    with the parents as recorded; if only the record is wrong, with the cleaned ones. The
+    evidence of a row is, with capped squares,
 
-    .. math:: L = \sum_k z_{rec}^2 + \log(1 + h) - z_{cl}^2 - \log(1 + v / s^2)
+    .. math:: L = z_{rec}^2 + \log(1 + h) - z_{cl}^2 - \log(1 + v / s^2)
+
+    A cell far from what the cleaned parents lead to expect is flagged, unless it agrees with
+    the recorded ones better and these lie within reach of the rows learnt from.
     """
     coefficients, scale = trimmed.trial.coefficients, trimmed.scale
     limit = min(trimmed.cutoff, bonferroni_point(rows))
@@ -89,18 +108,15 @@ def judge(trimmed: Trimmed, doubted: Doubted, settings: SequentialTrim, rows: in
     cleaned = ((doubted.child - expected) / scale) ** 2 / (1.0 + vagueness)
     terms = np.minimum(recorded, settings.cap) + np.log1p(leverages)
     terms -= np.minimum(cleaned, settings.cap) + np.log1p(vagueness)
-    vague = np.where(vagueness > settings.largest_vagueness, UNVERIFIED, FINE)
-    wrong = cleaned > min(limit, settings.cleaned_cutoff) ** 2
-    statuses = np.where(wrong, FLAGGED, vague)
+    terms = np.where(np.isnan(terms), 0.0, terms)
+    statuses = np.where(vagueness > settings.largest_vagueness, UNVERIFIED, FINE)
+    statuses[cleaned > min(limit, settings.cleaned_cutoff) ** 2] = FLAGGED
+    within = (recorded <= settings.cleaned_cutoff**2) & (leverages <= REACH)
+    statuses[within & (terms < 0.0)] = FINE
     statuses[np.isnan(doubted.child)] = MISSING
-    return Verdict(
-        doubted,
-        statuses.astype(np.uint8),
-        expected,
-        scale**2 * (1.0 + vagueness),
-        float(np.nansum(terms)),
-        recorded <= limit**2,
-    )
+    variances = scale**2 * (1.0 + vagueness)
+    fits = recorded <= limit**2
+    return Verdict(doubted, statuses.astype(np.uint8), expected, variances, terms, fits)
 
 
 def readmit(regression: Regression, trimmed: Trimmed, events: Doubted) -> Trial | None:

@@ -79,7 +79,9 @@ def learn_node(
     if not every:
         doubted = node.doubted(np.flatnonzero(~sound), frame)
         verdict = judge(lesson.trimmed, doubted, settings, len(sound))
-        result = _with_events(lesson, result, verdict, settings)
+        joined = _with_events(lesson, result, verdict, settings)
+        if joined is not None:
+            result = joined
     coefficients, intercept = frame.equation(result.coefficients)
     left_out = np.ones(len(sound), dtype=bool)
     left_out[result.rows] = False
@@ -96,14 +98,14 @@ def learn_node(
 
 def _with_events(
     lesson: Lesson, result: Result, verdict: Verdict, settings: SequentialTrim
-) -> Result:
+) -> Result | None:
     """The answer with doubted rows taken back, if they speak for real events."""
-    if not verdict.evidence < -settings.evidence or not verdict.fits.any():
-        return result
+    if not verdict.evidence.sum() < -settings.evidence or not verdict.fits.any():
+        return None
     events = verdict.doubted.only(verdict.fits)
     joined = readmit(lesson.regression, lesson.trimmed, events)
     if joined is None:
-        return result
+        return None
     rows = np.concatenate((result.rows, events.rows))
     return Result(joined.coefficients, joined.residuals, rows)
 

@@ -23,6 +23,8 @@ static int residual_moments(const Matrix *x, const Families *families,
     const double **own = malloc((size_t)(largest_size(families) + 1) * sizeof *own);
     double *rest = malloc((size_t)(tile.height + families->count + 1) * sizeof *rest);
     double *origin = rest + tile.height;
+    memset(means, 0, (size_t)families->count * sizeof *means);
+    memset(squares, 0, (size_t)families->count * sizeof *squares);
     for (ptrdiff_t first = 0; own && rest && first < x->rows; first += tile.height) {
         const ptrdiff_t rows = smaller(tile.height, x->rows - first);
         tile_move(&tile, first, rows);
@@ -31,15 +33,13 @@ static int residual_moments(const Matrix *x, const Families *families,
             tile_family(&tile, families, f, own);
             add_combination(own, size, coefficients + families->offsets[f], -1.0, own[size],
                             rows, rest);
-            if (first == 0) {
+            if (first == 0)
                 origin[f] = rest[0];
-                means[f] = squares[f] = 0.0;
-            }
             add_residuals(rest, rows, first, origin[f], means + f, squares + f);
         }
     }
     const int failed = !own || !rest;
-    for (ptrdiff_t f = 0; !failed && f < families->count; f++)
+    for (ptrdiff_t f = 0; !failed && x->rows && f < families->count; f++)
         means[f] += origin[f];
     tile_close(&tile);
     free((void *)own);
