@@ -5,10 +5,18 @@ in its children's equations is a mere vertical outlier in its own. So nodes are 
 first, each on the rows whose parent cells are not suspicious.
 """
 
-from gaussnet.estimate.robust.cells import FINE, FLAGGED, MISSING, UNVERIFIED, SuspiciousCells
+from gaussnet.estimate.robust.cells import (
+    CONFIRMED,
+    FINE,
+    FLAGGED,
+    MISSING,
+    UNVERIFIED,
+    SuspiciousCells,
+)
 from gaussnet.estimate.robust.sequential_trim import RobustSolution, SequentialTrim
 
 __all__ = [
+    "CONFIRMED",
     "FINE",
     "FLAGGED",
     "MISSING",

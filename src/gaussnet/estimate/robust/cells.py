@@ -1,7 +1,7 @@
 """The suspicious cells of a column: what was recorded there, and what was expected."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import reduce
 
 import numpy as np
@@ -9,8 +9,11 @@ from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray
 
-FINE, UNVERIFIED, FLAGGED, MISSING = range(4)
+FINE, UNVERIFIED, FLAGGED, MISSING, CONFIRMED = range(5)
 """Status of a cell; every one but the first is suspicious."""
+
+Testimony = tuple[IntArray, FloatArray]
+"""Rows of suspicious cells, and what a child says there of wrong record against real event."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -19,7 +22,8 @@ class SuspiciousCells:
 
     A cell is *flagged* if it is too far from what its equation expects, *unverified* if the
     expectation is too vague to tell, because parents are suspicious themselves, and
-    *missing* if nothing was recorded.
+    *missing* if nothing was recorded. A flagged cell becomes *confirmed* if the children of
+    the node agree with what was recorded: the event was rare but real.
     """
 
     rows: IntArray
@@ -43,7 +47,16 @@ class SuspiciousCells:
         """Number of flagged cells."""
         return int(np.count_nonzero(self.statuses == FLAGGED))
 
-    def replace(self, rows: IntArray, values: FloatArray, variances: FloatArray) -> None:
+    def confirmed(self, testimonies: Sequence[Testimony], evidence: float) -> "SuspiciousCells":
+        """The same with flagged cells confirmed where testimonies sum up to below -evidence."""
+        total = np.zeros(len(self.rows))
+        for rows, terms in testimonies:
+            np.add.at(total, np.searchsorted(self.rows, rows), terms)
+        real = (self.statuses == FLAGGED) & (total < -evidence)
+        statuses = np.where(real, CONFIRMED, self.statuses).astype(np.uint8)
+        return replace(self, statuses=statuses)
+
+    def write(self, rows: IntArray, values: FloatArray, variances: FloatArray) -> None:
         """Write expected values and their variances over those of the suspicious rows.
 
         `rows` ascend; `values` and `variances`, (rows,), are changed in place.

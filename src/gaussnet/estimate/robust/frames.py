@@ -98,7 +98,7 @@ class Node:
         cleaned, variances = recorded.copy(), np.zeros_like(recorded)
         for place, cells in enumerate(self.above):
             if cells is not None:
-                cells.replace(rows, cleaned[place], variances[place])
+                cells.write(rows, cleaned[place], variances[place])
         columns, blurred = frame.columns(recorded), frame.variances(variances)
         child = self.columns.column(self.number)[rows] - frame.reference
         return Doubted(rows, columns, frame.columns(cleaned), blurred, child, blurred > 0.0)

@@ -6,7 +6,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.estimate.robust.cells import FINE, FLAGGED, MISSING, UNVERIFIED, SuspiciousCells
+from gaussnet.estimate.robust.cells import (
+    FINE,
+    FLAGGED,
+    MISSING,
+    UNVERIFIED,
+    SuspiciousCells,
+    Testimony,
+)
 from gaussnet.estimate.robust.cutoffs import bonferroni_point
 from gaussnet.estimate.robust.normal import chi_square_points
 from gaussnet.estimate.robust.regression import Regression, Trial
@@ -58,19 +65,22 @@ class Verdict:
     variances: FloatArray
     """Variance of the child about it."""
     evidence: FloatArray
-    """Twice the log likelihood ratio of a wrong record to a real event, capped; 0 if unknown."""
+    """Twice the log likelihood ratio of a wrong record to a real event, with squares capped;
+    none for an event that the record does not fit either, 0 where a value is missing."""
     fits: BoolArray
     """Whether the child agrees with its parents as recorded, for all that is known of these."""
 
-    def with_events(self) -> "Verdict":
-        """The verdict if the events are known to be real: what fits them is fine."""
-        return replace(self, statuses=np.where(self.fits, FINE, self.statuses).astype(np.uint8))
+    def testimony(self, column: int) -> Testimony:
+        """The evidence of the child on a suspicious column.
 
-    def testimony(self, column: int) -> tuple[IntArray, FloatArray]:
-        """Rows in which this column alone is suspicious, and the evidence of the child there."""
+        If other columns are suspicious in the same row, it counts only if it speaks for a
+        real event: what fits the record confirms all of it, what does not may be the fault of
+        any.
+        """
         suspects = self.doubted.suspects
-        alone = np.flatnonzero(suspects[column] & (np.count_nonzero(suspects, axis=0) == 1))
-        return self.doubted.rows[alone], self.evidence[alone]
+        alone = np.count_nonzero(suspects, axis=0) == 1
+        chosen = np.flatnonzero(suspects[column] & (alone | (self.evidence < 0.0)))
+        return self.doubted.rows[chosen], self.evidence[chosen]
 
     def suspicious(self, reference: float) -> SuspiciousCells:
         """The cells that are not fine; `reference` is what the child was centred at."""
@@ -108,7 +118,7 @@ def judge(trimmed: Trimmed, doubted: Doubted, settings: SequentialTrim, rows: in
     cleaned = ((doubted.child - expected) / scale) ** 2 / (1.0 + vagueness)
     terms = np.minimum(recorded, settings.cap) + np.log1p(leverages)
     terms -= np.minimum(cleaned, settings.cap) + np.log1p(vagueness)
-    terms = np.where(np.isnan(terms), 0.0, terms)
+    terms = np.where(recorded < settings.cap, terms, np.fmax(terms, 0.0))
     statuses = np.where(vagueness > settings.largest_vagueness, UNVERIFIED, FINE)
     statuses[cleaned > min(limit, settings.cleaned_cutoff) ** 2] = FLAGGED
     within = (recorded <= settings.cleaned_cutoff**2) & (leverages <= REACH)

@@ -6,7 +6,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gaussnet._types import FloatArray, IntArray
-from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells
+from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells, Testimony
 from gaussnet.estimate.robust.frames import Frame, Node
 from gaussnet.estimate.robust.judging import Verdict, judge, readmit
 from gaussnet.estimate.robust.regression import Regression
@@ -25,6 +25,8 @@ class NodeAnswer(NamedTuple):
     rank: int
     left_out: IntArray
     cells: SuspiciousCells | None
+    testimonies: dict[int, Testimony]
+    """What the node says of its parents' suspicious cells."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -93,6 +95,7 @@ def learn_node(
         lesson.trimmed.factor.rank - node.intercept,
         np.flatnonzero(left_out),
         _suspicious_cells(lesson, verdict),
+        _testimonies(node, verdict),
     )
 
 
@@ -137,3 +140,13 @@ def _suspicious_cells(lesson: Lesson, verdict: Verdict | None) -> SuspiciousCell
     if verdict is not None:
         found = found.joined(verdict.suspicious(lesson.frame.reference))
     return found if len(found.rows) else None
+
+
+def _testimonies(node: Node, verdict: Verdict | None) -> dict[int, Testimony]:
+    """What the verdict says of each parent that has suspicious cells."""
+    if verdict is None:
+        return {}
+    pairs = enumerate(zip(node.parents.tolist(), node.above, strict=True), start=node.intercept)
+    return {
+        parent: verdict.testimony(column) for column, (parent, cells) in pairs if cells is not None
+    }

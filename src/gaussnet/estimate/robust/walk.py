@@ -9,7 +9,7 @@ from gaussnet import kernels
 from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
-from gaussnet.estimate.robust.cells import SuspiciousCells
+from gaussnet.estimate.robust.cells import SuspiciousCells, Testimony
 from gaussnet.estimate.robust.columns import Columns
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
@@ -43,6 +43,7 @@ class Walk:
         self.ranks = families.sizes.copy()
         self.cells: dict[int, SuspiciousCells] = {}
         self.left_out: dict[int, IntArray] = {}
+        self.testimonies: dict[int, list[Testimony]] = {}
 
     def learn(self, order: IntArray, scale: RobustScale, threads: int) -> RobustSolution:
         """All nodes, those of one level of the graph side by side."""
@@ -53,6 +54,7 @@ class Walk:
             answers = thread_map(partial(self._learn_node, scale), work, workers)
             for node, answer in zip(work, list(answers), strict=True):
                 self._enter(node, answer)
+        self._confirm()
         return RobustSolution(
             self.coefficients,
             self.intercepts,
@@ -129,6 +131,14 @@ class Walk:
             self.left_out[number] = answer.left_out
         if answer.cells is not None:
             self.cells[number] = answer.cells
+        for parent, testimony in answer.testimonies.items():
+            self.testimonies.setdefault(parent, []).append(testimony)
+
+    def _confirm(self) -> None:
+        """Hear the children on flagged cells of their parents."""
+        for parent, testimonies in self.testimonies.items():
+            cells = self.cells[parent]
+            self.cells[parent] = cells.confirmed(testimonies, self.settings.evidence)
 
 
 def _missing(rows: Rows) -> dict[int, IntArray]:
