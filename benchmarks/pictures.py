@@ -13,7 +13,9 @@ from benchmarks.sections import Line
 
 def draw_ratios(lines: list[Line], path: Path) -> None:
     """How many times slower than ours the rivals are."""
-    bars = [(f"{line.what} ({line.unit})", line.figure) for line in lines if " x our" in f" {line.unit}"]
+    bars = [
+        (f"{line.what} ({line.unit})", line.figure) for line in lines if " x our" in f" {line.unit}"
+    ]
     bars += [
         (f"{line.what}: lstsq loop", line.figure) for line in lines if line.unit.endswith("lstsq")
     ]

@@ -58,7 +58,7 @@ def print_speed() -> None:
             problem = Problem(random_truth(work), data, np.zeros(data.shape, dtype=bool))
             times = best_times(
                 {
-                    "least squares": lambda d=data: gn.fit(d, work.dag, threads=1),
+                    "least squares": lambda d=data, w=work: gn.fit(d, w.dag, threads=1),
                     "robust": lambda p=problem: p.robust(True),
                 }
             )

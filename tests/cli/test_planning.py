@@ -3,9 +3,9 @@
 import json
 
 import pytest
+from tests.cli.test_demo import run
 
 import gaussnet as gn
-from tests.cli.test_demo import run
 
 GRAPH = "season\nrain ~ season\nsprinkler ~ season\nwet ~ rain + sprinkler\n"
 

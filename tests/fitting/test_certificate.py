@@ -14,9 +14,7 @@ ROWS = gn.simulate.random_network(DAG, seed=0).sample(400, seed=1)
 @pytest.mark.parametrize("method", ["least-squares", "batch-average", "cauchy-tree"])
 def test_certificate_is_that_of_the_fits_own_settings(method, split, intercept):
     fit = gn.fit(ROWS, DAG, method, split=split, intercept=intercept)
-    expected = gn.certify(
-        DAG, rows=400, delta=0.1, method=method, split=split, intercept=intercept
-    )
+    expected = gn.certify(DAG, rows=400, delta=0.1, method=method, split=split, intercept=intercept)
     assert fit.certificate(0.1) == expected
     assert "Gaussian network over exactly this graph" in str(fit.certificate(0.1))
 

@@ -186,7 +186,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
 
 
 @app.command()
-def certify(  # noqa: PLR0913, PLR0917 (one argument an option)
+def certify(
     graph: Annotated[Path, typer.Argument(help="The graph: .txt, .dot, .csv, .json, ...")],
     rows: Annotated[int, typer.Option(help="Rows of data.")],
     delta: Annotated[float, typer.Option(help="Probability with which it may fail.")] = 0.05,

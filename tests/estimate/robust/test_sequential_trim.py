@@ -5,7 +5,7 @@ import pytest
 
 import gaussnet as gn
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.estimate.robust import FLAGGED, MISSING, SequentialTrim
+from gaussnet.estimate.robust import CONFIRMED, FLAGGED, MISSING, SequentialTrim
 from gaussnet.kernels.families import Families
 
 
@@ -104,19 +104,31 @@ class TestWrongRows:
         limit = (len(truth.dag.edges) + 2 * 15) / (2 * 800)
         assert gn.kl_divergence(truth, found) < 3 * limit
 
-    def test_real_events_are_taken_back_as_good_leverage_points(self):
+    def test_real_events_are_confirmed_and_taken_back_as_good_leverage_points(self):
         dag = gn.simulate.chain(4)
         truth = gn.simulate.random_network(dag, seed=0)
-        spoilt = gn.simulate.sample_contaminated(
-            truth, 1000, seed=0, share=0.05, nodes=1, pattern="fixed", size=50.0
-        )
-        root = np.flatnonzero(spoilt.cells.any(axis=0))
-        solution = learn(spoilt.data, dag)
-        if root[0] < 3:
-            assert (root[0] + 1) not in solution.left_out or (
-                len(solution.left_out[root[0] + 1]) < 10
-            )
-        assert solution.cells[root[0]].flagged >= 50
+        x = truth.sample(1000, seed=0)
+        event = np.zeros(x.shape)
+        event[:50, 1] = 50.0
+        event[:50, 2] = 50.0 * truth.coefficient_array[1]
+        event[:50, 3] = event[:50, 2] * truth.coefficient_array[2]
+        solution = learn(x + event, dag)
+        cells = solution.cells[1]
+        assert cells.rows[cells.statuses == CONFIRMED].tolist() == list(range(50))
+        assert len(solution.left_out.get(2, ())) < 5
+        # The events make the slope ten times as sharp as its standard error on clean rows.
+        assert solution.coefficients[1] == pytest.approx(truth.coefficient_array[1], abs=0.015)
+
+    def test_wrong_record_is_not_confirmed_by_children_that_know_nothing_of_it(self):
+        dag = gn.simulate.chain(4)
+        truth = gn.simulate.random_network(dag, seed=0)
+        x = truth.sample(1000, seed=0)
+        x[:50, 1] += 50.0
+        solution = learn(x, dag)
+        cells = solution.cells[1]
+        assert cells.rows[cells.statuses == FLAGGED].tolist() == list(range(50))
+        others = [cells.flagged for node, cells in solution.cells.items() if node != 1]
+        assert sum(others) <= 3
 
     def test_scale_mean_square_counts_the_outliers_of_rows_with_sound_parents(self):
         rng = np.random.default_rng(0)
