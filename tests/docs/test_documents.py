@@ -2,9 +2,15 @@
 
 import doctest
 import re
+import shlex
+import subprocess
+import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
+
+import gaussnet as gn
 
 ROOT = Path(__file__).parents[2]
 DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -39,3 +45,27 @@ def test_commands_of_the_readme_are_targets_of_the_makefile():
     targets = re.findall(r"^(\w+):", (ROOT / "Makefile").read_text(encoding="utf-8"), re.MULTILINE)
     assert commands == ["demo", "test"]
     assert set(commands) <= set(targets)
+
+
+def test_shell_commands_of_the_readme_run(tmp_path):
+    truth = gn.simulate.random_network(gn.Dag.parse("wet ~ rain + sprinkler"), seed=0)
+    (tmp_path / "graph.txt").write_text("wet ~ rain + sprinkler")
+    truth.save(tmp_path / "other.json")
+    rows = truth.sample(500, seed=1)
+    header = ",".join(truth.dag.nodes)
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header=header, comments="")
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From the shell")[1]
+    commands = [shlex.split(line, comments=True) for line in section.split("```")[1].splitlines()]
+    commands = [command for command in commands if command]
+    assert len(commands) == 6
+    for command in commands:
+        if command[1] == "reproduce":
+            command += ["--repetitions", "1", "--nodes", "20", "--rows", "200"]
+        done = subprocess.run(
+            [sys.executable, "-c", "from gaussnet.cli import main; main()", *command[1:]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (command, done.stderr)

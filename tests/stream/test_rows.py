@@ -109,3 +109,18 @@ def test_fit_gives_the_same_from_frames_and_arrays(kind):
     dag = gn.Dag.from_edges([("a", "ü"), ("b c", "ü")], nodes=NAMES)
     from_array = gn.fit(values, dag, "batch-median").network
     assert gn.fit(frames(values)[kind], dag, "batch-median").network == from_array
+
+
+def test_columns_that_a_fit_ignores_are_noted():
+    frame = frames(np.random.default_rng(0).normal(size=(80, 3)))["pandas"]
+    fit = gn.fit(frame, gn.Dag.from_edges([("a", "ü")]))
+    assert str(fit.notes[0]) == "1 column is not in the graph and ignored: 'b c'"
+
+
+def test_errors_of_a_fit_from_a_file_do_not_need_the_file_again(tmp_path):
+    path = tmp_path / "rows.csv"
+    frame = frames(np.random.default_rng(0).normal(size=(80, 3)))["pandas"]
+    frame.to_csv(path, index=False)
+    fit = gn.fit(path, gn.Dag.from_edges([("a", "ü")]))
+    path.unlink()
+    assert fit.standard_errors.coefficients["a", "ü"] > 0.0

@@ -1,5 +1,6 @@
 """`fit`: from rows and a graph to a network."""
 
+import os
 from typing import Any
 
 import numpy as np
@@ -20,11 +21,12 @@ from gaussnet.fitting.phases import (
 )
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.result import Details, Fit
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, shorten
 from gaussnet.kernels.threads import available_threads
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.stream.loaded import Loaded
 from gaussnet.stream.pages import default_page_rows
-from gaussnet.stream.rows import as_rows
+from gaussnet.stream.rows import open_rows
 
 
 def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
@@ -45,7 +47,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     ----------
     data
         Array (rows, nodes) with columns in the order of ``dag.nodes``, float32 or float64 in
-        any layout; or a pandas, polars or pyarrow frame, matched by column name.
+        any layout; or a pandas, polars or pyarrow frame, matched by column name; or the path
+        of a CSV, TSV, Parquet, Arrow or .npy file.
     method
         How coefficients are found: "least-squares", "batch-average", "batch-median",
         "cauchy-tree", "cauchy", or an estimator with settings, as ``gn.BatchMedian(50)``.
@@ -76,7 +79,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     """
     estimator, spread = method_named(method), scale_named(scale)
     check_together(estimator, spread)
-    given = as_rows(data, _checked(dag).nodes)
+    loaded = open_rows(data, _checked(dag).nodes)
+    given = loaded.rows
     height = default_page_rows(len(dag)) if page_rows is None else page_rows
     reading = Reading(dag, intercept, split, missing, height)
     rows, holed = reading.rows(given)
@@ -89,16 +93,30 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         for portion in last:
             learner.learn_spread(portion)
     learner.settle_spread(last, split is None)
-    notes: tuple[str, ...] = ()
-    if len(rows) < len(given):
-        notes = (
-            f"{len(given) - len(rows)} of {len(given)} rows have missing values and were dropped",
-        )
+    notes = _general_notes(loaded, len(rows))
     network = learner.network(intercept)
-    evidence = Evidence(data, reading, work)
+    evidence = Evidence(given if _read_once(data) else data, reading, work)
     return Fit(
         network, len(rows), estimator, spread, intercept, split, learner.details, notes, evidence
     )
+
+
+def _general_notes(loaded: Loaded, used: int) -> tuple[str, ...]:
+    notes = []
+    if loaded.ignored:
+        many = "column is" if len(loaded.ignored) == 1 else "columns are"
+        notes.append(
+            f"{len(loaded.ignored)} {many} not in the graph and ignored: {shorten(loaded.ignored)}"
+        )
+    given = len(loaded.rows)
+    if used < given:
+        notes.append(f"{given - used} of {given} rows have missing values and were dropped")
+    return tuple(notes)
+
+
+def _read_once(data: Any) -> bool:
+    """Whether data may not be there, or not the same, when they are asked for again."""
+    return isinstance(data, str | os.PathLike) or not hasattr(data, "__len__")
 
 
 class _Learner:

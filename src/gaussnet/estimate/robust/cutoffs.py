@@ -18,8 +18,15 @@ SMALLEST_CUTOFF = 2.0
 FAMILY_LEVEL = 0.05
 """Chance that a clean sample has a value beyond the Bonferroni point."""
 
-BAND_SLACK = 4.0
-"""So many standard deviations more than expected, and a band of the tail is contaminated."""
+BAND_SLACK = (2.0, 4.0)
+"""So many standard deviations more than expected, and a band of the tail is contaminated: if some
+of what is wrong lies not far beyond the band, and if all of it does."""
+
+NOT_FAR = 2.0
+"""Up to so many times the Bonferroni point."""
+
+FEW = 0.1
+"""Share of the wrong values that may lie not far beyond the band by chance."""
 
 
 def bonferroni_point(count: int) -> float:
@@ -90,4 +97,7 @@ class Tail:
         variance = (self.body + near @ near) / clean / truncated_variance(far)
         usual = clean * (farther_than(limit) - farther_than(far))
         between = np.count_nonzero(near > limit * math.sqrt(variance))
-        return far if between <= usual + BAND_SLACK * math.sqrt(usual) else limit
+        beyond = len(self.values) - len(near)
+        close = np.count_nonzero(self.values <= NOT_FAR * far) - len(near)
+        slack = BAND_SLACK[int(close <= FEW * beyond)]
+        return far if between <= usual + slack * math.sqrt(usual) else limit

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaussnet._types import FloatArray
-from gaussnet.estimate.robust.checks import CORE, Limits, half_agrees
+from gaussnet.estimate.robust.checks import CORE, Limits
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Factor, Regression, Trial
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
@@ -55,22 +55,12 @@ def first_trial(regression: Regression, factor: Factor) -> Trial:
     return regression.least_squares(regression.factor(kept), kept)
 
 
-def robust_start(
-    regression: Regression, first: Trial, factor: Factor, settings: SequentialTrim
-) -> Start:
-    """Gross trimming, concentration, and a scale of the core.
-
-    `first` is least squares over all rows and `factor` the factor of these.
-    """
+def robust_start(regression: Regression, first: Trial, settings: SequentialTrim) -> Start:
+    """Gross trimming of least squares over all rows, concentration, and a scale of the core."""
     limits = Limits.each(regression.rows, np.array([regression.parameters]), settings)
     trial, moved = first, False
     if regression.parameters:
-        trial = _without_gross(regression, first)
-        moved = trial.median > regression.smallest_scale and not half_agrees(
-            regression, trial, factor, limits
-        )
-        if moved:
-            trial = _concentrated(regression, trial, limits)
+        trial, moved = _concentrated(regression, _without_gross(regression, first), limits)
     scale = regression.median_scale(trial)
     squares, count = _core(trial.magnitudes, GROSS * scale)
     spread = squares > count * (scale * limits.spread) ** 2
@@ -120,20 +110,25 @@ def _without_gross(regression: Regression, trial: Trial) -> Trial:
     return trial
 
 
-def _concentrated(regression: Regression, trial: Trial, limits: Limits) -> Trial:
-    """Least squares over the half with the smallest residuals, until that half is stable."""
+def _concentrated(regression: Regression, trial: Trial, limits: Limits) -> tuple[Trial, bool]:
+    """Least squares over the half with the smallest residuals, until that half is stable.
+
+    Nothing is done if the first half asks for no other coefficients than those it has.
+    """
     for round_number in range(MOST_CONCENTRATIONS):
         if not trial.median > regression.smallest_scale:
-            break
+            return trial, round_number > 0
         kept = trial.magnitudes <= trial.median
         nearer = regression.refit(trial, regression.factor(kept), kept)
         change = (trial.residuals - nearer.residuals) * kept
         length, middle = np.array([change @ change]), np.array([trial.median])
-        settled = limits.half_statistic(length, middle)[0] <= SETTLED * regression.parameters
+        statistic = limits.half_statistic(length, middle)[0]
+        if round_number == 0 and statistic <= limits.half[0]:
+            return trial, False
         trial = nearer
-        if round_number >= 2 and settled:
+        if round_number >= 2 and statistic <= SETTLED * regression.parameters:
             break
-    return trial
+    return trial, True
 
 
 def _shrunk(trial: Trial, scale: float) -> float:

@@ -51,7 +51,7 @@ def trim(regression: Regression, settings: SequentialTrim, suspected: bool) -> T
 
 def _trimmed(regression: Regression, whole: Trimmed, settings: SequentialTrim) -> Trimmed:
     """Loose rounds until the scale settles, then final ones until the rows do."""
-    start = robust_start(regression, whole.trial, whole.factor, settings)
+    start = robust_start(regression, whole.trial, settings)
     state = Trimmed(start.trial, whole.factor, start.scale)
     freedom = max(regression.freedom - 1, 2)
     if start.moved or start.spread:
