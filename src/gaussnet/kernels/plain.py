@@ -21,8 +21,8 @@ SINGULAR = 1e-14
 FULL_GRAM_COLUMNS = 250
 """Up to this many columns one Gram matrix of all is faster than one a family."""
 
-SCRATCH_VALUES = 1 << 22
-"""Float64 values that a kernel gathers at a time."""
+SCRATCH_VALUES = 1 << 17
+"""Float64 values that a kernel gathers at a time: they should stay in the cache."""
 
 _quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
 """NaN and infinity in, NaN or infinity out: a kernel does not warn of them."""

@@ -21,7 +21,7 @@ def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
     taken = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
     columns = np.empty((len(names), len(taken)))
     for position, column in enumerate(taken.iter_columns()):
-        columns[position] = _numbers(column, names[position])
+        _write_numbers(column, names[position], columns[position])
     return Loaded(columns.T, other_columns(labels, places))
 
 
@@ -50,9 +50,17 @@ def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
     )
 
 
-def _numbers(column: "nw.Series[Any]", name: str) -> FloatArray:
+def _write_numbers(column: "nw.Series[Any]", name: str, out: FloatArray) -> None:
     if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
         raise DataError(
             f"the column {name!r} holds {column.dtype}, expected numbers: convert it first"
         )
-    return np.asarray(column.cast(nw.Float64).to_numpy(), dtype=np.float64)
+    numbers = column if column.dtype == nw.Float64 else column.cast(nw.Float64)
+    chunks = getattr(numbers.to_native(), "chunks", None)
+    if chunks is None:
+        out[:] = numbers.to_numpy()
+        return
+    first = 0
+    for chunk in chunks:  # an Arrow column; each chunk is copied once, straight to its place
+        out[first : first + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        first += len(chunk)

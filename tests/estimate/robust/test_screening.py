@@ -10,7 +10,7 @@ from gaussnet.estimate.robust.all_rows import learn_all_rows
 from gaussnet.estimate.robust.checks import Limits, gate_is_shut, looks_clean
 from gaussnet.estimate.robust.cutoffs import Tail
 from gaussnet.estimate.robust.regression import Regression
-from gaussnet.estimate.robust.screening import half_products
+from gaussnet.estimate.robust.screening import half_moments
 
 
 def network(seed, nodes=30):
@@ -26,7 +26,7 @@ def one_at_a_time(x, families, family, intercept):
         parents = np.vstack((np.ones(len(x)), parents - parents.mean(axis=1, keepdims=True)))
     regression = Regression(parents, columns[-1], 1.0, 1e-300)
     factor = regression.factor()
-    return looks_clean(regression, regression.least_squares(factor), factor, SequentialTrim())
+    return looks_clean(regression, regression.least_squares(factor), SequentialTrim())
 
 
 @pytest.mark.parametrize("intercept", [False, True])
@@ -76,24 +76,25 @@ def test_gate_opens_exactly_when_the_rule_rejects_something():
         assert 0 < np.count_nonzero(shut) < 200
 
 
-def test_half_products_are_sums_over_the_smaller_residuals():
+def test_half_moments_are_sums_over_the_rows_with_small_residuals():
     truth = network(3)
     families = truth.dag.families.sorted_by_size[1]
-    x = truth.sample(700, seed=0)
+    x = truth.sample(2900, seed=0)
     rng = np.random.default_rng(0)
     coefficients = rng.standard_normal(len(families.parents))
     constants, means = rng.standard_normal((2, 30))
     medians = np.full(30, 2.0)
-    found = half_products(x, families, (coefficients, constants, means), medians)
+    found = half_moments(x, families, (coefficients, constants, means), medians)
     for family in range(30):
-        edges = range(*families.offsets[family : family + 2])
+        edges = slice(*families.offsets[family : family + 2])
+        parents = families.parents[edges]
         rest = x[:, families.children[family]] - constants[family]
-        for edge in edges:
-            rest = rest - coefficients[edge] * x[:, families.parents[edge]]
-        rest = np.where(np.abs(rest) <= 2.0, rest, 0.0)
-        for edge in edges:
-            parent = families.parents[edge]
-            expected = (x[:, parent] - means[parent]) @ rest
-            assert found.gradients[edge] == pytest.approx(expected, abs=1e-8)
-        assert found.sums[family] == pytest.approx(rest.sum(), abs=1e-8)
-        assert found.squares[family] == pytest.approx(rest @ rest)
+        rest = rest - x[:, parents] @ coefficients[edges]
+        small = np.abs(rest) <= 2.0
+        own = np.column_stack((x[:, parents] - means[parents], rest))[small]
+        span = slice(*families.column_offsets[family : family + 2])
+        assert found.counts[family] == len(own)
+        assert found.sums[span] == pytest.approx(own.sum(axis=0), abs=1e-8)
+        span = slice(*families.product_offsets[family : family + 2])
+        lower = np.tril_indices(own.shape[1])
+        assert found.products[span] == pytest.approx((own.T @ own)[lower], abs=1e-7)

@@ -17,7 +17,7 @@ from gaussnet.estimate.robust.normal import (
     two_sided_point,
     two_sided_points,
 )
-from gaussnet.estimate.robust.regression import Factor, Regression, Trial
+from gaussnet.estimate.robust.regression import Regression, Trial
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.scales import NORMAL_MAD
 
@@ -103,28 +103,31 @@ def gate_is_shut(
     return np.asarray(np.bincount(owners[rejected], minlength=count) == 0)
 
 
-def looks_clean(
-    regression: Regression, trial: Trial, factor: Factor, settings: SequentialTrim
-) -> bool:
+def looks_clean(regression: Regression, trial: Trial, settings: SequentialTrim) -> bool:
     """Whether the least-squares residuals of one regression pass the three checks."""
     limits = Limits.each(regression.rows, np.array([regression.parameters]), settings)
     medians, squares = np.array([trial.median]), np.array([trial.squares])
     if not limits.is_narrow(squares, limits.median_scales(medians))[0]:
         return False
-    if not half_agrees(regression, trial, factor, limits):
+    if not half_agrees(regression, trial, limits):
         return False
     magnitudes = trial.magnitudes[None]
     return bool(gate_is_shut(magnitudes, squares, medians, limits, settings.gate_level)[0])
 
 
-def half_agrees(regression: Regression, trial: Trial, factor: Factor, limits: Limits) -> bool:
-    """Whether the half of the rows with the smallest residuals asks for no other coefficients.
-
-    `factor` is that of all rows; half of it stands for the half's own.
-    """
+def half_agrees(regression: Regression, trial: Trial, limits: Limits) -> bool:
+    """Whether the half of the rows with the smallest residuals asks for no other coefficients."""
     if regression.parameters == 0:
         return True
-    half = trial.residuals * (trial.magnitudes <= trial.median)
-    white = factor.whitener @ (regression.columns @ half)
-    length = np.array([2.0 * white @ white])
-    return bool(limits.half_statistic(length, np.array([trial.median]))[0] <= limits.half[0])
+    kept = trial.magnitudes <= trial.median
+    return bool(half_step(regression, trial, kept, limits)[1] <= limits.half[0])
+
+
+def half_step(
+    regression: Regression, trial: Trial, kept: BoolArray, limits: Limits
+) -> tuple[Trial, float]:
+    """Least squares over the kept half of the rows, and the half-sample statistic."""
+    nearer = regression.refit(trial, regression.factor(kept), kept)
+    change = (trial.residuals - nearer.residuals) * kept
+    length, middle = np.array([change @ change]), np.array([trial.median])
+    return nearer, float(limits.half_statistic(length, middle)[0])

@@ -1,7 +1,7 @@
 """The three checks for all families at once: on clean data, all that robustness costs.
 
 The data are read twice more. First residuals give, family by family, their median and whether
-the gate stays shut; then, tile of rows by tile, the gradients of the half with the smallest
+the gate stays shut; then, tile of rows by tile, the moments of the half with the smallest
 residuals. Nothing here loops over families.
 """
 
@@ -11,7 +11,7 @@ from typing import NamedTuple
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, FloatArray, Rows
+from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations, Stripe, cut_stripes
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.robust.checks import Limits, gate_is_shut
@@ -21,7 +21,10 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.threads import thread_map
 
 PART_VALUES = 1 << 16
-"""Residuals that are looked at together, unless one family has more."""
+"""Values of a tile, and residuals that are looked at together at least."""
+
+PARTS = 4
+"""Families are looked at in so many parts, or fewer: each reads all the data."""
 
 SMALLEST_TILE = 256
 """Rows of a tile, at least."""
@@ -30,12 +33,12 @@ quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
 """Values that overflow only make a check fail."""
 
 
-class HalfProducts(NamedTuple):
-    """Sums over the half of the rows with the smallest residuals."""
+class HalfMoments(NamedTuple):
+    """Counts (families,), sums (columns,) and packed cross-products (products,) over half rows."""
 
-    gradients: FloatArray
+    counts: IntArray
     sums: FloatArray
-    squares: FloatArray
+    products: FloatArray
 
 
 class Screen(NamedTuple):
@@ -52,7 +55,8 @@ class Screen(NamedTuple):
         families = self.equations.families
         parameters = families.sizes + self.equations.intercept
         limits = Limits.each(len(self.x), parameters, settings)
-        step = max(1, PART_VALUES // len(self.x))
+        most = max(PART_VALUES, self.x.size // PARTS)
+        step = max(1, most // len(self.x))
         parts = [slice(at, min(at + step, len(families))) for at in range(0, len(families), step)]
         workers = min(threads, len(parts))
         look = partial(self._look, limits, settings.gate_level)
@@ -99,26 +103,19 @@ class Screen(NamedTuple):
             np.abs(residuals, out=magnitudes[:, rows])
 
     def _half_lengths(self, medians: FloatArray, threads: int) -> FloatArray:
-        """``g' (Z_T Z_T')^-1 g`` with ``g = Z r_T`` and ``Z_T Z_T'`` put as ``Z Z' / 2``.
-
-        T are the rows with the smallest residuals, half of all.
-        """
+        """What least squares over the half with the smallest residuals explains of these."""
         families = self.equations.families
-        found = thread_map(partial(self._half_products, medians), cut_stripes(self.x), threads)
-        gradients, sums, squares = (sum(part) for part in zip(*found, strict=True))
-        products = 0.5 * self.moments.products
-        ends = families.product_offsets[1:]
-        slots = np.arange(len(families.parents)) - families.offsets[families.family_of_edge]
-        products[(ends - families.sizes - 1)[families.family_of_edge] + slots] = gradients
-        products[ends - 1] = squares
-        steps, _, _ = kernels.solve_moments(families, products)
-        lengths = np.zeros(len(families))
-        np.add.at(lengths, families.family_of_edge, steps * gradients)
+        moments = partial(self._half_moments, medians)
+        found = thread_map(moments, cut_stripes(self.x), threads)
+        counts, sums, products = (sum(part) for part in zip(*found, strict=True))
+        squares = products[families.product_offsets[1:] - 1]
         if self.equations.intercept:
-            lengths += sums**2 / (0.5 * len(self.x))
-        return lengths
+            row, column = families.product_columns
+            products = products - sums[row] * sums[column] / counts[families.family_of_product]
+        _, rest, _ = kernels.solve_moments(families, products)
+        return np.asarray(squares - rest)
 
-    def _half_products(self, medians: FloatArray, stripe: Stripe) -> HalfProducts:
+    def _half_moments(self, medians: FloatArray, stripe: Stripe) -> HalfMoments:
         families = self.equations.families
         means = np.zeros(self.x.shape[1])
         means[families.columns] = self.moments.means
@@ -126,48 +123,55 @@ class Screen(NamedTuple):
         if self.equations.intercept and self.solution.intercepts is not None:
             constants = self.solution.intercepts
         fitted = (self.solution.coefficients, constants, means)
-        return half_products(stripe.rows, families, fitted, medians)
+        return half_moments(stripe.rows, families, fitted, medians)
 
 
 @quiet
-def half_products(
+def half_moments(
     x: Rows,
     families: Families,
     fitted: tuple[FloatArray, FloatArray, FloatArray],
     medians: FloatArray,
-) -> HalfProducts:
-    """Products of small residuals with the parents, less their means, and with themselves.
+) -> HalfMoments:
+    """Moments of parents and residual of each family over the rows with small residuals.
 
-    `fitted` are coefficients (edges,), intercepts (families,) and means (columns,); residuals
-    beyond `medians` (families,) count as 0. Gives the products with each parent (edges,), and
-    sums and sums of squares of the residuals (families,).
+    `fitted` are coefficients (edges,), intercepts (families,) and means (columns,), which the
+    parents are taken about; small are residuals up to `medians` (families,).
     """
     coefficients, intercepts, means = fitted
-    gradients = np.zeros(len(families.parents))
-    sums, squares = np.zeros(len(families)), np.zeros(len(families))
+    counts = np.zeros(len(families), dtype=np.int64)
+    sums = np.zeros(len(families.columns))
+    products = np.zeros(int(families.product_offsets[-1]))
     height = min(max(SMALLEST_TILE, PART_VALUES // max(x.shape[1], 1)), len(x))
     space = np.empty((x.shape[1], height))
     for first in range(0, len(x), height):
         tile = x[first : first + height]
-        half = kernels.residuals(tile, families, coefficients)
-        half -= intercepts[:, None]
-        half *= np.abs(half) <= medians[:, None]
+        residuals = kernels.residuals(tile, families, coefficients)
+        residuals -= intercepts[:, None]
+        small = np.abs(residuals) <= medians[:, None]
+        counts += np.count_nonzero(small, axis=1)
         columns = np.subtract(tile.T, means[:, None], out=space[:, : len(tile)])
-        gradients += parent_products(columns, families, half)
-        sums += half.sum(axis=1)
-        squares += np.einsum("fk,fk->f", half, half)
-    return HalfProducts(gradients, sums, squares)
+        _add_moments(families, columns, residuals, small, (sums, products))
+    return HalfMoments(counts, sums, products)
 
 
-def parent_products(columns: FloatArray, families: Families, values: FloatArray) -> FloatArray:
-    """Products of each parent's column with values of the child: (edges,).
-
-    `columns` are (columns, rows), `values` (families, rows).
-    """
-    products = np.empty(len(families.parents))
+def _add_moments(
+    families: Families,
+    columns: FloatArray,
+    residuals: FloatArray,
+    small: BoolArray,
+    totals: tuple[FloatArray, FloatArray],
+) -> None:
+    """Add the moments of a tile, size by size, to sums (columns,) and products (products,)."""
+    sums, products = totals
     for size, chosen, members in families.by_size:
-        if size:
-            own = slice(int(chosen[0]), int(chosen[-1]) + 1)
-            edges = slice(*families.offsets[[own.start, own.stop]].tolist())
-            products[edges] = (columns[members[:, :size]] @ values[own, :, None]).ravel()
-    return products
+        first, last = int(chosen[0]), int(chosen[-1]) + 1
+        own = np.empty((last - first, size + 1, columns.shape[1]))
+        own[:, :size] = columns[members[:, :size]]
+        own[:, size] = residuals[first:last]
+        own *= small[first:last, None]
+        lower = np.tril_indices(size + 1)
+        span = slice(*families.column_offsets[[first, last]].tolist())
+        sums[span] += own.sum(axis=2).ravel()
+        span = slice(*families.product_offsets[[first, last]].tolist())
+        products[span] += (own @ own.transpose(0, 2, 1))[:, lower[0], lower[1]].ravel()

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaussnet._types import FloatArray
-from gaussnet.estimate.robust.checks import CORE, Limits
+from gaussnet.estimate.robust.checks import CORE, Limits, half_step
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Factor, Regression, Trial
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
@@ -119,10 +119,7 @@ def _concentrated(regression: Regression, trial: Trial, limits: Limits) -> tuple
         if not trial.median > regression.smallest_scale:
             return trial, round_number > 0
         kept = trial.magnitudes <= trial.median
-        nearer = regression.refit(trial, regression.factor(kept), kept)
-        change = (trial.residuals - nearer.residuals) * kept
-        length, middle = np.array([change @ change]), np.array([trial.median])
-        statistic = limits.half_statistic(length, middle)[0]
+        nearer, statistic = half_step(regression, trial, kept, limits)
         if round_number == 0 and statistic <= limits.half[0]:
             return trial, False
         trial = nearer

@@ -44,7 +44,7 @@ def trim(regression: Regression, settings: SequentialTrim, suspected: bool) -> T
     few = regression.rows < regression.parameters + SPARE_ROWS
     if few or not first.median > regression.smallest_scale:
         return whole
-    if not suspected and looks_clean(regression, first, factor, settings):
+    if not suspected and looks_clean(regression, first, settings):
         return whole
     return _trimmed(regression, whole, settings)
 
