@@ -188,9 +188,9 @@ class Quality(NamedTuple):
     """Share of the wrong cells that are flagged."""
 
 
-def quality(case: Case, repetitions: int) -> Quality:
+def quality(case: Case, repetitions: int, seed: int = 7) -> Quality:
     """Repeat a case with new networks and new rows."""
-    found = [repeat(case, seed) for seed in children(7, repetitions)]
+    found = [repeat(case, own) for own in children(seed, repetitions)]
     ours, best, clean, changed, hits, flagged, wrong = np.array(found, dtype=float).T
     jackknife = (ours.sum() - ours) / (best.sum() - best)
     return Quality(

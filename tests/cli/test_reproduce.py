@@ -29,7 +29,7 @@ def contents(folder):
     }
 
 
-def wait_for(question, seconds=60.0):
+def wait_for(question, seconds=300.0):
     end = time.monotonic() + seconds
     while not question():
         assert time.monotonic() < end, "gave up waiting"

@@ -38,3 +38,17 @@ def test_rows_dropped_by_node_have_no_certificate():
 def test_methods_and_scales_without_a_law_say_so(settings):
     with pytest.raises(gn.SettingError, match="there is no law for"):
         gn.fit(ROWS, DAG, **settings).certificate()
+
+
+def test_rows_lost_to_pages_do_not_count():
+    fit = gn.fit(ROWS, DAG, "batch-average", page_rows=30)
+    assert fit.node("c").batches == 13
+    assert fit.certificate().rows == 14 * 23 - 1
+    assert gn.fit(ROWS, DAG, "batch-average").certificate().rows == 400
+
+
+def test_exact_functions_of_others_have_no_certificate():
+    rows = ROWS.copy()
+    rows[:, 1] = 2.0 * rows[:, 0]
+    with pytest.raises(gn.SettingError, match="some nodes are exact functions of others"):
+        gn.fit(rows, DAG).certificate()

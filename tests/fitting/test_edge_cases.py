@@ -227,6 +227,9 @@ def test_huge_finite_values_are_not_taken_for_infinite():
         ({"split": (15, 10)}, r"got split=\(15, 10\), expected two positive counts"),
         ({"split": (0, 10)}, r"got split=\(0, 10\), expected two positive counts"),
         ({"split": 3}, r"got split=3, expected a pair \(m1, m2\)"),
+        ({"split": (10.5, 5)}, r"got split=\(10.5, 5\), expected a pair \(m1, m2\)"),
+        ({"threads": 1.5}, "got threads=1.5, expected at least 1"),
+        ({"page_rows": "9"}, "a page holds at least 1 row, got page_rows='9'"),
     ],
 )
 def test_bad_settings_are_refused_with_one_sentence(settings, message):
@@ -270,3 +273,70 @@ def test_hostile_names_are_only_names():
     data = np.random.default_rng(0).normal(size=(60, 3))
     fit = gn.fit(data, dag, "cauchy")
     assert set(fit.network.coefficients) == {("a b", "<script>"), ("ключ", "<script>")}
+
+
+def temperatures(rows=300):
+    rng = np.random.default_rng(0)
+    return np.round(rng.normal(15.0, 8.0, rows), 2), rng.normal(size=rows)
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        lambda celsius: celsius + 273.15,
+        lambda celsius: 1.8 * celsius + 32.0,
+        lambda celsius: (celsius + 1e9) / 86_400.0,
+        lambda celsius: np.float32(1.8) * celsius.astype(np.float32),
+    ],
+    ids=["kelvin", "fahrenheit", "large offset", "single precision"],
+)
+def test_parents_that_differ_by_units_are_collinear(other):
+    celsius, noise = temperatures()
+    if other(celsius).dtype == np.float32:
+        celsius = celsius.astype(np.float32)
+    child = celsius + noise
+    data = np.column_stack((celsius, other(celsius), child)).astype(celsius.dtype)
+    dag = gn.Dag.parse("[a][b][c|a:b]")
+    fit = gn.fit(data, dag)
+    assert fit.node("c").rank == 1
+    assert max(map(abs, fit.network.coefficients.values())) < 1e5
+    if celsius.dtype == np.float64:
+        for method in METHODS[1:]:
+            with pytest.raises(gn.EstimationError, match="the node 'c' has no answer, all"):
+                gn.fit(data, dag, method)
+
+
+@pytest.mark.parametrize("scale", ["mean-square", "mad"])
+def test_split_that_leaves_a_node_no_row_for_its_variance_is_an_error(scale):
+    data = noisy_line(100)
+    data[50:, 1] = np.nan
+    with pytest.raises(gn.EstimationError, match="the node 'y' has no complete row for its"):
+        gn.fit(data, PAIR, scale=scale, split=(50, 50), missing="drop-by-node")
+
+
+def test_rows_dropped_in_phase_two_are_noted():
+    data = noisy_line(100)
+    data[70:, 1] = np.nan
+    fit = gn.fit(data, PAIR, split=(50, 50), missing="drop-by-node")
+    assert (fit.node("y").rows, fit.node("y").dropped) == (70, 30)
+    assert str(fit.notes[0]) == "y: 30 rows with missing values left out, 70 used"
+
+
+def test_class_instead_of_an_estimator_is_refused():
+    with pytest.raises(gn.SettingError, match="got method=<class"):
+        gn.fit(noisy_line(20), PAIR, gn.Cauchy)
+    with pytest.raises(gn.SettingError, match="got scale=<class"):
+        gn.fit(noisy_line(20), PAIR, scale=gn.Mad)
+
+
+def test_fits_are_compared_by_identity():
+    data = noisy_line(20)
+    one, other = gn.fit(data, PAIR), gn.fit(data, PAIR)
+    assert one != other
+    assert one.network == other.network
+    assert len({one, other, one}) == 2
+
+
+def test_constant_root_is_not_said_to_have_parents():
+    fit = gn.fit([[1.0], [1.0]], gn.Dag.from_edges([], nodes=["a"]))
+    assert str(fit.notes[0]) == "a: the variance is zero: all values are the same"

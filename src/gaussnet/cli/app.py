@@ -174,6 +174,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet import read_dag
     from gaussnet.cli import planning
 
+    planning.check_plot(plot)
     dag = read_dag(graph)
     result = planning.plan_table(dag, planning.Target(tv, kl, delta, intercept))
     if plot is not None:
@@ -201,6 +202,7 @@ def certify(
     from gaussnet import read_dag
     from gaussnet.cli import planning
 
+    planning.check_plot(plot)
     dag = read_dag(graph)
     result = planning.certificate_table(dag, rows, delta, intercept)
     if plot is not None:

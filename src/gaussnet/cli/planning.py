@@ -5,19 +5,19 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import isfinite
 from pathlib import Path
-from typing import Any
+from typing import Any, get_args
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
 
 import gaussnet as gn
+from gaussnet.cli.printing import console, print_table
 from gaussnet.disk.writing import write_bytes
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.estimate.names import METHODS
 from gaussnet.graph.dag import Dag
+from gaussnet.planning.settings import PlanLaw
 
-LAWS = ("expected", "exact", "union", "paper")
+LAWS: tuple[PlanLaw, ...] = get_args(PlanLaw)
 PLOT_POINTS = 40
 
 
@@ -84,31 +84,25 @@ def certificate_table(dag: Dag, rows: int, delta: float, intercept: bool) -> dic
 
 def show_plan(result: dict[str, Any]) -> None:
     """Print a plan as a table."""
-    table = Table(title=f"Rows needed for {result['target']}")
-    table.add_column("method")
-    for law in LAWS:
-        table.add_column(law, justify="right")
-    for method, rows in result["rows"].items():
-        table.add_row(method, *(f"{rows[law]:,}" if law in rows else "-" for law in LAWS))
-    _print(table, result["no law"])
+    lines = [
+        (method, *(f"{rows[law]:,}" if law in rows else "-" for law in LAWS))
+        for method, rows in result["rows"].items()
+    ]
+    print_table(f"Rows needed for {result['target']}", ("method", *LAWS), lines)
+    _print_reasons(result["no law"])
 
 
 def show_certificates(result: dict[str, Any], rows: int, delta: float) -> None:
     """Print certificates as a table."""
-    table = Table(
-        title=f"How far from the truth after {rows:,} rows, with probability {1 - delta:g}"
-    )
-    table.add_column("method")
-    columns = list(next(iter(result["certificates"].values())))
-    for column in columns:
-        table.add_column(column, justify="right")
-    for method, figures in result["certificates"].items():
-        table.add_row(method, *(f"{figures[column]:.4g}" for column in columns))
-    _print(table, result["no law"])
-    console = Console()
-    console.print("If:")
+    title = f"How far from the truth after {rows:,} rows, with probability {1 - delta:g}"
+    heads = ("method", *next(iter(result["certificates"].values())))
+    lines = [(method, *figures.values()) for method, figures in result["certificates"].items()]
+    print_table(title, heads, lines)
+    _print_reasons(result["no law"])
+    page = console()
+    page.print("If:")
     for assumption in result["assumptions"]:
-        console.print(f"  - {assumption}", highlight=False)
+        page.print(f"  - {assumption}")
 
 
 def as_json(result: dict[str, Any]) -> str:
@@ -116,12 +110,16 @@ def as_json(result: dict[str, Any]) -> str:
     return json.dumps(_finite(result), indent=2)
 
 
+def check_plot(path: Path | None) -> None:
+    """Refuse early what cannot become a plot."""
+    if path is not None and path.suffix not in (".png", ".svg"):
+        raise SettingError(f"got the plot {path.name!r}, expected a name that ends in .png or .svg")
+
+
 def plot_guarantee(dag: Dag, centre: int, delta: float, intercept: bool, path: Path) -> None:
     """Draw guaranteed total variation against rows, a hundredfold either way, as PNG or SVG."""
     from gaussnet.figures.guarantee import draw_guarantee
 
-    if path.suffix not in (".png", ".svg"):
-        raise SettingError(f"got the plot {path.name!r}, expected a name that ends in .png or .svg")
     rows = np.unique(np.geomspace(max(centre / 100, 2), centre * 100, PLOT_POINTS).astype(int))
     promises = [gn.certify(dag, rows=int(m), delta=delta, intercept=intercept) for m in rows]
     paper = [gn.certify(dag, rows=int(m), delta=delta, law="paper", intercept=False) for m in rows]
@@ -157,11 +155,10 @@ def _require_some(found: dict[str, Any], reasons: dict[str, str]) -> None:
         raise GaussnetError(reasons["least-squares"])
 
 
-def _print(table: Table, reasons: dict[str, str]) -> None:
-    console = Console()
-    console.print(table)
+def _print_reasons(reasons: dict[str, str]) -> None:
+    page = console()
     for method, reason in reasons.items():
-        console.print(f"{method}: {reason}", highlight=False)
+        page.print(f"{method}: {reason}")
 
 
 def _target_words(target: Target) -> str:

@@ -22,7 +22,7 @@ class Batches:
     extra_rows: int = 20
 
     def __post_init__(self) -> None:
-        if not isinstance(self.extra_rows, int) or self.extra_rows < 1:
+        if not isinstance(self.extra_rows, int | np.integer) or self.extra_rows < 1:
             raise SettingError(
                 f"got extra_rows={self.extra_rows!r}, expected an integer of at least 1: "
                 "a batch has that many rows more than the node has parents"
@@ -145,6 +145,7 @@ def _batch_rows(stripe: Stripe, height: int, columns: IntArray, chosen: BoolArra
 def _by_qr(batches: FloatArray, intercept: bool) -> FloatArray:
     """Least squares of each batch (batches, height, p + 1) by QR; NaN where it is singular."""
     size = batches.shape[2] - 1
+    largest = np.abs(batches[:, :, :size]).max(axis=1)
     if intercept:
         batches = batches - batches[:, :1]
         batches -= batches.mean(axis=1, keepdims=True)
@@ -152,7 +153,10 @@ def _by_qr(batches: FloatArray, intercept: bool) -> FloatArray:
     parents, child = factors[:, :size, :size], factors[:, :size, size]
     pivots = np.abs(np.diagonal(parents, axis1=1, axis2=2))
     lengths = np.linalg.norm(parents, axis=1)
-    regular = (pivots > SINGULAR * lengths).all(axis=1)
+    # Rounding error is of the size of the values before their mean was subtracted.
+    worst = np.divide(largest, lengths, out=np.ones_like(lengths), where=lengths > 0.0)
+    blur = SINGULAR * np.maximum(worst.max(axis=1, keepdims=True), 1.0)
+    regular = (pivots > blur * lengths).all(axis=1)
     out = np.full((len(batches), size), np.nan)
     out[regular] = np.linalg.solve(parents[regular], child[regular][..., None])[..., 0]
     return out

@@ -26,6 +26,8 @@ class Factors:
     families: Families
     rows: int
     means: FloatArray
+    roundings: FloatArray
+    """How far the values of each column may be off by having been rounded, (columns,)."""
     factors: tuple[FloatArray, ...]
 
     @classmethod
@@ -33,14 +35,17 @@ class Factors:
         """The factors of a stripe's rows, centred if there is an intercept."""
         families = equations.families
         means = np.zeros(len(families.columns))
+        roundings = np.zeros(len(families.columns))
+        eps = np.finfo(stripe.page.dtype).eps
         factors = []
         for family in range(len(families)):
             span = slice(*families.column_offsets[family : family + 2].tolist())
             columns = stripe.rows[:, families.columns[span]].astype(np.float64)
+            roundings[span] = eps * np.abs(columns).max(axis=0)
             if equations.intercept:
                 columns, means[span] = centred(columns)
             factors.append(triangle(columns))
-        return cls(families, stripe.stop - stripe.start, means, tuple(factors))
+        return cls(families, stripe.stop - stripe.start, means, roundings, tuple(factors))
 
     def merge(self, other: "Factors") -> "Factors":
         """The factors of the rows of both; the shift of the means is one more row."""
@@ -53,7 +58,8 @@ class Factors:
             stacked = np.vstack((left, right, weight * shift[span]))
             factors.append(triangle(stacked))
         means = self.means + shift * (other.rows / rows)
-        return Factors(self.families, rows, means, tuple(factors))
+        roundings = np.maximum(self.roundings, other.roundings)
+        return Factors(self.families, rows, means, roundings, tuple(factors))
 
     def regress(self, family: int) -> tuple[FloatArray, float, int]:
         """Coefficients, residual sum of squares and rank of one family.
@@ -64,7 +70,10 @@ class Factors:
         factor = self.factors[family]
         size = factor.shape[1] - 1
         lengths = np.linalg.norm(factor, axis=0)
-        coefficients, rank = least_norm(factor[:size, :size], factor[:size, size], lengths[:size])
+        start = self.families.column_offsets[family]
+        rounding = np.sqrt(self.rows) * self.roundings[start : start + size]
+        parents, child = factor[:size, :size], factor[:size, size]
+        coefficients, rank = least_norm(parents, child, lengths[:size], rounding)
         rest = factor[:, size] - factor[:, :size] @ coefficients
         residual = float(np.linalg.norm(rest))
         if residual <= ROUNDING * np.sqrt(size + 1) * lengths[size]:
@@ -84,17 +93,19 @@ def triangle(columns: FloatArray) -> FloatArray:
 
 
 def least_norm(
-    parents: FloatArray, child: FloatArray, lengths: FloatArray
+    parents: FloatArray, child: FloatArray, lengths: FloatArray, roundings: FloatArray
 ) -> tuple[FloatArray, int]:
     """Least squares of (r,) on (r, p) by singular values, and the rank.
 
-    The rank is that of the columns at unit length; if it is below p, of all solutions the
-    one of least norm (in the columns' own units) is given.
+    The rank is that of the columns at unit length, beyond what rounding of their values
+    explains: `roundings` are the lengths of that. If it is below p, of all solutions the one
+    of least norm (in the columns' own units) is given.
     """
     size = parents.shape[1]
     scale = np.where(lengths > 0.0, lengths, 1.0)
+    blur = max(ROUNDING * size, 4.0 * float((roundings / scale).max(initial=0.0)))
     left, values, right = np.linalg.svd(parents / scale, full_matrices=True)
-    rank = int(np.count_nonzero(values > ROUNDING * size * values[:1].sum()))
+    rank = int(np.count_nonzero(values > blur * values[:1].sum()))
     shares = (left.T @ child)[:rank] / values[:rank]
     coefficients = right[:rank].T @ shares / scale
     if rank < size:

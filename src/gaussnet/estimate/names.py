@@ -20,7 +20,7 @@ def method_named(method: str | Estimator) -> Estimator:
     BatchMedian(extra_rows=20)
     """
     if not isinstance(method, str):
-        if hasattr(method, "summarize") and hasattr(method, "rows_needed"):
+        if hasattr(method, "rows_needed") and not isinstance(method, type):
             return method
     else:
         for kind in METHODS:
@@ -41,7 +41,11 @@ def scale_named(scale: str | Scale) -> Scale:
     Mad()
     """
     if not isinstance(scale, str):
-        if hasattr(scale, "summarize") and not hasattr(scale, "rows_needed"):
+        if (
+            hasattr(scale, "kept_values")
+            and not hasattr(scale, "rows_needed")
+            and not isinstance(scale, type)
+        ):
             return scale
     else:
         for kind in SCALES:

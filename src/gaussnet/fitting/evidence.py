@@ -1,6 +1,7 @@
 """Evidence: where a network was learnt from, so that its errors can be asked for later."""
 
 from dataclasses import dataclass
+from operator import index
 from typing import Any
 
 from gaussnet._types import Rows
@@ -54,7 +55,7 @@ def split_rows(rows: Rows, split: tuple[int, int] | None) -> tuple[Rows, Rows]:
     if split is None:
         return rows, rows
     try:
-        first, last = (int(part) for part in split)
+        first, last = (index(part) for part in split)
     except (TypeError, ValueError):
         raise SettingError(f"got split={split!r}, expected a pair (m1, m2) of row counts") from None
     if first < 1 or last < 1 or first + last > len(rows):

@@ -91,7 +91,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         learner.learn_coefficients(portion, len(rows) if split is None else int(split[0]))
     if split is not None or not learner.knows_spread:
         for portion in last:
-            learner.learn_spread(portion)
+            learner.learn_spread(portion, 0 if split is None else int(split[1]))
     learner.settle_spread(last, split is None)
     notes = _general_notes(loaded, len(rows))
     network = learner.network(intercept)
@@ -153,8 +153,16 @@ class _Learner:
             self.details.ranks[nodes] = solution.ranks
             self._require_answers(nodes)
 
-    def learn_spread(self, portion: Portion) -> None:
-        """Phase 2, in parts that keep within the budget."""
+    def learn_spread(self, portion: Portion, rows: int) -> None:
+        """Phase 2, in parts that keep within the budget; `rows` are its own, if any."""
+        if portion.rows == 0:
+            raise EstimationError(
+                f"the node {self.dag.nodes[portion.nodes[0]]!r} has no complete row for its "
+                "variance: split the rows differently or not at all"
+            )
+        if rows:
+            self.details.rows[portion.nodes] += portion.rows
+            self.details.dropped[portion.nodes] += rows - portion.rows
         for part in portion.parts(kept_by_scale(self.scale, portion), self.work.budget):
             coefficients = self.coefficients[self.dag.families.edges_of(part.nodes)]
             spread = find_spread(self.scale, part, coefficients, self.work)
@@ -223,6 +231,8 @@ def _checked(dag: Dag) -> Dag:
 def _thread_count(threads: int | None) -> int:
     if threads is None:
         return available_threads()
-    if threads < 1:
-        raise SettingError(f"got threads={threads}, expected at least 1 or None for all processors")
+    if not isinstance(threads, int) or threads < 1:
+        raise SettingError(
+            f"got threads={threads!r}, expected at least 1 or None for all processors"
+        )
     return threads

@@ -37,7 +37,7 @@ class NodeReport:
     node: str
     parents: tuple[str, ...]
     rows: int
-    """Rows used, the same for both phases unless they were split."""
+    """Rows used, of both phases together if they were split."""
     dropped: int
     """Rows left out because a value of this node or a parent was missing."""
     batches: int
@@ -48,7 +48,7 @@ class NodeReport:
     """Rank of the parents; below their number the coefficients are those of least norm."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Details:
     """The numbers behind the notes, (nodes,) each, in the order of the graph's nodes."""
 
@@ -59,7 +59,7 @@ class Details:
     ranks: IntArray
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Fit:
     """A learnt network and how it was learnt.
 
@@ -141,15 +141,29 @@ class Fit:
                 "some nodes were learnt from fewer rows than others, where no law is known: "
                 "fit with missing='drop-rows' for a certificate"
             )
+        deficient = (self.details.ranks < self.dag.in_degrees).any()
+        if deficient or not self.network.variance_array.all():
+            raise SettingError(
+                "some nodes are exact functions of others, which no law allows for: "
+                "leave them out of the graph for a certificate"
+            )
         return certify(
             self.dag,
-            rows=self.rows,
+            rows=self._certified_rows(),
             delta=delta,
             method=self.method,
             scale=self.scale,
             intercept=self.intercept,
             split=self.split,
         )
+
+    def _certified_rows(self) -> int:
+        """The rows, or as many as the batches used take: pages and singular ones cost some."""
+        sizes = self.dag.in_degrees
+        heights = [self.method.rows_needed(size, self.intercept) for size in sizes.tolist()]
+        batched = (self.details.batches > 0) & (sizes > 0)
+        most = (self.details.batches + 1) * np.array(heights, dtype=np.int64) - 1
+        return int(most[batched].min(initial=self.rows)) if self.split is None else self.rows
 
     @cached_property
     def standard_errors(self) -> "StandardErrors":
@@ -230,5 +244,9 @@ def _remarks(report: NodeReport, zero_variance: bool) -> list[str]:
             "of all least-squares solutions this is the one of least norm"
         )
     if zero_variance:
-        remarks.append("the residual variance is zero: the parents determine this node exactly")
+        remarks.append(
+            "the residual variance is zero: the parents determine this node exactly"
+            if report.parents
+            else "the variance is zero: all values are the same"
+        )
     return remarks

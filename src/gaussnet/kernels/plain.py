@@ -149,9 +149,10 @@ def square_solutions(
             system = np.empty((height, size + 1, own.shape[1], count))
             for row in range(height):
                 system[row] = own[:, :, row : row + (count - 1) * step + 1 : step]
+            largest = np.abs(system[:, :size]).max(axis=0)
             if centre:
                 system = system[1:] - system[0]
-            out[part] = _eliminate_lanes(system).transpose(1, 0, 2)
+            out[part] = _eliminate_lanes(system, largest).transpose(1, 0, 2)
         solutions.append(out)
     return solutions
 
@@ -261,14 +262,18 @@ def _solve_lanes(lower: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]
     return solution * inverse[:size] * scale[size], squares, pivots
 
 
-def _eliminate_lanes(system: FloatArray) -> FloatArray:
+def _eliminate_lanes(system: FloatArray, largest: FloatArray) -> FloatArray:
     """Solve the systems (p, p + 1, ...lanes) whose last column is the right side, in place.
 
-    Gives (p, ...lanes), NaN where a pivot vanishes beside the largest entry of its column or
-    is too small to divide by.
+    `largest` are the largest values of the columns, (p, ...lanes), before anything was
+    subtracted: rounding error is of their size. Gives (p, ...lanes), NaN where a pivot is no
+    more than the rounding error of the column that has most of it, or cannot be divided by.
     """
     size = len(system)
-    limit = np.maximum(SINGULAR * np.abs(system[:, :size]).max(axis=0), np.finfo(np.float64).tiny)
+    tiny = np.finfo(np.float64).tiny
+    spread = np.abs(system[:, :size]).max(axis=0)
+    worst = (largest / np.maximum(spread, tiny)).max(axis=0)
+    limit = np.maximum(SINGULAR * spread * worst, tiny)
     singular = np.zeros(system.shape[2:], dtype=bool)
     for j in range(size):
         for i in range(j + 1, size):

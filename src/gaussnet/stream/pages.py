@@ -38,6 +38,6 @@ def cut_pages(rows: Rows, page_rows: int) -> list[Rows]:
     >>> [len(page) for page in cut_pages(np.zeros((10, 2)), 4)]
     [4, 4, 2]
     """
-    if page_rows < 1:
-        raise SettingError(f"a page holds at least 1 row, got page_rows={page_rows}")
+    if not isinstance(page_rows, int) or page_rows < 1:
+        raise SettingError(f"a page holds at least 1 row, got page_rows={page_rows!r}")
     return [rows[first : first + page_rows] for first in range(0, len(rows), page_rows)]

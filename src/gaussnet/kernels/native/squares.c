@@ -29,13 +29,22 @@ INLINE void clear_column(const ptrdiff_t size, const ptrdiff_t j, Lanes *system,
     }
 }
 
-/* A pivot must exceed rounding error in its column, and be large enough to be inverted. */
-INLINE Lanes pivot_limit(const ptrdiff_t size, const ptrdiff_t j, const Lanes *system)
+/* A pivot must exceed rounding error, and be large enough to be inverted. Rounding error is of
+ * the size of the values before the first row was subtracted: limit[j] has their largest in
+ * column j. The column that has most of it beside its spread spoils all. */
+INLINE void set_limits(const ptrdiff_t size, const Lanes *system, Lanes *limit)
 {
-    Lanes largest = broadcast(DBL_MIN / SINGULAR);
-    UNROLL for (ptrdiff_t i = 0; i < size; i++)
-        largest = larger(absolute(system[i * (size + 1) + j]), largest);
-    return largest * broadcast(SINGULAR);
+    const Lanes tiny = broadcast(DBL_MIN);
+    Lanes worst = broadcast(1.0);
+    UNROLL for (ptrdiff_t j = 0; j < size; j++) {
+        Lanes spread = tiny;
+        UNROLL for (ptrdiff_t i = 0; i < size; i++)
+            spread = larger(absolute(system[i * (size + 1) + j]), spread);
+        worst = larger(limit[j] / spread, worst);
+        limit[j] = spread;
+    }
+    UNROLL for (ptrdiff_t j = 0; j < size; j++)
+        limit[j] = larger(limit[j] * worst * broadcast(SINGULAR), tiny);
 }
 
 /* Unknown j, from the unknowns after it. */
@@ -50,17 +59,16 @@ INLINE void substitute(const ptrdiff_t size, const ptrdiff_t j, Lanes *system,
 }
 
 /* Solve systems of `size` rows, each with its right side last, by elimination with partial
- * pivoting. The answer is left in the right sides; `room` is for 2 * size Lanes. */
+ * pivoting. The answer is left in the right sides; `room` is for 2 * size Lanes, of which the
+ * first half holds the largest values of the columns. */
 INLINE void eliminate(const ptrdiff_t size, Lanes *system, Lanes *room)
 {
     Lanes *limit = room, *inverse = room + size;
-#define LIMIT(j) if (j < size) limit[j] = pivot_limit(size, j, system);
 #define CLEAR(j) if (j < size) clear_column(size, j, system, limit[j], inverse);
 #define SUBSTITUTE(j) if (j < size) substitute(size, j, system, inverse);
-    EIGHT_TIMES(LIMIT)
+    set_limits(size, system, limit);
     EIGHT_TIMES(CLEAR)
     EIGHT_TIMES_BACK(SUBSTITUTE)
-#undef LIMIT
 #undef CLEAR
 #undef SUBSTITUTE
 }
@@ -69,8 +77,7 @@ INLINE void eliminate(const ptrdiff_t size, Lanes *system, Lanes *room)
 INLINE void eliminate_large(ptrdiff_t size, Lanes *system, Lanes *room)
 {
     Lanes *limit = room, *inverse = room + size;
-    for (ptrdiff_t j = 0; j < size; j++)
-        limit[j] = pivot_limit(size, j, system);
+    set_limits(size, system, limit);
     for (ptrdiff_t j = 0; j < size; j++)
         clear_column(size, j, system, limit[j], inverse);
     for (ptrdiff_t j = size - 1; j >= 0; j--)
@@ -78,9 +85,9 @@ INLINE void eliminate_large(ptrdiff_t size, Lanes *system, Lanes *room)
 }
 
 /* Fill the systems of LANES windows that lie `step` rows apart; with `centre` the first row of
- * a window is subtracted from the others. */
+ * a window is subtracted from the others. largest[c] gets the largest value of parent c. */
 INLINE void load_systems(const double *const *columns, const ptrdiff_t size, ptrdiff_t first,
-                         const ptrdiff_t step, const int centre, Lanes *system)
+                         const ptrdiff_t step, const int centre, Lanes *system, Lanes *largest)
 {
     UNROLL for (ptrdiff_t c = 0; c <= size; c++) {
         const double *from = columns[c] + first;
@@ -88,6 +95,8 @@ INLINE void load_systems(const double *const *columns, const ptrdiff_t size, ptr
         UNROLL for (ptrdiff_t r = 0; r < size; r++) {
             const Lanes value = load_strided(from + r + centre, step);
             system[r * (size + 1) + c] = centre ? value - origin : value;
+            if (c < size)
+                largest[c] = larger(absolute(value), r == 0 ? absolute(origin) : largest[c]);
         }
     }
 }
@@ -102,7 +111,8 @@ INLINE void solve_run(const WindowRun *run, const ptrdiff_t size, const ptrdiff_
         Lanes fixed[MOST_FIXED_SIZE * (MOST_FIXED_SIZE + 3)];
         Lanes *system = size <= MOST_FIXED_SIZE ? fixed : scratch;
         const ptrdiff_t at = smaller(w, count - LANES);
-        load_systems(run->columns, size, run->first + at * step, step, centre, system);
+        load_systems(run->columns, size, run->first + at * step, step, centre, system,
+                     system + size * (size + 1));
         if (size <= MOST_FIXED_SIZE)
             eliminate(size, system, system + size * (size + 1));
         else
