@@ -101,13 +101,13 @@ BAD_DATA = [
     (
         FIT,
         rows("x,y\n1,2\nNaN,3\n3,4\n"),
-        "1 values are missing, the first in row 1 of column 'x': fill them, or give "
+        "1 value is missing, the first in row 1 of column 'x': fill them, or give "
         "missing='drop-rows' or 'drop-by-node'",
     ),
     (
         FIT,
         rows("x,y\n1,2\n2,\n3,4\n"),
-        "1 values are missing, the first in row 1 of column 'y': fill them, or give "
+        "1 value is missing, the first in row 1 of column 'y': fill them, or give "
         "missing='drop-rows' or 'drop-by-node'",
     ),
     (
@@ -123,13 +123,13 @@ BAD_DATA = [
     (
         FIT,
         rows("x,y\n1,2\n2,inf\n"),
-        "1 values are infinite, the first in row 1 of column 'y': mend them, or set them to NaN "
+        "1 value is infinite, the first in row 1 of column 'y': mend them, or set them to NaN "
         "and say what to do with missing",
     ),
     (
         FIT,
         rows("x,y\n1,2\n1e999,3\n"),
-        "1 values are infinite, the first in row 1 of column 'x': mend them, or set them to NaN "
+        "1 value is infinite, the first in row 1 of column 'x': mend them, or set them to NaN "
         "and say what to do with missing",
     ),
     (

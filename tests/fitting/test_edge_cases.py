@@ -202,9 +202,7 @@ def test_rows_that_are_never_complete_are_an_error():
 def test_infinite_values_are_refused(missing, value):
     data = noisy_line(20)
     data[4, 1] = value
-    with pytest.raises(
-        gn.DataError, match="1 values are infinite, the first in row 4 of column 'y'"
-    ):
+    with pytest.raises(gn.DataError, match="1 value is infinite, the first in row 4 of column 'y'"):
         gn.fit(data, PAIR, missing=missing)
 
 

@@ -65,18 +65,18 @@ class Factors:
         """Coefficients, residual sum of squares and rank of one family.
 
         The rank is judged with every column at unit length. Parents of lower rank get the
-        solution of least norm. A residual at rounding level is zero.
+        solution of least norm. A residual that rounding of the values explains is zero.
         """
         factor = self.factors[family]
         size = factor.shape[1] - 1
         lengths = np.linalg.norm(factor, axis=0)
         start = self.families.column_offsets[family]
-        rounding = np.sqrt(self.rows) * self.roundings[start : start + size]
+        roundings = np.sqrt(self.rows) * self.roundings[start : start + size + 1]
         parents, child = factor[:size, :size], factor[:size, size]
-        coefficients, rank = least_norm(parents, child, lengths[:size], rounding)
+        coefficients, rank = least_norm(parents, child, lengths[:size], roundings[:size])
         rest = factor[:, size] - factor[:, :size] @ coefficients
         residual = float(np.linalg.norm(rest))
-        if residual <= ROUNDING * np.sqrt(size + 1) * lengths[size]:
+        if residual <= roundings[size] + np.abs(coefficients) @ roundings[:size]:
             residual = 0.0
         return coefficients, residual**2, rank
 

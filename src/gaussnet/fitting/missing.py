@@ -35,7 +35,7 @@ def without_missing(rows: Rows, names: Sequence[str], missing: Missing) -> tuple
     if missing == "raise":
         row, column = np.argwhere(holes)[0].tolist()
         raise DataError(
-            f"{np.count_nonzero(holes)} values are missing, the first in row {row} of column "
+            f"{_values(np.count_nonzero(holes))} missing, the first in row {row} of column "
             f"{names[column]!r}: fill them, or give missing='drop-rows' or 'drop-by-node'"
         )
     if missing == "drop-by-node":
@@ -48,11 +48,15 @@ def without_missing(rows: Rows, names: Sequence[str], missing: Missing) -> tuple
     return kept, False
 
 
+def _values(count: int) -> str:
+    return "1 value is" if count == 1 else f"{count} values are"
+
+
 def _refuse_infinite(rows: Rows, names: Sequence[str]) -> None:
     infinite = np.argwhere(np.isinf(rows))
     if len(infinite):
         row, column = infinite[0].tolist()
         raise DataError(
-            f"{len(infinite)} values are infinite, the first in row {row} of column "
+            f"{_values(len(infinite))} infinite, the first in row {row} of column "
             f"{names[column]!r}: mend them, or set them to NaN and say what to do with missing"
         )
