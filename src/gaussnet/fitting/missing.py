@@ -35,7 +35,7 @@ def without_missing(rows: Rows, names: Sequence[str], missing: Missing) -> tuple
     if missing == "raise":
         row, column = np.argwhere(holes)[0].tolist()
         raise DataError(
-            f"{_values(np.count_nonzero(holes))} missing, the first in row {row} of column "
+            f"{_values(int(np.count_nonzero(holes)))} missing, the first in row {row} of column "
             f"{names[column]!r}: fill them, or give missing='drop-rows' or 'drop-by-node'"
         )
     if missing == "drop-by-node":
