@@ -21,7 +21,7 @@ NODES = {
 
 @pytest.fixture
 def read(tmp_path):
-    from gaussnet.networks.rds import read_network
+    from gaussnet import read_network
 
     def read_bytes(raw):
         path = tmp_path / "network.rds"
@@ -58,7 +58,7 @@ def node(**changes):
         (node(sd=None), "is not Gaussian"),
         (node(sd=numbers([1.0, 2.0])), "is not Gaussian"),
         (node(coefficients=None, prob=numbers([0.5])), "is not Gaussian"),
-        (node(coefficients=numbers([1.0, 2.0], ["(Intercept)", "z"])), "are named"),
+        (node(coefficients=numbers([1.0, 2.0], ["(Intercept)", "z"])), "does not hold"),
         (node(parents=texts(["a"]), coefficients=numbers([1.0, 2.0], ["(Intercept)", "a"])), "a"),
         (node(parents=texts(["z"]), coefficients=numbers([1.0, 2.0], ["(Intercept)", "z"])), "z"),
         (node(sd=numbers([float("nan")])), "does not hold"),

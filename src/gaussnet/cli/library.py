@@ -30,7 +30,7 @@ def show(as_json: bool) -> None:
 
 def import_rds(file: Path, out: Path) -> None:
     """Read a Gaussian network of bnlearn and save it as a model file."""
-    from gaussnet.networks.rds import read_network
+    from gaussnet import read_network
 
     network = read_network(file)
     network.save(out)

@@ -60,7 +60,7 @@ def fitted_nodes(value: Any, file: str) -> Mapping[str, Mapping[str, Any]]:
         raise FileError(
             f"{file!r} holds no network of bnlearn: expected an object of class 'bn' or 'bn.fit'"
         )
-    return value  # type: ignore[no-any-return]
+    return {str(name): entry for name, entry in value.items()}
 
 
 def strings(value: Any) -> list[str]:
