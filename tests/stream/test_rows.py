@@ -95,7 +95,11 @@ def test_duplicate_columns_are_refused():
         (np.array([["1", "2", "3"]]), "got data of type <U1, expected real numbers"),
         (np.array([[1, 2, "x"]], dtype=object), "hold something that is not a number"),
         (b"rows.csv", "got data of type bytes, expected an array, a frame or the path"),
-        (None, r"got data of shape \(\), expected \(rows, 3\)"),
+        (None, "got data of type NoneType, expected an array"),
+        ({"a": [1.0]}, "got data of type dict, expected an array"),
+        (iter([[1.0, 2.0, 3.0]]), "got data of type list_iterator, expected an array"),
+        (pd.Series([1.0]), "got data of type Series, expected an array"),
+        (pl.Series([1.0]), "got data of type Series, expected an array"),
     ],
 )
 def test_other_data_are_refused_with_one_sentence(data, message):

@@ -1,6 +1,7 @@
 """Frames: the named columns of a pandas, polars or pyarrow table as one array."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from typing import Any
 
 import narwhals as nw
@@ -43,7 +44,8 @@ def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
     if hasattr(frame, "__arrow_c_stream__"):
         import pyarrow
 
-        return nw.from_native(pyarrow.table(frame), eager_only=True)
+        with suppress(pyarrow.ArrowInvalid, TypeError):  # a single column, say
+            return nw.from_native(pyarrow.table(frame), eager_only=True)
     raise DataError(
         f"got data of type {type(frame).__name__}, expected an array, the path of a file or a "
         "pandas, polars or pyarrow frame"

@@ -1,7 +1,7 @@
 """Data as an array of rows: arrays by position, frames and files by column name."""
 
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -53,8 +53,11 @@ def _is_frame(data: Any) -> bool:
 
 
 def _array_rows(data: Any, names: Sequence[str]) -> Rows:
-    if isinstance(data, bytes):
-        raise DataError("got data of type bytes, expected an array, a frame or the path of a file")
+    if data is None or isinstance(data, bytes | Mapping | Iterator):
+        raise DataError(
+            f"got data of type {type(data).__name__}, expected an array, a frame or the path of "
+            "a file"
+        )
     if isinstance(data, np.ma.MaskedArray):
         data = np.ma.filled(data.astype(np.float64), np.nan)
     try:
