@@ -28,6 +28,8 @@ if TYPE_CHECKING:
         MeanSquare,
     )
     from gaussnet.fitting import Fit, fit
+    from gaussnet.fitting.comparison import ScoreTable, compare
+    from gaussnet.fitting.validation import CrossValidation, cross_validate
     from gaussnet.graph import Dag, read_dag, write_dag
     from gaussnet.model import (
         Gaussian,
@@ -40,6 +42,7 @@ if TYPE_CHECKING:
         total_variation,
     )
     from gaussnet.model.interchange import from_pgmpy, read_network, to_pgmpy, write_network
+    from gaussnet.model.scores import robust_score
     from gaussnet.planning import Certificate, Plan, certify, plan
 
 _HOMES = {
@@ -65,6 +68,8 @@ _HOMES = {
         "MeanSquare",
     ),
     "gaussnet.fitting": ("Fit", "fit"),
+    "gaussnet.fitting.comparison": ("ScoreTable", "compare"),
+    "gaussnet.fitting.validation": ("CrossValidation", "cross_validate"),
     "gaussnet.graph": ("Dag", "read_dag", "write_dag"),
     "gaussnet.model": (
         "Gaussian",
@@ -77,6 +82,7 @@ _HOMES = {
         "total_variation",
     ),
     "gaussnet.model.interchange": ("from_pgmpy", "read_network", "to_pgmpy", "write_network"),
+    "gaussnet.model.scores": ("robust_score",),
     "gaussnet.planning": ("Certificate", "Plan", "certify", "plan"),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
@@ -87,6 +93,7 @@ __all__ = [
     "Cauchy",
     "CauchyTree",
     "Certificate",
+    "CrossValidation",
     "CycleError",
     "Dag",
     "DataError",
@@ -103,12 +110,15 @@ __all__ = [
     "MeanSquare",
     "NetworkError",
     "Plan",
+    "ScoreTable",
     "SettingError",
     "TotalVariation",
     "__version__",
     "baselines",
     "bhattacharyya",
     "certify",
+    "compare",
+    "cross_validate",
     "fit",
     "from_pgmpy",
     "hellinger",
@@ -118,6 +128,7 @@ __all__ = [
     "plan",
     "read_dag",
     "read_network",
+    "robust_score",
     "simulate",
     "to_pgmpy",
     "total_variation",

@@ -10,6 +10,7 @@ from gaussnet._types import IntArray
 from gaussnet.errors import SettingError
 from gaussnet.estimate.scales import Scale
 from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.scores import Scored
 from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
 
@@ -60,7 +61,7 @@ class Details:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Fit:
+class Fit(Scored):
     """A learnt network and how it was learnt.
 
     Examples

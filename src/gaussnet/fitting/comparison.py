@@ -1,0 +1,182 @@
+"""Fits side by side: log-likelihood, AIC, BIC, and scores on rows that none of them has seen."""
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from gaussnet.errors import EstimationError, NetworkError, SettingError
+from gaussnet.fitting.result import Fit
+from gaussnet.graph.dag import shorten
+from gaussnet.model.scores import robust_score
+from gaussnet.stream.rows import as_rows
+
+Fits = Mapping[str, Fit] | Iterable[Fit]
+
+
+@dataclass(frozen=True, slots=True)
+class FitScores:
+    """One fit among others; NaN where a number does not exist, and `notes` say why."""
+
+    name: str
+    rows: int
+    parameters: int
+    log_likelihood: float
+    aic: float
+    bic: float
+    held_out: float
+    """Mean log density of the rows given to `compare`."""
+    robust: float
+    """`robust_score` of the same rows."""
+    notes: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ScoreTable:
+    """The scores of several fits, in the order given; printing it shows a table."""
+
+    fits: tuple[FitScores, ...]
+    notes: tuple[str, ...] = ()
+    """What speaks against comparing these numbers."""
+
+    def __iter__(self) -> Iterator[FitScores]:
+        """Fit by fit."""
+        return iter(self.fits)
+
+    def __len__(self) -> int:
+        """Number of fits."""
+        return len(self.fits)
+
+    def __getitem__(self, name: str) -> FitScores:
+        """The scores of the fit of this name."""
+        for one in self.fits:
+            if one.name == name:
+                return one
+        raise SettingError(
+            f"there is no fit {name!r}: the fits are {shorten([one.name for one in self.fits])}"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON or a data frame; what does not exist is None there."""
+        rows = [{key: _plain(value) for key, value in asdict(one).items()} for one in self.fits]
+        return {"fits": rows, "notes": list(self.notes)}
+
+    def __str__(self) -> str:
+        unseen = any(not math.isnan(one.held_out) for one in self.fits)
+        heads = ["fit", "rows", "parameters", "log-likelihood", "AIC", "BIC"]
+        heads += ["held-out", "robust"] if unseen else []
+        lines = [heads, *(_cells(one)[: len(heads)] for one in self.fits)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        text = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
+        text += [f"{one.name}: {note}" for one in self.fits for note in one.notes]
+        return "\n".join([*text, *self.notes])
+
+
+def compare(fits: Fits, data: Any = None) -> ScoreTable:
+    """The scores of several fits over the same nodes, as a table that prints.
+
+    Log-likelihood, AIC and BIC are on the rows that each fit was learnt from; AIC and BIC are
+    made for least squares, and a note says so for other methods. With `data` there are two
+    more columns, the mean log density of those rows and their `robust_score`. To see how far
+    apart two *networks* are, use `kl_divergence`, `hellinger` or `total_variation`.
+
+    Parameters
+    ----------
+    fits
+        A mapping from names to fits, or fits alone, which are then called by their methods.
+    data
+        Rows that no fit has seen, in any form that `fit` takes.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
+    >>> rows = truth.sample(500, seed=1)
+    >>> graphs = {"chain": gn.Dag.parse("[a][b|a][c|b]"), "no c": gn.Dag.parse("[a][b|a][c]")}
+    >>> table = compare({name: gn.fit(rows, dag) for name, dag in graphs.items()})
+    >>> min(table, key=lambda one: one.bic).name
+    'chain'
+    """
+    named = _named(fits)
+    table = tuple(_scored(name, fit, data) for name, fit in named.items())
+    notes = []
+    if len({one.rows for one in table}) > 1:
+        notes.append(
+            "the fits rest on different numbers of rows: their log-likelihoods, AIC and BIC do "
+            "not compare"
+        )
+    return ScoreTable(table, tuple(notes))
+
+
+def _named(fits: Fits) -> dict[str, Fit]:
+    if isinstance(fits, Mapping):
+        named = {str(name): fit for name, fit in fits.items()}
+    else:
+        given = list(fits)
+        named = dict(zip(_labels(given), given, strict=True))
+    if not named:
+        raise SettingError("got no fit to compare, expected at least one")
+    for fit in named.values():
+        if not isinstance(fit, Fit):
+            raise SettingError(
+                f"got a {type(fit).__name__} to compare, expected what gaussnet.fit gives: for two "
+                "networks use kl_divergence or total_variation"
+            )
+    first, *others = (set(fit.dag.nodes) for fit in named.values())
+    for nodes in others:
+        if nodes != first:
+            raise SettingError(
+                f"only some of the fits have {shorten(sorted(nodes ^ first))}: compare fits over "
+                "the same nodes"
+            )
+    return named
+
+
+def _labels(fits: list[Fit]) -> list[str]:
+    """The methods' names, numbered where one comes more than once."""
+    names = [str(getattr(getattr(fit, "method", None), "name", "fit")) for fit in fits]
+    counts, seen = Counter(names), Counter[str]()
+    labels = []
+    for name in names:
+        seen[name] += 1
+        labels.append(f"{name} {seen[name]}" if counts[name] > 1 else name)
+    return labels
+
+
+def _scored(name: str, fit: Fit, data: Any) -> FitScores:
+    notes = []
+    if fit.method.name != "least-squares":
+        notes.append("AIC and BIC are made for least squares, not for this method")
+    if len(fit.notes):
+        notes.append(f"{len(fit.notes)} notes on the fit, in fit.notes")
+    held_out = robust = likelihood = aic = bic = math.nan
+    try:
+        likelihood, aic, bic = fit.log_likelihood, fit.aic, fit.bic
+    except (EstimationError, NetworkError) as problem:
+        notes.append(str(problem))
+    if data is not None:
+        rows = as_rows(data, fit.dag.nodes)
+        try:
+            held_out, robust = fit.network.score(rows), robust_score(fit.network, rows)
+        except NetworkError as problem:
+            notes += [str(problem)] if str(problem) not in notes else []
+    count = int(fit.details.ranks.sum()) + len(fit.dag) * (1 + fit.intercept)
+    return FitScores(name, fit.rows, count, likelihood, aic, bic, held_out, robust, tuple(notes))
+
+
+def _cells(one: FitScores) -> list[str]:
+    likelihoods = (one.log_likelihood, one.aic, one.bic)
+    numbers = [f"{value:.1f}" for value in likelihoods]
+    numbers += [f"{value:.4f}" for value in (one.held_out, one.robust)]
+    counts = [str(one.rows), str(one.parameters)]
+    return [one.name, *counts, *("-" if number == "nan" else number for number in numbers)]
+
+
+def _aligned(line: list[str], widths: list[int]) -> Iterator[str]:
+    yield line[0].ljust(widths[0])
+    yield from (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
+
+
+def _plain(value: Any) -> Any:
+    return None if isinstance(value, float) and math.isnan(value) else value

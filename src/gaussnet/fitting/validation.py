@@ -1,0 +1,152 @@
+"""Cross-validation: every method scored on rows that it was not shown."""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaussnet._types import FloatArray, IntArray, Rows, Seed
+from gaussnet.errors import EstimationError, GaussnetError, SettingError
+from gaussnet.estimate.names import method_named
+from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.learn import fit
+from gaussnet.graph.dag import Dag, shorten
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.scores import robust_score
+from gaussnet.seeds import generator
+from gaussnet.stream.rows import as_rows
+
+Settings = Mapping[str, Any]
+Methods = Sequence[str | Estimator] | Mapping[str, str | Estimator | Settings]
+
+STANDARD_ERRORS = 2.0
+"""A method must be better by more than so many standard errors to displace one named before."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class CrossValidation:
+    """Scores of each method on each fold, (methods, folds); higher is better."""
+
+    methods: tuple[str, ...]
+    held_out: FloatArray
+    """Mean log density of the fold's rows. One wild row can decide it."""
+    robust: FloatArray
+    """`robust_score` of the fold's rows, which wild rows cannot move."""
+
+    @property
+    def best(self) -> str:
+        """The first method that no other beats beyond noise, by the robust score.
+
+        Beyond noise means by more than two standard errors of the difference over the folds.
+        So list the methods simplest first: a later one is taken only if it is truly better.
+        """
+        return self.methods[first_within_noise(self.robust)]
+
+    def __str__(self) -> str:
+        width = max(len("method"), *map(len, self.methods))
+        lines = [f"{'method':{width}}  {'held-out':>12}  {'robust':>12}"]
+        means = zip(self.methods, self.held_out.mean(axis=1), self.robust.mean(axis=1), strict=True)
+        lines += [f"{name:{width}}  {plain:12.6g}  {robust:12.6g}" for name, plain, robust in means]
+        return "\n".join([*lines, f"best: {self.best}"])
+
+
+def cross_validate(
+    data: Any,
+    dag: Dag,
+    methods: Methods = ("least-squares", "batch-median"),
+    *,
+    folds: int = 5,
+    seed: Seed = 0,
+    intercept: bool = True,
+) -> CrossValidation:
+    """Scores of methods on held-out rows: each fold is scored by what the others taught.
+
+    Which rows make a fold is decided by `seed` and their number alone, and is the same for
+    all methods.
+
+    Parameters
+    ----------
+    data
+        Complete rows, in any form that `fit` takes.
+    methods
+        Names or estimators, simplest first; or a mapping from names to them, or to settings of
+        `fit`: ``{"kl": {"method": "least-squares", "scale": "kl-optimal"}}``.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
+    >>> rows = truth.sample(500, seed=1)
+    >>> cross_validate(rows, truth.dag, ["least-squares", "cauchy-tree"]).best
+    'least-squares'
+    """
+    settings = _settings(methods, intercept)
+    rows = as_rows(data, dag.nodes)
+    parts = _folds(len(rows), folds, seed)
+    scores = np.empty((2, len(settings), len(parts)))
+    for place, part in enumerate(parts):
+        unseen = rows[part]
+        seen = np.delete(rows, part, axis=0)
+        for position, (name, chosen) in enumerate(settings.items()):
+            network = _learn(seen, dag, name, chosen)
+            scores[:, position, place] = network.score(unseen), robust_score(network, unseen)
+    return CrossValidation(tuple(settings), scores[0], scores[1])
+
+
+def first_within_noise(scores: FloatArray) -> int:
+    """The first row of (candidates, folds) that is not worse than the best beyond noise.
+
+    Examples
+    --------
+    >>> first_within_noise(np.array([[1.0, 2.0, 3.0], [1.1, 1.9, 3.1], [9.0, 9.0, 9.0]]))
+    2
+    >>> first_within_noise(np.array([[1.0, 2.0, 3.0], [1.1, 1.9, 3.1]]))
+    0
+    """
+    means = scores.mean(axis=1)
+    if np.isnan(means).all():
+        raise SettingError("no candidate has a score: mend the fits that failed")
+    short = scores[np.nanargmax(means)] - scores
+    with np.errstate(invalid="ignore"):
+        errors = short.std(axis=1, ddof=1) / math.sqrt(scores.shape[1])
+    return int(np.flatnonzero(short.mean(axis=1) <= STANDARD_ERRORS * errors)[0])
+
+
+def _learn(rows: Rows, dag: Dag, name: str, settings: Settings) -> GaussianNetwork:
+    try:
+        network = fit(rows, **{"dag": dag, **settings}).network
+        network._check_has_density()
+    except GaussnetError as problem:
+        raise EstimationError(f"{name!r} cannot be scored: {problem}") from None
+    return network
+
+
+def _settings(methods: Methods, intercept: bool) -> dict[str, Settings]:
+    if isinstance(methods, str | bytes) or not isinstance(methods, Mapping | Sequence):
+        raise SettingError(f"got methods={methods!r}, expected several: give a list or a mapping")
+    named = methods if isinstance(methods, Mapping) else dict(_by_name(methods))
+    if not named or len(named) < len(methods):
+        raise SettingError(
+            f"got the methods {shorten([str(one) for one in methods])}, expected at least one, and "
+            "none twice: give a mapping from names to settings"
+        )
+    return {
+        str(name): {"intercept": intercept}
+        | (dict(one) if isinstance(one, Mapping) else {"method": one})
+        for name, one in named.items()
+    }
+
+
+def _by_name(methods: Sequence[str | Estimator]) -> Iterator[tuple[str, str | Estimator]]:
+    return ((one if isinstance(one, str) else method_named(one).name, one) for one in methods)
+
+
+def _folds(rows: int, folds: int, seed: Seed) -> list[IntArray]:
+    if isinstance(folds, bool) or not isinstance(folds, int) or not 2 <= folds <= rows:
+        raise SettingError(
+            f"got folds={folds!r}, expected a whole number from 2 to the {rows} rows"
+        )
+    order = generator(seed).permutation(rows)
+    return [np.sort(part) for part in np.array_split(order, folds)]
