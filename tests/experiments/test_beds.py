@@ -1,10 +1,20 @@
 """The networks and rows that the experiments are made of."""
 
+import runpy
+from pathlib import Path
+
 import numpy as np
 import pytest
 
 from gaussnet import networks, simulate
-from gaussnet.experiments.beds import draw_bed, draw_rows, project, with_unit_noise, without_edges
+from gaussnet.experiments.beds import (
+    draw_bed,
+    draw_rows,
+    project,
+    published_graph,
+    with_unit_noise,
+    without_edges,
+)
 from gaussnet.experiments.catalogue import EXPERIMENTS, experiment_named
 from gaussnet.experiments.settings import PLOTTED, WRITTEN
 from gaussnet.model import GaussianNetwork, kl_divergence
@@ -94,3 +104,22 @@ def test_experiments_have_names_of_their_own_and_known_graphs():
     assert len({experiment.name for experiment in EXPERIMENTS}) == len(EXPERIMENTS) == 22
     known = {"er5", "er2", "tree", *networks.names()}
     assert {experiment.graph for experiment in EXPERIMENTS} <= known
+
+
+def test_plotted_graphs_are_the_same_in_every_repetition_and_written_ones_are_not():
+    for name in ("tree-gauss", "er5", "batch-avg-d2"):
+        experiment = experiment_named(name)
+        plotted = [draw_bed(experiment, PLOTTED, 100, seed) for seed in (0, 1)]
+        assert plotted[0].dag == plotted[1].dag
+        assert not np.array_equal(*(bed.truth.coefficient_array for bed in plotted))
+        written = [draw_bed(experiment, WRITTEN, 100, seed) for seed in (0, 1)]
+        assert written[0].dag != written[1].dag
+
+
+def test_the_published_graphs_are_those_of_networkx_with_seed_5():
+    path = Path(__file__).parents[2] / "scripts" / "build_published_graphs.py"
+    builder = runpy.run_path(str(path))
+    graphs = {"tree": builder["tree"](), "er2": builder["erdos_renyi"](2)}
+    for name, graph in graphs.items():
+        edges = {(f"X{max(edge) + 1}", f"X{min(edge) + 1}") for edge in graph.edges}
+        assert set(published_graph(name).edges) == edges

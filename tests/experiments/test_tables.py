@@ -76,14 +76,14 @@ def test_a_point_on_its_reading_deviates_by_nothing():
     points = [point("plotted", *reading) for reading in readings()]
     found = deviations(points)
     assert len(found) == len(readings())
-    assert all(one.deviation == 0.0 and one.within for one in found)
+    assert all(one.deviation == 0.0 and one.verdict == "near" for one in found)
 
 
-@pytest.mark.parametrize(("factor", "within"), [(1.14, True), (0.86, True), (1.16, False)])
-def test_a_deviation_is_relative_to_the_reading(factor, within):
+@pytest.mark.parametrize(("factor", "verdict"), [(1.14, "near"), (0.86, "near"), (1.16, "off")])
+def test_a_deviation_is_relative_to_the_reading(factor, verdict):
     (found,) = deviations([point("plotted", "er5", "cauchy", 1000, 0.605 * factor)])
     assert found.deviation == pytest.approx(factor - 1.0)
-    assert found.within is within
+    assert found.verdict == verdict
 
 
 def test_written_results_are_not_compared_with_the_figures():

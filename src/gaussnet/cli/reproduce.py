@@ -18,7 +18,7 @@ from gaussnet.experiments import pool
 from gaussnet.experiments.catalogue import EXPERIMENTS
 from gaussnet.experiments.claims import Claim
 from gaussnet.experiments.methods import label_of
-from gaussnet.experiments.readings import Deviation
+from gaussnet.experiments.readings import Deviation, summary_of
 from gaussnet.experiments.run import Run
 from gaussnet.experiments.store import Store
 from gaussnet.report.reproduction import Reproduction, check_packages, write_reproduction
@@ -66,9 +66,7 @@ def show(found: Reproduction) -> None:
     console = Console()
     if found.deviations:
         console.print(_deviation_table(found.deviations))
-        missed = sum(not one.within for one in found.deviations)
-        total = len(found.deviations)
-        console.print(f"{total - missed} of {total} points are as near as allowed.\n")
+        console.print(summary_of(found.deviations) + "\n", highlight=False)
     for settings in found.run.settings:
         console.print(_claim_table(settings, found.claims))
     console.print(f"All of it: {found.page}", soft_wrap=True)
@@ -124,10 +122,11 @@ def _deviation_table(found: Sequence[Deviation]) -> Table:
     table = Table(title=title, box=SIMPLE, pad_edge=False, padding=(0, 1, 0, 0))
     for head in ("experiment", "method"):
         table.add_column(head, no_wrap=True)
-    for head in ("rows", "paper", "ours", "s.e.", "off by", "may be"):
+    for head in ("rows", "paper", "ours", "s.e.", "off by"):
         table.add_column(head, justify="right", no_wrap=True)
+    table.add_column("verdict", no_wrap=True)
     for one in found:
-        style = "green" if one.within else "red"
+        style = "red" if one.verdict == "off" else "green"
         table.add_row(
             one.experiment,
             label_of(one.method),
@@ -135,8 +134,8 @@ def _deviation_table(found: Sequence[Deviation]) -> Table:
             f"{one.reading:.4g}",
             f"{one.ours:.4g}",
             f"{one.standard_error / one.ours:.0%}",
-            f"[{style}]{one.deviation:+.1%}{'' if one.within else ' !'}[/{style}]",
-            f"{one.tolerance:.0%}",
+            f"[{style}]{one.deviation:+.1%}[/{style}]",
+            one.verdict,
         )
     return table
 

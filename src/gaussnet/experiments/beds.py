@@ -1,7 +1,9 @@
 """One repetition of an experiment: the network that is true, the graph that is learnt, the rows."""
 
+import json
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 
 import numpy as np
 
@@ -16,6 +18,8 @@ from gaussnet.seeds import generator
 ILL_CONDITIONED_NODES = 3
 MISSING_EDGES = {"tree": 4, "er5": 9}
 DEGREES = {"er2": 2.0, "er5": 5.0}
+PUBLISHED_NODES = 100
+"""Nodes of the graphs that the paper's program draws."""
 
 
 @dataclass(frozen=True)
@@ -122,7 +126,24 @@ def project(truth: GaussianNetwork, dag: Dag) -> GaussianNetwork:
     return GaussianNetwork.from_arrays(dag, coefficients, variances)
 
 
+@cache
+def published_graph(graph: str) -> Dag:
+    """The one "tree", "er2" or "er5" of the paper's program, in every repetition the same.
+
+    Examples
+    --------
+    >>> published_graph("tree").is_polytree, len(published_graph("er5").edges)
+    (True, 248)
+    """
+    text = (files("gaussnet.experiments") / "data" / "graphs.json").read_text(encoding="utf-8")
+    names = [f"X{number}" for number in range(1, PUBLISHED_NODES + 1)]
+    edges = [(names[parent], names[child]) for parent, child in json.loads(text)[graph]]
+    return Dag.from_edges(edges, nodes=names)
+
+
 def _draw_dag(graph: str, settings: Settings, nodes: int, seed: Seed) -> Dag:
+    if settings.graphs == "published" and nodes == PUBLISHED_NODES:
+        return published_graph(graph)
     if graph in DEGREES:
         return simulate.erdos_renyi(
             nodes, DEGREES[graph], seed=seed, edge_probability=settings.edge_probability

@@ -1,7 +1,9 @@
 """The numbers read off the paper's figures, and how far ours are from them."""
 
 import json
-from collections.abc import Iterable
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from functools import cache
 from importlib.resources import files
 from typing import Any, NamedTuple
@@ -12,6 +14,7 @@ from gaussnet.experiments.tables import Point
 TOLERANCE = 0.15
 WIDE_TOLERANCE = 0.25
 """For curves with heavy tails: spoilt least squares and batches, and 100 rows."""
+PAPER_REPETITIONS = 20
 FRAGILE = ("least-squares", "batch-average", "batch-median")
 
 
@@ -36,7 +39,8 @@ class Deviation(NamedTuple):
     deviation: float
     """(ours - reading) / reading."""
     tolerance: float
-    within: bool
+    verdict: str
+    """"near", "chance", "pixel" or "off"; see `deviations`."""
 
 
 @cache
@@ -48,9 +52,7 @@ def readings() -> tuple[Reading, ...]:
     >>> len(readings()), readings()[0]
     (140, Reading(experiment='er5-all', method='empirical', rows=1000, value=3.005))
     """
-    data: dict[str, Any] = json.loads(
-        (files("gaussnet.experiments") / "data" / "readings.json").read_text(encoding="utf-8")
-    )
+    data = _data()
     found = []
     for name, curves in data["experiments"].items():
         spoilt = experiment_named(name).is_contaminated
@@ -63,7 +65,13 @@ def readings() -> tuple[Reading, ...]:
 
 
 def deviations(points: Iterable[Point]) -> tuple[Deviation, ...]:
-    """Our points beside the readings, where both are there."""
+    """Our points beside the readings, where both are there.
+
+    A point is "near" if it is within its tolerance. Of the others, "chance" says that two means,
+    of the paper's 20 repetitions and of ours, often differ so much: by no more than two standard
+    errors of the difference; and "pixel" that it is no more than one pixel of the figure
+    further. The rest are "off".
+    """
     ours = {
         (point.experiment, point.method, point.rows): point
         for point in points
@@ -74,14 +82,34 @@ def deviations(points: Iterable[Point]) -> tuple[Deviation, ...]:
         point = ours.get(reading[:3])
         if point is not None:
             apart = point.value / reading.value - 1.0
-            limit = tolerance(reading)
-            error = point.standard_error
-            found.append(Deviation(*reading, point.value, error, apart, limit, abs(apart) <= limit))
+            found.append(
+                Deviation(
+                    *reading,
+                    ours=point.value,
+                    standard_error=point.standard_error,
+                    deviation=apart,
+                    tolerance=tolerance(reading),
+                    verdict=_verdict(reading, point),
+                )
+            )
     return tuple(found)
 
 
+def summary_of(found: Sequence[Deviation]) -> str:
+    """One sentence that counts the verdicts."""
+    counts = Counter(one.verdict for one in found)
+    parts = [
+        f"{counts['near']} of {len(found)} points are as near as allowed",
+        f"{counts['chance']} within sampling error",
+        f"{counts['pixel']} within one pixel of the figure",
+        f"{counts['off']} off",
+    ]
+    kept = [part for part in parts if not part.startswith("0 ")]
+    return ", ".join(kept) + "."
+
+
 def tolerance(reading: Reading) -> float:
-    """How far ours may be from a reading.
+    """How far ours may be from a reading, as a share of it.
 
     Examples
     --------
@@ -91,3 +119,21 @@ def tolerance(reading: Reading) -> float:
     spoilt = experiment_named(reading.experiment).is_contaminated
     heavy_tailed = spoilt and reading.method.startswith(FRAGILE)
     return WIDE_TOLERANCE if heavy_tailed or reading.rows == 100 else TOLERANCE
+
+
+def _verdict(reading: Reading, point: Point) -> str:
+    apart = abs(point.value - reading.value)
+    if apart <= tolerance(reading) * reading.value:
+        return "near"
+    error = point.standard_error * math.sqrt(1.0 + point.repetitions / PAPER_REPETITIONS)
+    if apart <= 2.0 * error:
+        return "chance"
+    pixel = _data()["pixels"].get(reading.experiment, 0.0)
+    return "pixel" if apart <= pixel + 2.0 * error else "off"
+
+
+@cache
+def _data() -> dict[str, Any]:
+    file = files("gaussnet.experiments") / "data" / "readings.json"
+    found: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    return found

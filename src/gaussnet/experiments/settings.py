@@ -20,6 +20,8 @@ class Settings:
     """Coefficients are uniform on (-high, -low] and [low, high)."""
     edge_probability: Literal["d/n", "d/(n-1)"]
     tree: Literal["rooted", "polytree"]
+    graphs: Literal["drawn", "published"]
+    """Random graphs are drawn for each repetition, or are the one graph of the paper's program."""
     windows: Windows
     """Of the two Cauchy estimators."""
     contaminated_share: float
@@ -40,6 +42,7 @@ WRITTEN = Settings(
     weights=(1.0, 2.0),
     edge_probability="d/n",
     tree="rooted",
+    graphs="drawn",
     windows="disjoint",
     contaminated_share=0.05,
     contaminated_nodes=5,
@@ -56,6 +59,7 @@ PLOTTED = Settings(
     weights=(0.5, 2.0),
     edge_probability="d/(n-1)",
     tree="polytree",
+    graphs="published",
     windows="sliding",
     contaminated_share=0.10,
     contaminated_nodes=10,

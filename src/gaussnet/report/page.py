@@ -7,7 +7,7 @@ from html import escape
 from gaussnet.experiments.catalogue import experiment_named
 from gaussnet.experiments.claims import Claim
 from gaussnet.experiments.methods import label_of
-from gaussnet.experiments.readings import Deviation
+from gaussnet.experiments.readings import Deviation, summary_of
 from gaussnet.experiments.run import Run
 from gaussnet.experiments.tables import Point
 from gaussnet.figures.style import Picture
@@ -94,7 +94,6 @@ def _claims(settings: str, claims: Sequence[Claim]) -> str:
 def _deviations(found: Sequence[Deviation]) -> str:
     if not found:
         return ""
-    missed = sum(not one.within for one in found)
     rows = [
         [
             _text(one.experiment),
@@ -103,16 +102,17 @@ def _deviations(found: Sequence[Deviation]) -> str:
             f"{one.reading:.4g}",
             f"{one.ours:.4g}",
             f"{one.standard_error / one.ours:.0%}",
-            f'<span class="{"good" if one.within else "bad"}">{one.deviation:+.1%}</span>',
+            f"{one.deviation:+.1%}",
             f"{one.tolerance:.0%}",
+            f'<span class="{"bad" if one.verdict == "off" else "good"}">{one.verdict}</span>',
         ]
         for one in found
     ]
     heads = ["experiment", "method", "rows", "paper", "ours", "std. error", "deviation", "allowed"]
-    table = _table("Plotted settings", heads, rows, text=(0, 1))
+    table = _table("Plotted settings", [*heads, "verdict"], rows, text=(0, 1, 8))
     return (
         "<h2>Deviation from the paper's figures</h2>"
-        f"<p>{len(found) - missed} of {len(found)} points are as near as allowed.</p>"
+        f"<p>{_text(summary_of(found))}</p>"
         f"<details><summary>All points</summary>{table}</details>"
     )
 
