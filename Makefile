@@ -4,7 +4,7 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 
-.PHONY: demo test lint bench lock clean
+.PHONY: demo test lint bench docs lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/gaussnet demo
@@ -20,6 +20,10 @@ lint: $(VENV)/developer
 
 bench: $(VENV)/developer
 	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/developer
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
+	@echo "open build/site/index.html"
 
 lock: $(VENV)/developer
 	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools \
