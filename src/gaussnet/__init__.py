@@ -46,7 +46,7 @@ if TYPE_CHECKING:
     from gaussnet.planning import Certificate, Plan, certify, plan
 
 _HOMES = {
-    "gaussnet": ("baselines", "networks", "simulate"),
+    "gaussnet": ("baselines", "networks", "simulate", "sklearn"),
     "gaussnet.errors": (
         "CycleError",
         "DataError",
@@ -130,6 +130,7 @@ __all__ = [
     "read_network",
     "robust_score",
     "simulate",
+    "sklearn",
     "to_pgmpy",
     "total_variation",
     "write_dag",

@@ -1,0 +1,316 @@
+"""The estimator keeps scikit-learn's rules, and says what the network says."""
+
+import os
+import pickle
+import subprocess
+import sys
+
+import networkx
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
+from sklearn.model_selection import GridSearchCV, cross_val_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, StandardScaler
+from sklearn.utils.estimator_checks import parametrize_with_checks
+
+import gaussnet as gn
+from gaussnet.errors import DataError, EstimationError, GraphError, NetworkError, SettingError
+from gaussnet.sklearn import GaussianBayesianNetwork, robust_score, simplest_within_noise
+
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d]")
+CHECKED = [
+    GaussianBayesianNetwork(),
+    GaussianBayesianNetwork(target=0),
+    GaussianBayesianNetwork(intercept=False),
+    GaussianBayesianNetwork(scale="mad"),
+]
+
+
+@parametrize_with_checks(CHECKED)
+def test_the_rules_of_scikit_learn_are_kept(estimator, check):
+    check(estimator)
+
+
+def test_no_rule_is_skipped_either():
+    """One check runs only where SciPy's array API is switched on before anything is imported."""
+    script = (
+        "from sklearn.utils.estimator_checks import check_estimator\n"
+        "from gaussnet.sklearn import GaussianBayesianNetwork\n"
+        "found = check_estimator(GaussianBayesianNetwork(), on_skip=None, on_fail='raise')\n"
+        "print(sorted({one['status'] for one in found}), len(found) > 30)\n"
+    )
+    places = {"PYTHONPATH": os.pathsep.join(sys.path), "SCIPY_ARRAY_API": "1"}
+    run = subprocess.run(
+        [sys.executable, "-c", script],
+        capture_output=True,
+        text=True,
+        env={**os.environ, **places},
+        check=False,
+    )
+    assert run.stdout.strip() == "['passed'] True", run.stderr
+
+
+@pytest.fixture
+def truth():
+    return gn.simulate.random_network(DAG, seed=1)
+
+
+@pytest.fixture
+def frame(truth):
+    return pd.DataFrame(truth.sample(400, seed=2), columns=list(DAG.nodes))
+
+
+FORMS = {
+    "dag": DAG,
+    "other order": gn.Dag.from_edges(DAG.edges, nodes=["d", "c", "b", "a"]),
+    "model string": "[d][a][b|a][c|a:b]",
+    "formulas": "c ~ a + b; b ~ a; d",
+    "edges": [("a", "b"), ("a", "c"), ("b", "c")],
+    "numbers": [(0, 1), (0, 2), (1, 2)],
+    "adjacency": np.array([[0, 1, 1, 0], [0, 0, 1, 0], [0, 0, 0, 0], [0, 0, 0, 0]]),
+    "networkx": networkx.DiGraph([("a", "b"), ("a", "c"), ("b", "c"), ("d", "d2")][:3]),
+}
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_graph_may_come_in_any_form(form, frame):
+    model = GaussianBayesianNetwork(FORMS[form]).fit(frame)
+    nodes = [node for node in DAG.nodes if form != "networkx" or node != "d"]
+    expected = gn.fit(frame[nodes], gn.Dag.from_edges(DAG.edges, nodes=nodes)).network
+    assert model.network_ == expected
+    assert model.get_feature_names_out().tolist() == nodes
+    np.testing.assert_array_equal(model.score_samples(frame), expected.log_density(frame[nodes]))
+    assert clone(model).fit(frame).network_ == expected
+
+
+def test_columns_are_found_by_name_in_any_order(frame):
+    turned = frame[["c", "d", "a", "b"]]
+    model = GaussianBayesianNetwork("[a][b|a][c|a:b]").fit(turned)
+    assert model.dag_.nodes == ("c", "a", "b")
+    assert model.n_features_in_ == 4
+    drawn = model.sample(5, random_state=0)
+    assert drawn.shape == (5, 3)
+    np.testing.assert_array_equal(drawn, model.sample(5, random_state=0))
+    straight = gn.fit(frame, gn.Dag.parse("[a][b|a][c|a:b]")).network
+    np.testing.assert_allclose(model.score(turned), straight.score(frame), rtol=1e-12)
+    assert model.get_feature_names_out(list("cdab")).tolist() == ["c", "a", "b"]
+
+
+def test_columns_without_names_stand_in_the_order_of_the_nodes(frame):
+    rows = frame.to_numpy()
+    model = GaussianBayesianNetwork(DAG).fit(rows)
+    assert model.network_ == gn.fit(rows, DAG).network
+    digits = gn.Dag.from_edges([(2, 0), (0, 1)], nodes=[3, 2, 1, 0])
+    by_number = GaussianBayesianNetwork(digits).fit(rows)
+    assert by_number.dag_.nodes == ("0", "1", "2", "3")
+    assert set(by_number.dag_.edges) == {("2", "0"), ("0", "1")}
+    same = GaussianBayesianNetwork([(2, 0), (0, 1)]).fit(rows)
+    assert same.score(rows) == by_number.score(rows)
+    assert same.get_feature_names_out().tolist() == ["x0", "x1", "x2", "x3"]
+    assert same.get_feature_names_out(list("wxyz")).tolist() == ["w", "x", "y", "z"]
+
+
+def test_frames_of_polars_are_taken(frame):
+    table = pl.from_pandas(frame)
+    model = GaussianBayesianNetwork(DAG).fit(table)
+    assert model.network_ == gn.fit(frame, DAG).network
+    assert model.score(table) == model.score(frame)
+
+
+def test_without_a_graph_it_is_the_unconstrained_gaussian(frame):
+    model = GaussianBayesianNetwork().fit(frame)
+    rows = frame.to_numpy()
+    np.testing.assert_allclose(model.network_.mean(), rows.mean(axis=0), atol=1e-12)
+    covariance = np.cov(rows.T, bias=True)
+    np.testing.assert_allclose(model.network_.covariance(), covariance, rtol=1e-9)
+
+
+def conditional_means(network, rows):
+    """Column by column from the dense covariance."""
+    mean, covariance = network.mean(), network.covariance()
+    found = np.empty_like(rows)
+    for node in range(len(mean)):
+        rest = np.delete(np.arange(len(mean)), node)
+        gain = np.linalg.solve(covariance[np.ix_(rest, rest)], covariance[rest, node])
+        found[:, node] = mean[node] + (rows[:, rest] - mean[rest]) @ gain
+    return found
+
+
+@pytest.mark.parametrize("dag", [DAG, None, "[a|c][b|a][c][d|a:b]"])
+def test_predictions_are_conditional_means(dag, frame):
+    model = GaussianBayesianNetwork(dag).fit(frame)
+    found = model.predict(frame)
+    expected = conditional_means(model.network_, frame.to_numpy())
+    # four nodes, condition number of the covariance below 1e4
+    np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
+    for column, name in enumerate("abcd"):
+        alone = model.predict(frame, target=name)
+        np.testing.assert_allclose(alone, found[:, column], rtol=1e-9, atol=1e-9)
+        np.testing.assert_array_equal(alone, model.predict(frame, target=column))
+        np.testing.assert_array_equal(alone, model.predict(frame.drop(columns=name), target=name))
+        assert np.array_equal(alone, clone(model).set_params(target=name).fit(frame).predict(frame))
+    np.testing.assert_array_equal(model.predict(frame, -1), model.predict(frame, "d"))
+
+
+def test_predictions_do_not_look_at_the_target(frame):
+    model = GaussianBayesianNetwork(DAG, target="c").fit(frame)
+    assert np.array_equal(model.predict(frame), model.predict(frame.assign(c=1e12)))
+    rows = frame.to_numpy()
+    bare = GaussianBayesianNetwork(DAG, target=2).fit(rows)
+    assert np.array_equal(bare.predict(rows), bare.predict(np.delete(rows, 2, axis=1)))
+
+
+def test_columns_that_others_determine_have_a_density_unless_told(frame):
+    twice = frame.assign(e=frame["a"] - 2 * frame["c"])
+    model = GaussianBayesianNetwork(target="a").fit(twice)
+    assert model.fit_.network.variances["e"] == 0.0
+    quartiles = twice["e"].quantile([0.25, 0.75])
+    floor = 1e-12 * (quartiles[0.75] - quartiles[0.25]) ** 2
+    np.testing.assert_allclose(model.network_.variances["e"], floor, rtol=1e-12)
+    assert np.isfinite(model.score(twice))
+    # e and c tell a; the floor is 1e-6 of a standard deviation
+    np.testing.assert_allclose(model.predict(twice), twice["a"], atol=1e-4)
+    strict = GaussianBayesianNetwork(variance_floor=0).fit(twice)
+    with pytest.raises(NetworkError, match="the node 'e' has variance 0"):
+        strict.score(twice)
+    with pytest.raises(SettingError, match="variance_floor=-1"):
+        GaussianBayesianNetwork(variance_floor=-1).fit(twice)
+
+
+def test_a_constant_column_is_learnt_but_has_no_density(frame):
+    model = GaussianBayesianNetwork().fit(frame.assign(e=1.0))
+    with pytest.raises(NetworkError, match="the node 'e' has variance 0"):
+        model.score(frame.assign(e=1.0))
+
+
+def test_it_scores_samples_and_travels(frame):
+    model = GaussianBayesianNetwork(DAG).fit(frame)
+    assert model.score(frame) == pytest.approx(gn.fit(frame, DAG).network.score(frame), rel=1e-12)
+    again = pickle.loads(pickle.dumps(model))
+    assert again.network_ == model.network_
+    generator = np.random.default_rng(3)
+    np.testing.assert_array_equal(
+        model.sample(4, random_state=generator), model.network_.sample(4, seed=3)
+    )
+    assert model.sample().shape == (1, 4)
+
+
+def test_samples_have_the_learnt_moments(frame):
+    model = GaussianBayesianNetwork(DAG).fit(frame)
+    drawn = model.sample(50_000, random_state=1)
+    scales = np.sqrt(np.diag(model.network_.covariance()))
+    # 4.5 standard errors of a mean of 50,000
+    assert (abs(drawn.mean(axis=0) - model.network_.mean()) < 4.5 * scales / 50_000**0.5).all()
+
+
+@pytest.mark.parametrize(
+    ("settings", "error", "sentence"),
+    [
+        ({"dag": "[a][z|a]"}, GraphError, "X has no column for 'z'"),
+        ({"dag": [("a", "z")]}, GraphError, "'z', which is not among the nodes"),
+        ({"dag": [(0, 7)]}, GraphError, "there is no column 7"),
+        ({"dag": ["ab", "abc"]}, GraphError, "got the edge 'abc'"),
+        ({"dag": [("a", "b"), ("b", "a")]}, GraphError, "cycle"),
+        ({"method": "nothing"}, SettingError, "got method='nothing'"),
+        ({"scale": "nothing"}, SettingError, "got scale='nothing'"),
+        ({"dag": "[a][b][c][d]", "target": "z"}, GraphError, "no node 'z'"),
+        ({"dag": "[b|c][c][d]", "target": "a"}, GraphError, "no node 'a'"),
+        ({"dag": "[b|c][c][d]", "target": 0}, DataError, "got target=0, expected a column"),
+        ({"target": 1.5}, SettingError, "got target=1.5"),
+    ],
+)
+def test_wrong_settings_are_one_sentence(frame, settings, error, sentence):
+    with pytest.raises(error, match=sentence):
+        GaussianBayesianNetwork(**settings).fit(frame).predict(frame)
+
+
+def test_wrong_rows_are_refused(frame):
+    model = GaussianBayesianNetwork(DAG)
+    with pytest.raises(NotFittedError):
+        model.sample()
+    with pytest.raises(GraphError, match="has 4 nodes and X has 3 columns without names"):
+        model.fit(frame.to_numpy()[:, :3])
+    with pytest.raises(EstimationError, match="needs 22"):
+        clone(model).set_params(method="batch-median").fit(frame[:5])
+    model.fit(frame)
+    with pytest.raises(ValueError, match="NaN"):
+        model.predict(frame.assign(a=np.nan), target="b")
+    with pytest.raises(SettingError, match="is not equal to feature_names_in_"):
+        model.get_feature_names_out(list("abcx"))
+    with pytest.raises(SettingError, match="has 2 names"):
+        model.get_feature_names_out(["a", "b"])
+
+
+def test_it_ends_a_pipeline(frame):
+    scaler = StandardScaler().set_output(transform="pandas")
+    pipeline = make_pipeline(scaler, GaussianBayesianNetwork(DAG)).fit(frame)
+    plain = GaussianBayesianNetwork(DAG).fit(frame)
+    # densities of scaled rows differ by the log of the scales, which a linear network absorbs
+    shift = np.log(scaler.scale_).sum()
+    np.testing.assert_allclose(pipeline.score(frame) - shift, plain.score(frame), rtol=1e-9)
+    np.testing.assert_allclose(
+        robust_score(pipeline, frame) - shift, robust_score(plain, frame), rtol=1e-9
+    )
+    passing = make_pipeline("passthrough", FunctionTransformer(), GaussianBayesianNetwork(DAG))
+    assert robust_score(passing.fit(frame), frame) == robust_score(plain, frame)
+    assert len(cross_val_score(pipeline, frame, cv=3)) == 3
+
+
+def test_the_robust_score_is_that_of_the_network(frame):
+    model = GaussianBayesianNetwork(DAG).fit(frame)
+    assert robust_score(model, frame) == gn.robust_score(model.network_, frame)
+    with pytest.raises(SettingError, match="got a StandardScaler to score"):
+        robust_score(StandardScaler(), frame)
+
+
+def test_a_search_chooses_the_graph_by_held_out_likelihood(frame):
+    graphs = ["[a][b][c][d]", "[a][b|a][c|a:b][d]"]
+    search = GridSearchCV(GaussianBayesianNetwork(), {"dag": graphs}).fit(frame)
+    assert search.best_params_ == {"dag": graphs[1]}
+    assert search.best_estimator_.network_ == gn.fit(frame, gn.Dag.parse(graphs[1])).network
+
+
+MEDIANS = {"method": ["least-squares", "batch-median"], "scale": ["mad"]}
+
+
+def test_a_search_by_the_robust_score_sees_through_wrong_rows(truth):
+    rows = truth.sample(1_000, seed=4)
+    spoilt = gn.simulate.contaminate(rows, seed=5, share=0.05, nodes=2).data
+    model = GaussianBayesianNetwork(DAG)
+    choice = {"scoring": robust_score, "refit": simplest_within_noise}
+    dirty = GridSearchCV(model, MEDIANS, **choice).fit(spoilt)
+    clean = GridSearchCV(model, MEDIANS, **choice).fit(rows)
+    assert dirty.best_params_["method"] == "batch-median"
+    assert clean.best_params_["method"] == "least-squares"
+    assert clean.best_estimator_.fit_.method.name == "least-squares"
+
+
+def test_results_without_folds_are_refused():
+    with pytest.raises(SettingError, match="at least two folds"):
+        simplest_within_noise({"split0_test_score": [1.0]})
+
+
+def test_without_scikit_learn_the_error_says_what_to_install():
+    script = (
+        "import sys; sys.modules['sklearn'] = None\n"
+        "import gaussnet as gn\n"
+        "try:\n    gn.sklearn\nexcept gn.GaussnetError as problem:\n    print(problem)\n"
+    )
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, env=places, text=True, check=True
+    )
+    assert "pip install gaussnet[sklearn]" in run.stdout
+
+
+def test_scikit_learn_is_loaded_only_when_it_is_asked_for():
+    script = "import sys, gaussnet as gn; gn.fit; print('sklearn' in sys.modules)"
+    places = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path)}
+    run = subprocess.run(
+        [sys.executable, "-c", script], capture_output=True, env=places, text=True, check=True
+    )
+    assert run.stdout.strip() == "False"
