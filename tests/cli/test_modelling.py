@@ -66,6 +66,21 @@ def test_the_help_names_every_method_and_scale(gaussnet):
         assert kind.name in words
 
 
+def test_robust_fit_prints_and_tells_what_it_flagged(folder, gaussnet):
+    rows = ROWS.copy()
+    rows[:30, 1] = 1000.0
+    write_rows("spoilt.csv", DAG.nodes, [rows])
+    arguments = ("fit", "spoilt.csv", "--dag", "graph.txt", "--method", "robust")
+    told = json.loads(gaussnet(*arguments, "--json"))
+    found = gn.fit(folder / "spoilt.csv", DAG, "robust").outliers()
+    assert told["scale"] == "core"
+    assert told["outliers"] == found.to_dicts()
+    assert told["flagged_shares"] == dict(found.shares)
+    printed = gaussnet(*arguments)
+    assert "30 flagged values" in printed
+    assert "note: rain: 30 of 300 rows (10.0%) left out, 30 of its values flagged" in printed
+
+
 def test_fit_gives_the_numbers_of_the_library(folder, gaussnet):
     arguments = ["--method", "cauchy", "--scale", "mad", "--no-intercept", "--out", "net.json"]
     told = json.loads(gaussnet("fit", "rows.csv", "--dag", "graph.txt", *arguments, "--json"))

@@ -1,5 +1,6 @@
 """`gaussnet fit`: from a file of rows and a file of a graph to a network."""
 
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -22,7 +23,7 @@ class Request:
     data: str
     graph: Path
     method: str = "least-squares"
-    scale: str = "mean-square"
+    scale: str | None = None
     intercept: bool = True
     missing: str = "raise"
     allow_singular: bool = False
@@ -73,7 +74,15 @@ class Learnt:
             "ignored": list(self.ignored),
             "notes": self.notes,
             "nodes": nodes,
+            **self._flagged(),
         }
+
+    def _flagged(self) -> dict[str, Any]:
+        """The flagged cells and their share by node, of a robust fit."""
+        if self.fit.trimming is None:
+            return {}
+        found = self.fit.outliers()
+        return {"outliers": found.to_dicts(), "flagged_shares": dict(found.shares)}
 
 
 def run(request: Request) -> Learnt:
@@ -123,10 +132,23 @@ def show(learnt: Learnt) -> None:
             for node, scale in zip(network.dag.nodes, network.scales.tolist(), strict=True)
         ),
     )
+    if fit.trimming is not None:
+        _show_flagged(fit)
     for note in learnt.notes:
         page.print(f"note: {note}")
     if learnt.out is not None:
         page.print(f"network written to {learnt.out}")
+
+
+def _show_flagged(fit: gn.Fit) -> None:
+    """Print how many values of each node are flagged."""
+    found = fit.outliers()
+    counts = Counter(found.nodes)
+    print_table(
+        f"{len(found)} flagged values",
+        ("node", "flagged", "share"),
+        ((node, counts[node], found.shares[node]) for node in fit.dag.nodes if counts[node]),
+    )
 
 
 def _require_determined(fit: gn.Fit) -> None:

@@ -20,9 +20,14 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     ],
     method: Annotated[
         str,
-        typer.Option(help="least-squares, batch-average, batch-median, cauchy-tree or cauchy."),
+        typer.Option(
+            help="least-squares, batch-average, batch-median, cauchy-tree, cauchy or robust."
+        ),
     ] = "least-squares",
-    scale: Annotated[str, typer.Option(help="mean-square, mad or kl-optimal.")] = "mean-square",
+    scale: Annotated[
+        str | None,
+        typer.Option(help="mean-square, mad, kl-optimal or core (the method's own by default)."),
+    ] = None,
     intercept: Annotated[bool, typer.Option(help="Whether the equations have a constant.")] = True,
     missing: Annotated[
         str, typer.Option(help="On missing values: raise, drop-rows or drop-by-node.")

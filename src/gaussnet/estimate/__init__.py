@@ -1,9 +1,10 @@
-"""Estimators: each is its settings and three verbs, summarize, merge, solve."""
+"""Estimators: each is its settings and three verbs; the robust one walks over whole rows."""
 
 from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import Cauchy, CauchyTree
 from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.scales import KlOptimal, Mad, MeanSquare
+from gaussnet.estimate.robust import SequentialTrim
+from gaussnet.estimate.scales import GaussianCore, KlOptimal, Mad, MeanSquare
 from gaussnet.estimate.solution import Estimator
 
 __all__ = [
@@ -12,8 +13,10 @@ __all__ = [
     "Cauchy",
     "CauchyTree",
     "Estimator",
+    "GaussianCore",
     "KlOptimal",
     "LeastSquares",
     "Mad",
     "MeanSquare",
+    "SequentialTrim",
 ]

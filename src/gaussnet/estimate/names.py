@@ -4,14 +4,18 @@ from gaussnet.errors import SettingError
 from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import Cauchy, CauchyTree
 from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.scales import KlOptimal, Mad, MeanSquare, Scale
+from gaussnet.estimate.robust import SequentialTrim
+from gaussnet.estimate.scales import GaussianCore, KlOptimal, Mad, MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
 
-METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy)
-SCALES = (MeanSquare, Mad, KlOptimal)
+METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy, SequentialTrim)
+SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
+
+Method = Estimator | SequentialTrim
+"""What `fit` can learn by: three verbs over pages of rows, or the walk over whole rows."""
 
 
-def method_named(method: str | Estimator) -> Estimator:
+def method_named(method: str | Method) -> Method:
     """The estimator of this name, with its default settings; an estimator passes through.
 
     Examples
@@ -20,7 +24,8 @@ def method_named(method: str | Estimator) -> Estimator:
     BatchMedian(extra_rows=20)
     """
     if not isinstance(method, str):
-        if hasattr(method, "rows_needed") and not isinstance(method, type):
+        known_verbs = hasattr(method, "rows_needed") or isinstance(method, SequentialTrim)
+        if known_verbs and not isinstance(method, type):
             return method
     else:
         for kind in METHODS:
@@ -32,14 +37,16 @@ def method_named(method: str | Estimator) -> Estimator:
     )
 
 
-def scale_named(scale: str | Scale) -> Scale:
-    """The scale of this name; a scale passes through.
+def scale_named(scale: str | Scale | None, method: Method) -> Scale:
+    """The scale of this name; a scale passes through, and None is the method's own.
 
     Examples
     --------
-    >>> scale_named("mad")
-    Mad()
+    >>> scale_named("mad", LeastSquares()), scale_named(None, LeastSquares())
+    (Mad(), MeanSquare())
     """
+    if scale is None:
+        return GaussianCore() if isinstance(method, SequentialTrim) else MeanSquare()
     if not isinstance(scale, str):
         if (
             hasattr(scale, "kept_values")
@@ -55,10 +62,21 @@ def scale_named(scale: str | Scale) -> Scale:
     raise SettingError(f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()")
 
 
-def check_together(method: Estimator, scale: Scale) -> None:
+def check_together(method: Method, scale: Scale) -> None:
     """Refuse a scale that rests on the law of another method."""
-    if isinstance(scale, KlOptimal) and method.name not in ("least-squares", "robust"):
+    robust = isinstance(method, SequentialTrim)
+    if isinstance(scale, KlOptimal) and not robust and method.name != "least-squares":
         raise SettingError(
             f"got scale='kl-optimal' with method={method.name!r}, expected 'least-squares' or "
             "'robust': the law that makes it optimal is theirs, so use scale='mean-square'"
+        )
+    if isinstance(scale, GaussianCore) and not robust:
+        raise SettingError(
+            f"got scale='core' with method={method.name!r}, expected 'robust': it is the scale of "
+            "the rows that trimming keeps, so use scale='mad' for one that outliers do not move"
+        )
+    if robust and not isinstance(scale, MeanSquare):
+        raise SettingError(
+            f"got scale={scale.name!r} with method={method.name!r}, expected 'core', 'kl-optimal' "
+            "or 'mean-square': trimming finds its scale on the way, so leave scale out"
         )

@@ -119,6 +119,22 @@ class KlOptimal(MeanSquare):
 
 
 @dataclass(frozen=True, slots=True)
+class GaussianCore(MeanSquare):
+    r"""Variance of the Gaussian core of the residuals, for the robust method only.
+
+    The mean square of the residuals that trimming keeps, over what it is for a normal law cut
+    at the same number t of standard deviations,
+
+    .. math:: \hat s^2 = \frac{1}{\kappa(t)\, |F|} \sum_{k \in F} r_k^2, \qquad
+              \kappa(t) = 1 - \frac{2 t \varphi(t)}{2 \Phi(t) - 1};
+
+    the mean square where nothing is trimmed.
+    """
+
+    name = "core"
+
+
+@dataclass(frozen=True, slots=True)
 class Mad:
     r"""Median absolute deviation of the residuals from their median.
 

@@ -7,7 +7,8 @@ import numpy as np
 
 from gaussnet._types import IntArray
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.estimate.names import check_together, method_named, scale_named
+from gaussnet.estimate.names import Method, check_together, method_named, scale_named
+from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
 from gaussnet.fitting.evidence import Evidence, Reading
@@ -21,6 +22,7 @@ from gaussnet.fitting.phases import (
 )
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.result import Details, Fit
+from gaussnet.fitting.trimmed import fit_trimmed
 from gaussnet.graph.dag import Dag, shorten
 from gaussnet.kernels.threads import available_threads
 from gaussnet.model.network import GaussianNetwork
@@ -32,9 +34,9 @@ from gaussnet.stream.rows import open_rows
 def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     data: Any,
     dag: Dag,
-    method: str | Estimator = "least-squares",
+    method: str | Method = "least-squares",
     *,
-    scale: str | Scale = "mean-square",
+    scale: str | Scale | None = None,
     intercept: bool = True,
     split: tuple[int, int] | None = None,
     missing: Missing = "raise",
@@ -51,23 +53,26 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         of a CSV, TSV, Parquet, Arrow or .npy file.
     method
         How coefficients are found: "least-squares", "batch-average", "batch-median",
-        "cauchy-tree", "cauchy", or an estimator with settings, as ``gn.BatchMedian(50)``.
+        "cauchy-tree", "cauchy", "robust", or an estimator with settings, as
+        ``gn.BatchMedian(50)``.
     scale
         How variances are found from the residuals: "mean-square", "mad", or for least squares
-        "kl-optimal".
+        and robust "kl-optimal". By default the method's own: "core" for robust, which is the
+        variance of the rows that it keeps, and "mean-square" for the others.
     intercept
         Whether the equations have a constant; without it the data are taken as centred.
     split
         ``(m1, m2)``: coefficients from the first m1 rows, variances from the last m2. By
-        default all rows serve both.
+        default all rows serve both. Not for robust.
     missing
         What NaN means: "raise" an error, "drop-rows" drops every row that has one,
-        "drop-by-node" drops it only for the nodes whose own or parents' value is missing.
+        "drop-by-node" drops it only for the nodes whose own or parents' value is missing;
+        robust then predicts it from its own equation to judge the children by.
     threads
         At most so many threads; by default all processors. Never changes the answer.
     page_rows
         Rows of a page; batches and windows do not cross pages. See
-        `gaussnet.stream.pages.default_page_rows`.
+        `gaussnet.stream.pages.default_page_rows`. Robust looks at all rows at once.
 
     Examples
     --------
@@ -77,7 +82,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     >>> {edge: round(value, 2) for edge, value in fit.network.coefficients.items()}
     {('rain', 'wet'): 2.06}
     """
-    estimator, spread = method_named(method), scale_named(scale)
+    estimator = method_named(method)
+    spread = scale_named(scale, estimator)
     check_together(estimator, spread)
     loaded = open_rows(data, _checked(dag).nodes)
     given = loaded.rows
@@ -85,6 +91,10 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     reading = Reading(dag, intercept, split, missing, height)
     rows, holed = reading.rows(given)
     work = Work(_thread_count(threads), max(SMALLEST_BUDGET, rows.size // 4))
+    evidence = Evidence(given if _read_once(data) else data, reading, work)
+    notes = _general_notes(loaded, len(rows))
+    if isinstance(estimator, SequentialTrim):
+        return fit_trimmed(rows, holed, evidence, estimator, spread, notes)
     first, last = reading.portions(rows, holed)
     learner = _Learner(dag, estimator, spread, work)
     for portion in first:
@@ -93,12 +103,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         for portion in last:
             learner.learn_spread(portion, 0 if split is None else int(split[1]))
     learner.settle_spread(last, split is None)
-    notes = _general_notes(loaded, len(rows))
-    network = learner.network(intercept)
-    evidence = Evidence(given if _read_once(data) else data, reading, work)
-    return Fit(
-        network, len(rows), estimator, spread, intercept, split, learner.details, notes, evidence
-    )
+    found = (learner.network(intercept), len(rows), estimator, spread, intercept, split)
+    return Fit(*found, learner.details, notes, evidence)
 
 
 def _general_notes(loaded: Loaded, used: int) -> tuple[str, ...]:

@@ -6,47 +6,24 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussnet._types import IntArray
+from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import SettingError
-from gaussnet.estimate.scales import Scale
+from gaussnet.estimate.least_squares import LeastSquares
+from gaussnet.estimate.names import Method
+from gaussnet.estimate.robust import SequentialTrim
+from gaussnet.estimate.scales import MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.remarks import NodeReport, Note, remarks
 from gaussnet.fitting.scores import Scored
 from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
 
 if TYPE_CHECKING:
     from gaussnet.fitting.evidence import Evidence
+    from gaussnet.fitting.outliers import Outliers
+    from gaussnet.fitting.trimming import Trimming
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
     from gaussnet.planning import Certificate
-
-
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One thing worth knowing about a fit; `node` is None where it concerns all nodes."""
-
-    node: str | None
-    text: str
-
-    def __str__(self) -> str:
-        return self.text if self.node is None else f"{self.node}: {self.text}"
-
-
-@dataclass(frozen=True, slots=True)
-class NodeReport:
-    """How one node was learnt."""
-
-    node: str
-    parents: tuple[str, ...]
-    rows: int
-    """Rows used, of both phases together if they were split."""
-    dropped: int
-    """Rows left out because a value of this node or a parent was missing."""
-    batches: int
-    """Batches or windows used; 0 where the method uses none."""
-    singular: int
-    """Batches or windows set aside as singular."""
-    rank: int
-    """Rank of the parents; below their number the coefficients are those of least norm."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -76,13 +53,15 @@ class Fit(Scored):
     network: GaussianNetwork
     rows: int
     """Rows of the data, without those dropped for all nodes."""
-    method: Estimator
+    method: Method
     scale: Scale
     intercept: bool
     split: tuple[int, int] | None
     details: Details
     general_notes: tuple[str, ...] = ()
     _evidence: "Evidence | None" = field(default=None, repr=False, compare=False)
+    trimming: "Trimming | None" = field(default=None, repr=False, compare=False)
+    """What the robust method found wrong with the data; None for the other methods."""
 
     @property
     def dag(self) -> Dag:
@@ -91,7 +70,7 @@ class Fit(Scored):
 
     @cached_property
     def notes(self) -> tuple[Note, ...]:
-        """What is worth knowing: values dropped, windows set aside, ranks, zero variances."""
+        """What is worth knowing: values dropped, rows trimmed, windows set aside, ranks, ..."""
         notes = [Note(None, text) for text in self.general_notes]
         odd = (
             (self.details.dropped > 0)
@@ -99,16 +78,22 @@ class Fit(Scored):
             | (self.details.ranks < self.dag.in_degrees)
             | (self.network.variance_array == 0.0)
         )
+        if self.trimming is not None:
+            odd[[*self.trimming.left_out, *self.trimming.cells]] = True
         for position in np.flatnonzero(odd).tolist():
             node = self.dag.nodes[position]
             zero = self.network.variance_array[position] == 0.0
-            notes += [Note(node, text) for text in _remarks(self.node(node), bool(zero))]
+            notes += [Note(node, text) for text in remarks(self.node(node), bool(zero))]
         return tuple(notes)
 
     def node(self, name: str) -> NodeReport:
         """How the node of this name was learnt."""
         position = self.dag.position(name)
-        details = self.details
+        details, left_out, flagged, confirmed = self.details, 0, 0, 0
+        if self.trimming is not None:
+            left_out = len(self.trimming.left_out.get(position, ()))
+            flagged = self.trimming.count(position, "flagged")
+            confirmed = self.trimming.count(position, "confirmed")
         return NodeReport(
             node=name,
             parents=self.dag.parents(name),
@@ -117,14 +102,52 @@ class Fit(Scored):
             batches=int(details.batches[position]),
             singular=int(details.singular[position]),
             rank=int(details.ranks[position]),
+            trimmed=max(left_out - int(details.dropped[position]), 0),
+            flagged=flagged,
+            confirmed=confirmed,
         )
+
+    def outliers(self, status: str = "flagged") -> "Outliers":
+        """The cells that do not fit, worst first; for method="robust" only.
+
+        A "flagged" cell is too far from what its equation expects. One that is "confirmed"
+        was so too, but its children, or its parents as recorded, agree with it: rare, yet
+        real. One that is
+        "unverified" has suspicious parents that leave too much open to tell, and one that is
+        "missing" has no value.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
+        >>> rows[7, 1] = 900.0
+        >>> [(cell.row, cell.node) for cell in gn.fit(rows, dag, "robust").outliers()]
+        [(7, 'rain')]
+        """
+        from gaussnet.fitting.outliers import find_outliers
+
+        return find_outliers(self, status)
+
+    def cleaned(self) -> FloatArray:
+        """The data (rows, nodes) with flagged and missing cells replaced by expected values.
+
+        What is expected of a cell is the prediction of its equation from the parents; if a
+        parent's cell is suspicious itself, from what is expected there. Rows that
+        ``missing="drop-rows"`` dropped stay as they were.
+        """
+        from gaussnet.fitting.outliers import cleaned_data
+
+        return cleaned_data(self)
 
     def certificate(self, delta: float = 0.05) -> "Certificate":
         """How far the learnt network can be from the truth, with what probability, and if what.
 
         The promise of `gaussnet.certify` for this fit's own rows, method, scale and split. It
         is one about clean rows of a Gaussian network over this graph; it does not look at the
-        data.
+        data. The robust method has the certificate of least squares if it left out nothing:
+        the bound fails with probability delta for least squares, so no more often for an
+        answer that is the same or is not certified.
 
         Examples
         --------
@@ -148,20 +171,33 @@ class Fit(Scored):
                 "some nodes are exact functions of others, which no law allows for: "
                 "leave them out of the graph for a certificate"
             )
+        method, scale = self._certified_method()
         return certify(
             self.dag,
-            rows=self._certified_rows(),
+            rows=self._certified_rows(method),
             delta=delta,
-            method=self.method,
-            scale=self.scale,
+            method=method,
+            scale=scale,
             intercept=self.intercept,
             split=self.split,
         )
 
-    def _certified_rows(self) -> int:
+    def _certified_method(self) -> tuple[Estimator, Scale]:
+        """The method and scale whose answer this is: least squares if nothing was trimmed."""
+        if not isinstance(self.method, SequentialTrim):
+            return self.method, self.scale
+        assert self.trimming is not None
+        if self.trimming.left_out:
+            raise SettingError(
+                f"{len(self.trimming.left_out)} nodes leave out rows that do not fit, and a "
+                "certificate is one about clean rows: see fit.outliers() and fit.uncertainty()"
+            )
+        return LeastSquares(), MeanSquare() if self.scale.name == "core" else self.scale
+
+    def _certified_rows(self, method: Estimator) -> int:
         """The rows, or as many as the batches used take: pages and singular ones cost some."""
         sizes = self.dag.in_degrees
-        heights = [self.method.rows_needed(size, self.intercept) for size in sizes.tolist()]
+        heights = [method.rows_needed(size, self.intercept) for size in sizes.tolist()]
         batched = (self.details.batches > 0) & (sizes > 0)
         most = (self.details.batches + 1) * np.array(heights, dtype=np.int64) - 1
         return int(most[batched].min(initial=self.rows)) if self.split is None else self.rows
@@ -210,8 +246,9 @@ class Fit(Scored):
         ----------
         kind
             None for the method's own. For least squares "classical" (its own: noise of one
-            variance) or "heteroscedastic" (a variance for every row); for any method
-            "bootstrap", which learns again from rows drawn with replacement.
+            variance) or "heteroscedastic" (a variance for every row); for robust
+            "fitted-rows", its own; for any method "bootstrap", which learns again from rows
+            drawn with replacement.
         level
             The chance with which an interval holds the parameter.
         repetitions, seed
@@ -230,24 +267,3 @@ class Fit(Scored):
             f"Fit({len(self.dag)} nodes, {self.rows} rows, method={self.method.name!r}, "
             f"scale={self.scale.name!r}, {len(self.notes)} notes)"
         )
-
-
-def _remarks(report: NodeReport, zero_variance: bool) -> list[str]:
-    remarks = []
-    if report.dropped:
-        remarks.append(f"{report.dropped} rows with missing values left out, {report.rows} used")
-    if report.singular:
-        total = report.batches + report.singular
-        remarks.append(f"{report.singular} of {total} batches are singular and were set aside")
-    if report.rank < len(report.parents):
-        remarks.append(
-            f"the {len(report.parents)} parents have rank {report.rank}: "
-            "of all least-squares solutions this is the one of least norm"
-        )
-    if zero_variance:
-        remarks.append(
-            "the residual variance is zero: the parents determine this node exactly"
-            if report.parents
-            else "the variance is zero: all values are the same"
-        )
-    return remarks

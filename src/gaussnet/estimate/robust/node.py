@@ -119,6 +119,8 @@ def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
         residuals = lesson.regression.trial(result.coefficients).residuals
         return float(residuals @ residuals) / len(residuals)
     variance = core_variance(result.residuals, lesson.trimmed.cutoff)
+    if variance <= lesson.regression.smallest_scale**2:
+        return 0.0
     if scale == "core":
         return variance
     parents = np.array([len(lesson.frame.centres)])

@@ -7,11 +7,13 @@ import numpy as np
 from gaussnet._types import FloatArray
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.estimate.least_squares import LeastSquares
+from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import Mad, MeanSquare
 from gaussnet.fitting.phases import Work
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.uncertainty.assembly import Assembly
 from gaussnet.fitting.uncertainty.bootstrap import bootstrap
+from gaussnet.fitting.uncertainty.fitted_rows import fitted_rows
 from gaussnet.fitting.uncertainty.heteroscedastic import heteroscedastic
 from gaussnet.fitting.uncertainty.methods import find_slopes, kept_values, own_kind
 from gaussnet.fitting.uncertainty.notes import find_notes
@@ -47,6 +49,8 @@ def find_uncertainty(
         )
     if chosen == "bootstrap":
         table: Table = bootstrap(fit, evidence, level, repetitions, seed)
+    elif isinstance(fit.method, SequentialTrim):
+        table = fitted_rows(fit, evidence, level)
     else:
         table = _found(fit, evidence, chosen, level)
     first, second, third = table
@@ -74,6 +78,8 @@ def _checked_kind(fit: "Fit", kind: str | None) -> str:
 
 
 def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Table:
+    method = fit.method
+    assert not isinstance(method, SequentialTrim)
     rows, holed = evidence.rows()
     first, last = evidence.reading.portions(rows, holed)
     work = evidence.work
@@ -81,8 +87,8 @@ def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Table:
     assembly = Assembly(fit.network, spreads, level)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for portion in first:
-            for part in portion.parts(kept_values(fit.method, portion), work.budget):
-                for slopes in find_slopes(fit.method, part, work, level, kind):
+            for part in portion.parts(kept_values(method, portion), work.budget):
+                for slopes in find_slopes(method, part, work, level, kind):
                     nodes = part.nodes[slopes.block.families]
                     assembly.enter(nodes, slopes, fit.intercept)
     return assembly.coefficients, assembly.intercepts, assembly.variances

@@ -14,6 +14,8 @@ from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import Cauchy, CauchyTree
 from gaussnet.estimate.equations import Block, Equations, Stripe
 from gaussnet.estimate.least_squares import LeastSquares
+from gaussnet.estimate.names import Method
+from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.solution import Estimator
 from gaussnet.estimate.solutions import Solutions
 from gaussnet.fitting.phases import Work, fold
@@ -28,8 +30,10 @@ WORKING_COPIES = 4
 """Arrays of the solutions' size that are held while medians and signs are taken."""
 
 
-def own_kind(method: Estimator) -> str:
+def own_kind(method: Method) -> str:
     """The kind of errors that a method has by default."""
+    if isinstance(method, SequentialTrim):
+        return "fitted-rows"
     if isinstance(method, LeastSquares):
         return "classical"
     if isinstance(method, BatchAverage):

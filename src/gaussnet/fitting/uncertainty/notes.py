@@ -7,7 +7,7 @@ import numpy as np
 
 from gaussnet._types import FloatArray
 from gaussnet.estimate.batches import BatchAverage
-from gaussnet.fitting.result import NodeReport, Note
+from gaussnet.fitting.remarks import NodeReport, Note
 from gaussnet.fitting.uncertainty.ranks import USUAL
 
 if TYPE_CHECKING:

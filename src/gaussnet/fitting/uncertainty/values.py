@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import Any
 
 from gaussnet._types import FloatArray
-from gaussnet.fitting.result import Note
+from gaussnet.fitting.remarks import Note
 from gaussnet.graph.dag import Dag, Edge
 
 
@@ -80,7 +80,7 @@ class Uncertainty:
 
     kind: str
     """Where the errors come from: "classical", "heteroscedastic", "between-batch",
-    "order-statistic" or "bootstrap"."""
+    "order-statistic", "fitted-rows" or "bootstrap"."""
     standard_errors: StandardErrors
     confidence_intervals: ConfidenceIntervals
     notes: tuple[Note, ...] = ()

@@ -1,0 +1,156 @@
+"""Outliers: the cells that do not fit their equation, and what was expected there."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gaussnet._types import FloatArray, IntArray
+from gaussnet.errors import EstimationError, SettingError
+from gaussnet.fitting.trimming import STATUSES, Trimming
+from gaussnet.stream.rows import as_rows
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+LONGEST_TABLE = 20
+"""Lines of a printed table."""
+
+
+class Outlier(NamedTuple):
+    """One cell that does not fit."""
+
+    row: int
+    node: str
+    recorded: float
+    expected: float
+    """Prediction from the parents, themselves replaced by their prediction if suspicious."""
+    z: float
+    """Recorded minus expected value, in standard deviations."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Outliers:
+    """Cells of one status, worst first, (cells,) each; iterating gives `Outlier` values.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
+    >>> rows[[3, 50], 0] = 900.0, -70.0
+    >>> found = gn.fit(rows, dag, "robust").outliers()
+    >>> [(cell.row, cell.node, cell.recorded) for cell in found]
+    [(3, 'wet', 900.0), (50, 'wet', -70.0)]
+    >>> found.shares["wet"]
+    0.01
+    """
+
+    status: str
+    rows: IntArray
+    """Row numbers in the data, from 0."""
+    nodes: tuple[str, ...]
+    """Names of the nodes."""
+    recorded: FloatArray
+    """Values in the data; NaN where missing."""
+    expected: FloatArray
+    """Predictions from the parents, themselves replaced by their prediction if suspicious."""
+    z: FloatArray
+    """Recorded minus expected values, in standard deviations; NaN where missing."""
+    shares: Mapping[str, float]
+    """Of each node's recorded values (or rows, of missing ones), the part in this list."""
+
+    def __len__(self) -> int:
+        return len(self.rows)
+
+    def __iter__(self) -> Iterator[Outlier]:
+        values = (array.tolist() for array in (self.recorded, self.expected, self.z))
+        return map(Outlier, self.rows.tolist(), self.nodes, *values)
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        """The cells as plain values, for a frame or JSON."""
+        return [cell._asdict() for cell in self]
+
+    def __repr__(self) -> str:
+        touched = sum(share > 0.0 for share in self.shares.values())
+        return f"Outliers({len(self)} {self.status} cells in {touched} of {len(self.shares)} nodes)"
+
+    def __str__(self) -> str:
+        if not len(self):
+            return repr(self)
+        heads = ("row", "node", "recorded", "expected", "z")
+        shown = [cell for cell, _ in zip(self, range(LONGEST_TABLE), strict=False)]
+        lines = [heads, *(_line(cell) for cell in shown)]
+        widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
+        table = [repr(self)]
+        for row, node, *numbers in lines:
+            cells = [row.rjust(widths[0]), node.ljust(widths[1])]
+            cells += [text.rjust(width) for text, width in zip(numbers, widths[2:], strict=True)]
+            table.append("  ".join(cells).rstrip())
+        more = len(self) - len(shown)
+        return "\n".join([*table, f"... and {more} more"] if more else table)
+
+
+def find_outliers(fit: "Fit", status: str) -> Outliers:
+    """The cells of a fit that have this status, worst first."""
+    trimming = required_trimming(fit)
+    if status not in STATUSES:
+        known = ", ".join(map(repr, STATUSES))
+        raise SettingError(f"got status={status!r}, expected {known}")
+    names, parts = [], []
+    shares = dict.fromkeys(fit.dag.nodes, 0.0)
+    for node, places in trimming.found(status):
+        cells = trimming.cells[node]
+        numbers = trimming.numbered(cells.rows[places])
+        name = fit.dag.nodes[node]
+        names += [name] * len(places)
+        values = (trimming.recorded[node], cells.expected, cells.deviations)
+        parts.append((numbers, *(array[places] for array in values)))
+        whole = trimming.rows if status == "missing" else trimming.recorded_rows(node)
+        shares[name] = len(places) / whole
+    empty = (np.empty(0, dtype=np.int64), *np.empty((3, 0)))
+    rows, recorded, expected, z = map(np.concatenate, zip(empty, *parts, strict=True))
+    # Sorting is stable: cells that are equally far off stay in the order of nodes and rows.
+    order = np.argsort(-np.abs(z), kind="stable")
+    return Outliers(
+        status,
+        rows[order],
+        tuple(names[place] for place in order.tolist()),
+        recorded[order],
+        expected[order],
+        z[order],
+        MappingProxyType(shares),
+    )
+
+
+def cleaned_data(fit: "Fit") -> FloatArray:
+    """The data of a fit with flagged and missing cells replaced by their expected values."""
+    trimming = required_trimming(fit)
+    if fit._evidence is None:
+        raise EstimationError(
+            "this fit no longer has the rows that it was learnt from, because it was copied or "
+            "loaded: ask for cleaned data where the data are, or fit again"
+        )
+    given = as_rows(fit._evidence.data, fit.dag.nodes)
+    cleaned = np.array(given, dtype=np.float64, order="C")
+    for node, places in trimming.found("flagged", "missing"):
+        cells = trimming.cells[node]
+        cleaned[trimming.numbered(cells.rows[places]), node] = cells.expected[places]
+    return cleaned
+
+
+def required_trimming(fit: "Fit") -> Trimming:
+    """What a robust fit found, or one sentence that other methods look for nothing."""
+    if fit.trimming is None:
+        raise SettingError(
+            f"the method {fit.method.name!r} does not look for outliers: fit with "
+            "method='robust' to have cells flagged"
+        )
+    return fit.trimming
+
+
+def _line(cell: Outlier) -> tuple[str, ...]:
+    name = cell.node if cell.node.isprintable() else repr(cell.node)
+    return str(cell.row), name, *(f"{value:.4g}" for value in cell[2:4]), f"{cell.z:.1f}"

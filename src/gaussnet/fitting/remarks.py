@@ -1,0 +1,73 @@
+"""How one node was learnt, and what is worth saying about it."""
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """One thing worth knowing about a fit; `node` is None where it concerns all nodes."""
+
+    node: str | None
+    text: str
+
+    def __str__(self) -> str:
+        return self.text if self.node is None else f"{self.node}: {self.text}"
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """How one node was learnt."""
+
+    node: str
+    parents: tuple[str, ...]
+    rows: int
+    """Rows used, of both phases together if they were split."""
+    dropped: int
+    """Rows left out because a value of this node or a parent was missing."""
+    batches: int
+    """Batches or windows used; 0 where the method uses none."""
+    singular: int
+    """Batches or windows set aside as singular."""
+    rank: int
+    """Rank of the parents; below their number the coefficients are those of least norm."""
+    trimmed: int = 0
+    """Rows left out because the robust method does not trust a value of them."""
+    flagged: int = 0
+    """Values of this node that do not fit."""
+    confirmed: int = 0
+    """Values of this node that do not fit, but that its children or parents agree with."""
+
+
+def remarks(report: NodeReport, zero_variance: bool) -> list[str]:
+    """What there is to say about one node, a sentence each."""
+    found = []
+    if report.dropped:
+        found.append(f"{report.dropped} rows with missing values left out, {report.rows} used")
+    if report.trimmed or report.flagged or report.confirmed:
+        found.append(_trimmed(report))
+    if report.singular:
+        total = report.batches + report.singular
+        found.append(f"{report.singular} of {total} batches are singular and were set aside")
+    if report.rank < len(report.parents):
+        found.append(
+            f"the {len(report.parents)} parents have rank {report.rank}: "
+            "of all least-squares solutions this is the one of least norm"
+        )
+    if zero_variance:
+        found.append(
+            "the residual variance is zero: the parents determine this node exactly"
+            if report.parents
+            else "the variance is zero: all values are the same"
+        )
+    return found
+
+
+def _trimmed(report: NodeReport) -> str:
+    """What the robust method left out, and why."""
+    total = report.rows + report.trimmed
+    parts = [f"{report.trimmed} of {total} rows ({report.trimmed / total:.1%}) left out"]
+    if report.flagged:
+        parts.append(f"{report.flagged} of its values flagged")
+    if report.confirmed:
+        parts.append(f"{report.confirmed} far off but confirmed by its relatives")
+    return ", ".join(parts)

@@ -1,0 +1,125 @@
+"""Fits by the robust method, which walks over whole rows instead of folding pages of them."""
+
+from dataclasses import replace
+from functools import partial
+from typing import Literal
+
+import numpy as np
+
+from gaussnet._types import IntArray, Rows
+from gaussnet.errors import EstimationError, SettingError
+from gaussnet.estimate.robust import (
+    CONFIRMED,
+    FLAGGED,
+    RobustSolution,
+    SequentialTrim,
+    SuspiciousCells,
+)
+from gaussnet.estimate.scales import GaussianCore, KlOptimal, Scale
+from gaussnet.fitting.evidence import Evidence
+from gaussnet.fitting.result import Details, Fit
+from gaussnet.fitting.trimming import Trimming
+from gaussnet.fitting.units import learn_in_units
+from gaussnet.graph.dag import Dag
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.stream.rows import as_rows
+
+
+def fit_trimmed(
+    rows: Rows,
+    holed: bool,
+    evidence: Evidence,
+    method: SequentialTrim,
+    scale: Scale,
+    notes: tuple[str, ...],
+) -> Fit:
+    """Learn by the robust method; `holed` says that NaN marks missing cells in the rows."""
+    reading = evidence.reading
+    dag, intercept = reading.dag, reading.intercept
+    if reading.split is not None:
+        raise SettingError(
+            f"got split={reading.split!r} with method={method.name!r}, which finds coefficients "
+            "and variances together: leave split out"
+        )
+    nothing = np.zeros(len(dag), dtype=np.int64)
+    incomplete = _incomplete_rows(rows, dag) if holed else nothing
+    learn = partial(
+        method.learn,
+        families=dag.families,
+        order=dag.order,
+        intercept=intercept,
+        scale=_scale_name(scale),
+        threads=evidence.work.threads,
+    )
+    solution = learn_in_units(learn, rows, dag.families)
+    network = GaussianNetwork.from_arrays(
+        dag, solution.coefficients, solution.variances, solution.intercepts if intercept else None
+    )
+    details = Details(solution.rows, incomplete, nothing, nothing, solution.ranks)
+    trimming = _trimming(rows, evidence, solution)
+    found = (network, len(rows), method, scale, intercept, None, details)
+    return Fit(*found, (*notes, *_summary(trimming, len(dag))), evidence, trimming)
+
+
+def _scale_name(scale: Scale) -> Literal["core", "kl-optimal", "mean-square"]:
+    if isinstance(scale, GaussianCore):
+        return "core"
+    return "kl-optimal" if isinstance(scale, KlOptimal) else "mean-square"
+
+
+def _incomplete_rows(rows: Rows, dag: Dag) -> IntArray:
+    """Rows in which a value of the node or of a parent is missing, (nodes,)."""
+    found = np.zeros(len(dag), dtype=np.int64)
+    holes = np.isnan(rows)
+    holed = np.asarray(holes.any(axis=0))
+    families = dag.families
+    touched = holed.copy()
+    np.logical_or.at(touched, families.family_of_edge, holed[families.parents])
+    for node in np.flatnonzero(touched).tolist():
+        columns = families.subset(np.array([node])).columns
+        found[node] = np.count_nonzero(holes[:, columns].any(axis=1))
+        if found[node] == len(rows):
+            raise EstimationError(
+                f"the node {dag.nodes[node]!r} has no row in which neither it nor a parent is "
+                "missing: leave the node out of the graph or give more rows"
+            )
+    return found
+
+
+def _trimming(rows: Rows, evidence: Evidence, solution: RobustSolution) -> Trimming:
+    recorded = {
+        node: rows[cells.rows, node].astype(np.float64) for node, cells in solution.cells.items()
+    }
+    cells = {
+        node: _trusted(cells, solution.left_out.get(node)) for node, cells in solution.cells.items()
+    }
+    numbers = None
+    if evidence.reading.missing == "drop-rows":
+        given = as_rows(evidence.data, evidence.reading.dag.nodes)
+        if len(given) > len(rows):
+            numbers = np.flatnonzero(~np.isnan(given).any(axis=1))
+    return Trimming(len(rows), solution.cutoffs, cells, recorded, solution.left_out, numbers)
+
+
+def _trusted(cells: SuspiciousCells, left_out: IntArray | None) -> SuspiciousCells:
+    """The same with flagged cells confirmed where the node learnt from their rows after all.
+
+    Such rows came back because the node agrees with its parents as they were recorded.
+    """
+    used = np.ones(len(cells.rows), dtype=bool)
+    if left_out is not None:
+        used = np.isin(cells.rows, left_out, invert=True)
+    statuses = np.where(used & (cells.statuses == FLAGGED), CONFIRMED, cells.statuses)
+    return replace(cells, statuses=statuses.astype(np.uint8))
+
+
+def _summary(trimming: Trimming, nodes: int) -> list[str]:
+    flagged = [trimming.count(node, "flagged") for node in trimming.cells]
+    if not any(flagged):
+        return []
+    share = sum(flagged) / (trimming.rows * nodes)
+    touched = sum(count > 0 for count in flagged)
+    return [
+        f"{sum(flagged)} of {trimming.rows * nodes} values ({share:.2%}) do not fit and were "
+        f"flagged, in {touched} of {nodes} nodes: see fit.outliers()"
+    ]

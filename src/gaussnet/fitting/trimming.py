@@ -1,0 +1,63 @@
+"""What the robust method found wrong with the data, kept with the fit."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaussnet._types import FloatArray, IntArray
+from gaussnet.estimate.robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED, SuspiciousCells
+
+STATUSES = {
+    "flagged": FLAGGED,
+    "confirmed": CONFIRMED,
+    "unverified": UNVERIFIED,
+    "missing": MISSING,
+}
+"""What a suspicious cell can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trimming:
+    """Suspicious cells and rows left out; nodes go by their positions in the graph."""
+
+    rows: int
+    """Rows learnt from."""
+    cutoffs: FloatArray
+    """Residuals beyond so many standard deviations were rejected, (nodes,); infinite where
+    nothing was."""
+    cells: Mapping[int, SuspiciousCells]
+    """For the nodes that have any."""
+    recorded: Mapping[int, FloatArray]
+    """The values that were recorded in those cells."""
+    left_out: Mapping[int, IntArray]
+    """Rows that a node's coefficients do not rest on, ascending, for the nodes that leave out
+    any."""
+    row_numbers: IntArray | None = None
+    """Where the rows learnt from stand in the data, if not all of these were."""
+
+    def numbered(self, rows: IntArray) -> IntArray:
+        """Numbers in the data of these rows."""
+        return rows if self.row_numbers is None else self.row_numbers[rows]
+
+    def places(self, node: int, *statuses: str) -> IntArray:
+        """Which of a node's suspicious cells have one of these statuses."""
+        if node not in self.cells:
+            return np.empty(0, dtype=np.int64)
+        wanted = [STATUSES[status] for status in statuses]
+        return np.flatnonzero(np.isin(self.cells[node].statuses, wanted))
+
+    def count(self, node: int, status: str) -> int:
+        """How many of a node's cells have this status."""
+        return len(self.places(node, status))
+
+    def recorded_rows(self, node: int) -> int:
+        """Rows in which the node has a value."""
+        return self.rows - self.count(node, "missing")
+
+    def found(self, *statuses: str) -> Iterator[tuple[int, IntArray]]:
+        """The nodes that have cells with one of these statuses, and which, node after node."""
+        for node in sorted(self.cells):
+            places = self.places(node, *statuses)
+            if len(places):
+                yield node, places

@@ -1,0 +1,160 @@
+"""Flagged cells, and the data without them."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gaussnet as gn
+
+DAG = gn.Dag.parse("[rain][wet|rain][slippery|wet]")
+TRUTH = gn.simulate.random_network(DAG, seed=1)
+CLEAN = TRUTH.sample(1_000, seed=2)
+SPOILT = CLEAN.copy()
+SPOILT[:250, 1] = 1000.0 + np.arange(250.0)
+SPOILT[400, 0] = -300.0
+RAIN, WET, SLIPPERY = range(3)
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return gn.fit(SPOILT, DAG, "robust")
+
+
+def test_wrong_cells_are_listed_with_what_was_recorded(fit):
+    found = fit.outliers()
+    assert len(found) == 251
+    assert {(cell.row, cell.node) for cell in found} == {
+        *((row, "wet") for row in range(250)),
+        (400, "rain"),
+    }
+    for cell in found:
+        assert cell.recorded == SPOILT[cell.row, DAG.position(cell.node)]
+
+
+def test_the_worst_come_first_with_the_sign_of_their_deviation(fit):
+    found = fit.outliers()
+    assert (np.diff(np.abs(found.z)) <= 0.0).all()
+    np.testing.assert_array_equal(np.sign(found.z), np.sign(found.recorded - found.expected))
+    assert next(cell for cell in found if cell.node == "rain").z < -200.0
+
+
+def test_expected_values_are_predictions_from_the_parents(fit):
+    network = fit.network
+    for cell in fit.outliers():
+        expected = network.intercepts[cell.node]
+        if cell.node == "wet":
+            expected += network.coefficients["rain", "wet"] * SPOILT[cell.row, RAIN]
+        assert cell.expected == pytest.approx(expected, abs=1e-9)
+        # The variance has the divisor |F|, the scale of z the freedom |F| - p.
+        rows = fit.node(cell.node).rows
+        scale = np.sqrt(network.variances[cell.node] * rows / (rows - (1 + (cell.node == "wet"))))
+        assert cell.z == pytest.approx((cell.recorded - cell.expected) / scale, rel=1e-9)
+
+
+def test_shares_are_of_all_nodes(fit):
+    assert dict(fit.outliers().shares) == {"rain": 0.001, "wet": 0.25, "slippery": 0.0}
+
+
+def test_plain_values_go_into_frames_and_json(fit):
+    dicts = fit.outliers().to_dicts()
+    assert json.loads(json.dumps(dicts)) == dicts
+    frame = pd.DataFrame(dicts)
+    assert list(frame.columns) == ["row", "node", "recorded", "expected", "z"]
+    assert frame.groupby("node").size().to_dict() == {"rain": 1, "wet": 250}
+
+
+def test_the_printed_table_is_short(fit):
+    lines = str(fit.outliers()).splitlines()
+    assert lines[0] == "Outliers(251 flagged cells in 2 of 3 nodes)"
+    assert lines[1].split() == ["row", "node", "recorded", "expected", "z"]
+    assert lines[2].split()[:3] == ["249", "wet", "1249"]
+    assert len(lines) == 23
+    assert lines[-1] == "... and 231 more"
+
+
+def test_nothing_found_is_an_empty_list():
+    found = gn.fit(CLEAN[:300], DAG, "robust").outliers()
+    assert len(found) == 0
+    assert list(found) == found.to_dicts() == []
+    assert str(found) == "Outliers(0 flagged cells in 0 of 3 nodes)"
+    assert set(found.shares.values()) == {0.0}
+
+
+def test_other_methods_say_which_one_flags():
+    plain = gn.fit(CLEAN, DAG)
+    for ask in (plain.outliers, plain.cleaned):
+        with pytest.raises(gn.SettingError, match="'least-squares' does not look for outliers"):
+            ask()
+
+
+def test_unknown_statuses_are_refused(fit):
+    with pytest.raises(gn.SettingError, match="expected 'flagged', 'confirmed', 'unverified'"):
+        fit.outliers("bad")
+
+
+def test_events_that_went_on_into_the_children_are_confirmed():
+    rows = CLEAN.copy()
+    noise = CLEAN[:, WET] - TRUTH.coefficients["rain", "wet"] * CLEAN[:, RAIN]
+    rest = CLEAN[:, SLIPPERY] - TRUTH.coefficients["wet", "slippery"] * CLEAN[:, WET]
+    rows[:30, RAIN] = 200.0
+    rows[:, WET] = TRUTH.coefficients["rain", "wet"] * rows[:, RAIN] + noise
+    rows[:, SLIPPERY] = TRUTH.coefficients["wet", "slippery"] * rows[:, WET] + rest
+    fit = gn.fit(rows, DAG, "robust")
+    confirmed = fit.outliers("confirmed")
+    for node in DAG.nodes:
+        assert sorted(c.row for c in confirmed if c.node == node) == list(range(30))
+    assert len(fit.outliers()) == 0
+    assert any("30 far off but confirmed by its relatives" in str(note) for note in fit.notes)
+    np.testing.assert_array_equal(fit.cleaned(), rows)
+
+
+def test_missing_cells_are_listed_apart():
+    rows = SPOILT.copy()
+    rows[500:510, SLIPPERY] = np.nan
+    fit = gn.fit(rows, DAG, "robust", missing="drop-by-node")
+    missing = fit.outliers("missing")
+    assert sorted(missing.rows.tolist()) == list(range(500, 510))
+    assert np.isnan(missing.recorded).all()
+    assert np.isnan(missing.z).all()
+    assert missing.shares["slippery"] == 0.01
+    assert len(fit.outliers()) == 251
+
+
+def test_row_numbers_are_those_of_the_data_when_rows_are_dropped():
+    rows = np.vstack((np.full((7, 3), np.nan), SPOILT))
+    fit = gn.fit(rows, DAG, "robust", missing="drop-rows")
+    assert {cell.row for cell in fit.outliers() if cell.node == "wet"} == set(range(7, 257))
+    cleaned = fit.cleaned()
+    assert np.isnan(cleaned[:7]).all()
+    assert np.abs(cleaned[7:]).max() < 60.0
+
+
+def test_cleaned_data_differ_in_the_flagged_cells_alone(fit):
+    cleaned = fit.cleaned()
+    flagged = np.zeros(SPOILT.shape, dtype=bool)
+    for cell in fit.outliers():
+        flagged[cell.row, DAG.position(cell.node)] = True
+        assert cleaned[cell.row, DAG.position(cell.node)] == cell.expected
+    np.testing.assert_array_equal(cleaned[~flagged], SPOILT[~flagged])
+    assert SPOILT[0, WET] == 1000.0
+
+
+def test_expected_values_of_missing_children_come_from_cleaned_parents():
+    rows = SPOILT.copy()
+    rows[0, SLIPPERY] = np.nan
+    fit = gn.fit(rows, DAG, "robust", missing="drop-by-node")
+    cleaned = fit.cleaned()
+    slope = fit.network.coefficients["wet", "slippery"]
+    expected = fit.network.intercepts["slippery"] + slope * cleaned[0, WET]
+    assert abs(cleaned[0, WET]) < 60.0
+    assert cleaned[0, SLIPPERY] == pytest.approx(expected, abs=1e-9)
+
+
+def test_frames_are_cleaned_in_the_order_of_the_nodes():
+    frame = pd.DataFrame(SPOILT.astype(np.float32), columns=list(DAG.nodes))
+    shuffled = frame[["slippery", "wet", "rain"]]
+    cleaned = gn.fit(shuffled, DAG, "robust").cleaned()
+    assert cleaned.dtype == np.float64
+    np.testing.assert_array_equal(cleaned[600:], frame.to_numpy()[600:])
