@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import plain
+from gaussnet.kernels import plain, plain_brackets
 
 __all__ = [
     "all_finite",
@@ -21,6 +21,7 @@ __all__ = [
     "residuals",
     "row_medians",
     "solve_moments",
+    "split_rows",
     "square_solutions",
 ]
 
@@ -55,4 +56,5 @@ residual_moments = _module.residual_moments
 residuals = _module.residuals
 row_medians = _module.row_medians
 solve_moments = _module.solve_moments
+split_rows = plain_brackets.split_rows
 square_solutions = _module.square_solutions

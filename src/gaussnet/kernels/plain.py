@@ -172,8 +172,9 @@ def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
         # np.partition puts NaN last, and is fastest when asked for a single position.
         sorted_part = np.partition(values[chosen], middle, axis=1)
         upper = sorted_part[:, middle]
-        lower = upper if count % 2 else sorted_part[:, :middle].max(axis=1)
-        medians[chosen] = 0.5 * lower + 0.5 * upper
+        if count % 2 == 0:
+            upper = 0.5 * sorted_part[:, :middle].max(axis=1) + 0.5 * upper
+        medians[chosen] = upper + 0.0  # -0.0 becomes 0.0: no order of equal zeros can show
     return medians, used
 
 

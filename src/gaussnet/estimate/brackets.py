@@ -1,0 +1,291 @@
+"""Exact medians of streams of values, in memory that grows as the square root of their number.
+
+How to use it. Values come in blocks (coefficients, count), page by page; NaN is set aside.
+
+    summary = Brackets.of(block, room)       one page; room=None takes `default_room`
+    summary = left.merge(right)              any tree of merges
+    found = summary.medians()                Medians(values, used, proven, rank_errors)
+    again = summary.next_pass()              a pass over the same stream for the missed, or None
+    summary.to_arrays(), Brackets.from_arrays(arrays), summary.nbytes
+
+    found, passes = find_medians(fold)       in `estimate.recounts`: passes until all is proven
+
+A summary keeps for each coefficient a bracket [low, high], how many values lie below, at either
+end and above, and the values strictly between. These counts prove whether the middle values are
+among the known; then the median is exact, and the same bits whatever the pages and merges were.
+Everything is kept up to `room` values, and from there on the 16 sqrt(n) nearest the running
+median: +-16 standard deviations of the rank of the median of n exchangeable values. Where rows
+drift, the brackets of pages part; the counts show it, and one pass more with ends from a sample
+of the stream finds what was missed.
+
+The median absolute deviation takes two folds: medians of the residuals, then, by new summaries,
+medians of |residual - median|.
+"""
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet.estimate.middles import Medians, Regions, mean_of_middle, middle_ranks
+from gaussnet.estimate.samples import Sample, draw, sorted_spread
+
+if TYPE_CHECKING:
+    from gaussnet.estimate.recounts import Recount
+
+WIDTH = 16.0
+"""A bracket holds so many square roots of the number of values."""
+
+SLACK = 1.5
+"""A bracket is narrowed when it holds so many times what it should."""
+
+LARGEST_ROOM = 8_192
+SMALLEST_ROOM = 512
+SAMPLE_ROOMS = 8
+"""The sample of the stream is at most so many times the room."""
+
+SUMMARY_VALUES = 1 << 23
+"""Values that rooms and samples of all coefficients should take together (64 MiB)."""
+
+NARROWING_SAMPLE = 1_024
+"""Values that the ends of a narrower bracket are chosen by."""
+
+
+def default_room(coefficients: int) -> int:
+    """Values of a coefficient that are all kept: 8,192, fewer beyond a hundred coefficients.
+
+    Examples
+    --------
+    >>> default_room(10), default_room(1_000), default_room(100_000)
+    (8192, 883, 512)
+    """
+    fitting = int(SUMMARY_VALUES / ((SLACK + SAMPLE_ROOMS) * max(coefficients, 1)))
+    return min(max(fitting, SMALLEST_ROOM), LARGEST_ROOM)
+
+
+@dataclass(frozen=True, slots=True)
+class Brackets:
+    """A bracket for each coefficient, how many values lie where, and the values inside.
+
+    A bracket of NaN is lost: those of two pages had no value in common.
+    """
+
+    room: int
+    lows: FloatArray
+    highs: FloatArray
+    used: IntArray
+    missing: IntArray
+    below: IntArray
+    at_low: IntArray
+    """Values equal to the low end; of both ends, if they are one value."""
+    at_high: IntArray
+    values: FloatArray
+    """The kept values, coefficient after coefficient."""
+    starts: IntArray
+    """Where each coefficient's values start, (coefficients + 1,)."""
+    sample: Sample | None = None
+    """Drawn when a bracket is first narrowed; until then everything is kept."""
+
+    @classmethod
+    def of(cls, block: FloatArray, room: int | None = None) -> "Brackets":
+        """The summary of a block (coefficients, count).
+
+        Examples
+        --------
+        >>> page = Brackets.of(np.array([[5.0, 1.0, 3.0]]))
+        >>> page.merge(Brackets.of(np.array([[9.0, np.nan]]))).medians().values.tolist()
+        [4.0]
+        """
+        rows, count = block.shape
+        room = default_room(rows) if room is None else room
+        flat = np.ascontiguousarray(block, dtype=np.float64).reshape(-1)
+        starts = np.arange(rows + 1, dtype=np.int64) * count
+        lows, highs = np.full(rows, -np.inf), np.full(rows, np.inf)
+        allowed, sample = float(_allowed(room, np.array(count))), None
+        if count > SLACK * allowed:
+            sample = draw(flat, starts, count, SAMPLE_ROOMS * room)
+            lengths = np.full(rows, count)
+            ordered = sorted_spread(flat, starts[:-1], lengths, NARROWING_SAMPLE)
+            lows, highs = _middle_part(ordered, allowed / count)
+        counts, _, values, kept_starts = kernels.split_rows(flat, starts, lows, highs)
+        used = counts.sum(axis=1) + np.diff(kept_starts)
+        places = counts[:, 0], counts[:, 1], counts[:, 2]
+        return cls(room, lows, highs, used, count - used, *places, values, kept_starts, sample)
+
+    def merge(self, other: "Brackets") -> "Brackets":
+        """The summary of both: what lies between ends that both can vouch for."""
+        lows, highs = np.maximum(self.lows, other.lows), np.minimum(self.highs, other.highs)
+        lost = ~(lows <= highs)
+        lows[lost] = highs[lost] = np.nan
+        left, right = self._within(lows, highs), other._within(lows, highs)
+        values, starts = joined_rows(left.values, left.starts, right.values, right.starts)
+        room, sample = min(self.room, other.room), None
+        if self.sample is not None or other.sample is not None:
+            sample = self._drawn().merge(other._drawn(), SAMPLE_ROOMS * room)
+        merged = replace(left, room=room, values=values, starts=starts, sample=sample)
+        for name in ("used", "missing", "below", "at_low", "at_high"):
+            merged = replace(merged, **{name: getattr(left, name) + getattr(right, name)})
+        return merged._narrowed()
+
+    def medians(self) -> Medians:
+        """Medians: exact where the counts prove it, else a guess with a bound on its rank."""
+        proven = self._proven()
+        medians, errors = np.full(len(self.used), np.nan), np.zeros_like(self.used)
+        for row in np.flatnonzero(proven & (self.used > 0)).tolist():
+            medians[row] = self._median(row)
+        missed = self.missed()
+        for place, row in enumerate(missed.chosen.tolist()):
+            medians[row], errors[row] = missed.guess(place)
+        return Medians(medians, self.used, proven, errors)
+
+    def missed(self) -> Regions:
+        """The coefficients whose median is not proven, and where it must lie."""
+        chosen = np.flatnonzero(~self._proven())
+        lost, used, below = np.isnan(self.lows[chosen]), self.used[chosen], self.below[chosen]
+        reached = below + self._known()[chosen]
+        above = ~lost & (used // 2 >= reached)
+        lows = np.where(above, self.highs[chosen], -np.inf)
+        highs = np.where(lost | above, np.inf, self.lows[chosen])
+        counts = np.where(above, used - reached, np.where(lost, used, below))
+        ranks = np.minimum(used // 2 - np.where(above, reached, 0), counts - 1)
+        guides = [
+            np.sort(drawn[(drawn >= low) & (drawn <= high)])
+            for drawn, low, high in zip(self._drawn().values[chosen], lows, highs, strict=True)
+        ]
+        return Regions(chosen, lows, highs, counts, ranks, guides)
+
+    def next_pass(self) -> "Recount | None":
+        """What to fold over the same stream for the missed coefficients; None if there are none."""
+        from gaussnet.estimate.recounts import Recount
+
+        missed = self.missed()
+        return Recount.of(missed) if len(missed.chosen) else None
+
+    def to_arrays(self) -> dict[str, FloatArray | IntArray]:
+        """The summary as plain arrays."""
+        sample = self.sample or Sample(np.zeros((len(self.used), 0)), 0)
+        return {
+            "settings": np.array([self.room, sample.stride], dtype=np.int64),
+            "ends": np.stack((self.lows, self.highs)),
+            "counts": np.stack((self.used, self.missing, self.below, self.at_low, self.at_high)),
+            "values": self.values,
+            "starts": self.starts,
+            "sample": sample.values,
+        }
+
+    @classmethod
+    def from_arrays(cls, arrays: dict[str, FloatArray | IntArray]) -> "Brackets":
+        """The summary that `to_arrays` gave."""
+        room, stride = arrays["settings"].tolist()
+        lows, highs = np.array(arrays["ends"], dtype=np.float64)
+        used, missing, below, *at = np.array(arrays["counts"], dtype=np.int64)
+        values = np.asarray(arrays["values"], dtype=np.float64)
+        starts = np.asarray(arrays["starts"], dtype=np.int64)
+        sample = Sample(np.asarray(arrays["sample"], dtype=np.float64), stride) if stride else None
+        return cls(room, lows, highs, used, missing, below, at[0], at[1], values, starts, sample)
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of all its arrays."""
+        return sum(array.nbytes for array in self.to_arrays().values())
+
+    def _known(self) -> IntArray:
+        """How many values are known one by one, inside and at the ends."""
+        return np.asarray(self.at_low + np.diff(self.starts) + self.at_high)
+
+    def _proven(self) -> BoolArray:
+        """Whether the middle values are among the known."""
+        lower, upper = middle_ranks(self.used)
+        known = (lower >= self.below) & (upper < self.below + self._known())
+        return np.asarray((known & ~np.isnan(self.lows)) | (self.used == 0))
+
+    def _drawn(self) -> Sample:
+        """The sample; drawn now if everything is kept."""
+        if self.sample is not None:
+            return self.sample
+        count = int((self.used + self.missing).max(initial=0))
+        return draw(self.values, self.starts, count, SAMPLE_ROOMS * self.room)
+
+    def _median(self, row: int) -> float:
+        """The proven median of one coefficient."""
+        own = self.values[self.starts[row] : self.starts[row + 1]]
+        used = int(self.used[row])
+        ranks = np.array([(used - 1) // 2, used // 2]) - self.below[row] - self.at_low[row]
+        inside = np.unique(ranks[(ranks >= 0) & (ranks < len(own))])
+        ordered = np.partition(own, inside) if len(inside) else own
+        ends = np.where(ranks < 0, self.lows[row], self.highs[row]).tolist()
+        lower, upper = (
+            float(ordered[rank]) if rank in inside else end
+            for rank, end in zip(ranks.tolist(), ends, strict=True)
+        )
+        return mean_of_middle(lower, upper, used)
+
+    def _within(self, lows: FloatArray, highs: FloatArray) -> "Brackets":
+        """The same values seen through brackets inside these; one of NaN is lost."""
+        counts, _, values, starts = kernels.split_rows(self.values, self.starts, lows, highs)
+        stays_low, stays_high = self.lows == lows, self.highs == highs
+        below = self.below + counts[:, 0] + np.where(stays_low, 0, self.at_low)
+        at_low = counts[:, 1] + np.where(stays_low, self.at_low, 0)
+        at_high = counts[:, 2] + np.where(stays_high, self.at_high, 0)
+        single, lost = lows == highs, np.isnan(lows)
+        at_low = np.where(single, at_low + at_high, at_low)
+        at_high = np.where(single, 0, at_high)
+        for count in (below, at_low, at_high):
+            count[lost] = 0
+        return Brackets(
+            self.room, lows, highs, self.used, self.missing, below, at_low, at_high, values,
+            starts, self.sample,
+        )  # fmt: skip
+
+    def _narrowed(self) -> "Brackets":
+        """Itself, or with the values furthest from the middle counted and no longer kept."""
+        lengths, allowed = np.diff(self.starts), _allowed(self.room, self.used)
+        chosen = np.flatnonzero(lengths > SLACK * allowed)
+        if not len(chosen):
+            return self
+        lengths, allowed = lengths[chosen], allowed[chosen]
+        ordered = sorted_spread(self.values, self.starts[chosen], lengths, NARROWING_SAMPLE)
+        middle = self.used[chosen] / 2 - self.below[chosen] - self.at_low[chosen]
+        first = np.clip(middle - allowed / 2, 0.0, lengths - allowed)
+        lows, highs = self.lows.copy(), self.highs.copy()
+        lows[chosen] = _quantiles(ordered, first / lengths, self.lows[chosen])
+        highs[chosen] = _quantiles(ordered, (first + allowed) / lengths, self.highs[chosen])
+        return replace(self, sample=self._drawn())._within(lows, highs)
+
+
+def joined_rows(
+    left: FloatArray, left_starts: IntArray, right: FloatArray, right_starts: IntArray
+) -> tuple[FloatArray, IntArray]:
+    """Rows that go on with those of the right: row r of left, then row r of right."""
+    starts = left_starts + right_starts
+    values = np.empty(starts[-1])
+    for own, own_starts, shift in (
+        (left, left_starts, right_starts[:-1]),
+        (right, right_starts, left_starts[1:]),
+    ):
+        values[np.arange(len(own)) + np.repeat(shift, np.diff(own_starts))] = own
+    return values, starts
+
+
+def _allowed(room: int, used: IntArray) -> FloatArray:
+    """Values that a bracket should hold."""
+    return np.maximum(float(room), WIDTH * np.sqrt(used))
+
+
+def _middle_part(ordered: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the middle part of sorted rows, `share` of their places; NaN, last, set aside."""
+    found = np.count_nonzero(~np.isnan(ordered), axis=1) / ordered.shape[1]
+    unbounded = np.full(len(ordered), np.inf)
+    lows = _quantiles(ordered, 0.5 * (found - share), -unbounded)
+    highs = _quantiles(ordered, 0.5 * (found + share), unbounded)
+    return np.where(np.isnan(lows), -np.inf, lows), np.where(np.isnan(highs), np.inf, highs)
+
+
+def _quantiles(ordered: FloatArray, shares: FloatArray, otherwise: FloatArray) -> FloatArray:
+    """Values at these shares of sorted rows; `otherwise` for shares of 0 or less, 1 or more."""
+    size = ordered.shape[1]
+    places = np.clip((shares * size).astype(np.int64), 0, size - 1)
+    values = np.take_along_axis(ordered, places[:, None], axis=1)[:, 0]
+    return np.where((shares > 0.0) & (shares < 1.0), values, otherwise)

@@ -1,0 +1,167 @@
+"""Medians of a stream are those of its sorted values, to the last bit, however it is cut."""
+
+import pickle
+from collections.abc import Iterator
+from contextlib import contextmanager
+from unittest.mock import patch
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from tests.estimate.streams import STREAMS, fold_of, sorted_median, tree_merge
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray
+from gaussnet.estimate import brackets, recounts
+from gaussnet.estimate.brackets import Brackets, default_room
+from gaussnet.estimate.recounts import FirstPass, find_medians
+
+SPECIAL = [0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan]
+
+
+def expected_medians(values: FloatArray) -> FloatArray:
+    return np.array([sorted_median(row) for row in values])
+
+
+def same_bits(left: FloatArray, right: FloatArray) -> bool:
+    """Equal in every bit; all NaN are alike."""
+    return np.array_equal(left, right, equal_nan=True) and np.array_equal(
+        np.signbit(left[~np.isnan(left)]), np.signbit(right[~np.isnan(right)])
+    )
+
+
+@contextmanager
+def little_room(width: float = 1.0, limit: int = 8) -> Iterator[None]:
+    """Brackets and recounts that keep next to nothing, so that a few values overflow them."""
+    with (
+        patch.object(brackets, "WIDTH", width),
+        patch.object(recounts, "LARGEST_LIMIT", limit),
+        patch.object(recounts, "SMALLEST_LIMIT", limit),
+    ):
+        yield
+
+
+@pytest.mark.parametrize("kind", STREAMS)
+@pytest.mark.parametrize("count", [0, 1, 2, 3, 1_000, 4_097, 60_000])
+def test_streamed_medians_are_the_sorted_medians(kind: str, count: int) -> None:
+    rng = np.random.default_rng(count)
+    values = np.stack([STREAMS[kind](count, rng) for _ in range(3)])
+    pages = np.arange(1_000, count, 1_000).tolist()
+    with little_room(width=4.0, limit=2_000):
+        found, passes = find_medians(fold_of(values, pages), room=500)
+    assert found.proven.all()
+    assert not found.rank_errors.any()
+    assert same_bits(found.values, expected_medians(values))
+    assert found.used.tolist() == np.count_nonzero(~np.isnan(values), axis=1).tolist()
+    assert passes <= 3
+
+
+@pytest.mark.parametrize("kind", ["random", "ties", "holes", "constant", "two clusters"])
+def test_exchangeable_rows_take_one_pass(kind: str) -> None:
+    rng = np.random.default_rng(1)
+    values = np.stack([STREAMS[kind](200_000, rng) for _ in range(4)])
+    found, passes = find_medians(fold_of(values, list(range(10_000, 200_000, 10_000))), room=512)
+    assert passes == 1
+    assert same_bits(found.values, expected_medians(values))
+
+
+@pytest.mark.parametrize("kind", ["sorted", "reversed", "drifting", "half below half"])
+def test_rows_that_drift_take_a_second_pass_that_is_reported(kind: str) -> None:
+    values = STREAMS[kind](200_000, np.random.default_rng(2))[None]
+    found, passes = find_medians(fold_of(values, list(range(10_000, 200_000, 10_000))), room=512)
+    assert passes == 2
+    assert same_bits(found.values, expected_medians(values))
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_any_values_any_cuts_and_any_tree_give_the_same_bits(data: st.DataObject) -> None:
+    floats = st.one_of(st.floats(width=64), st.integers(-3, 3).map(float), st.sampled_from(SPECIAL))
+    row = data.draw(st.lists(floats, max_size=120))
+    values = np.array([row, row[::-1], sorted(row, key=str)], dtype=np.float64).reshape(3, -1)
+    cuts = sorted(data.draw(st.lists(st.integers(0, len(row)), max_size=8)))
+    order = np.random.default_rng(data.draw(st.integers(0, 99)))
+    room = data.draw(st.integers(1, 20))
+    with little_room(limit=data.draw(st.sampled_from([1, 8, 50]))):
+        found, passes = find_medians(fold_of(values, cuts, order), room=room)
+    with np.errstate(invalid="ignore"):
+        assert same_bits(found.values, expected_medians(values))
+    assert found.proven.all()
+    assert passes <= 14
+
+
+@settings(max_examples=60, deadline=None)
+@given(st.sampled_from(sorted(STREAMS)), st.integers(0, 3_000), st.integers(0, 2**32))
+def test_hard_streams_cut_anywhere_give_the_same_bits(kind: str, count: int, seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    values = np.stack([STREAMS[kind](count, rng) for _ in range(2)])
+    cuts = np.sort(rng.integers(0, count + 1, rng.integers(0, 30))).tolist()
+    with little_room(limit=int(rng.choice([1, 40, 400]))):
+        found, _ = find_medians(fold_of(values, cuts, rng), room=int(rng.integers(1, 60)))
+    assert same_bits(found.values, expected_medians(values))
+
+
+def test_medians_are_those_of_the_summary_that_keeps_everything() -> None:
+    values = np.random.default_rng(3).standard_cauchy((5, 50_001))
+    values[2, ::3] = np.nan
+    expected, used = kernels.row_medians(values.copy())
+    found, _ = find_medians(fold_of(values, [7_000, 7_001, 30_000]))
+    assert same_bits(found.values, expected)
+    assert np.array_equal(found.used, used)
+
+
+def test_what_a_summary_counts_is_what_is_there() -> None:
+    rng = np.random.default_rng(4)
+    values = np.round(rng.normal(size=(3, 30_000)), 2)
+    pages = np.split(values, 10, axis=1)
+    summary = tree_merge([Brackets.of(page, 600) for page in pages])
+    for row in range(3):
+        low, high = summary.lows[row], summary.highs[row]
+        own = values[row]
+        kept = summary.values[summary.starts[row] : summary.starts[row + 1]]
+        assert low < high
+        assert np.array_equal(np.sort(kept), np.sort(own[(own > low) & (own < high)]))
+        assert summary.below[row] == np.count_nonzero(own < low)
+        assert summary.at_low[row] == np.count_nonzero(own == low)
+        assert summary.at_high[row] == np.count_nonzero(own == high)
+        assert summary.used[row] == 30_000
+
+
+def test_a_median_missed_by_one_pass_is_near_and_says_how_near() -> None:
+    values = STREAMS["sorted"](300_000, np.random.default_rng(5))[None]
+    pages = np.split(values, 30, axis=1)
+    found = tree_merge([Brackets.of(page, 1_000) for page in pages]).medians()
+    assert not found.proven[0]
+    rank = np.searchsorted(values[0], found.values[0])
+    assert 0 < found.rank_errors[0] < 0.05 * 300_000
+    assert abs(rank - 150_000) <= found.rank_errors[0]
+
+
+def test_summaries_travel_as_arrays_and_pickles() -> None:
+    values = STREAMS["slightly drifting"](40_000, np.random.default_rng(6)).reshape(2, -1)
+    whole = Brackets.of(values[:, :10_000], 600)
+    rest = Brackets.of(values[:, 10_000:], 600)
+    sent = Brackets.from_arrays(whole.to_arrays()).merge(pickle.loads(pickle.dumps(rest)))
+    here = whole.merge(rest)
+    assert whole.sample is not None
+    for name, array in here.to_arrays().items():
+        assert np.array_equal(sent.to_arrays()[name], array, equal_nan=True), name
+    few = Brackets.of(values[:, :5], 600)
+    assert Brackets.from_arrays(few.to_arrays()).sample is None
+
+
+def test_the_state_stays_small() -> None:
+    # 1e6 values of two kinds, with the room of the default: at most 1.5 times 16 sqrt(n) kept
+    # and a sample of 8 rooms.
+    rng = np.random.default_rng(7)
+    pages = [rng.normal(size=(2, 25_000)) for _ in range(40)]
+    summary = tree_merge([Brackets.of(page) for page in pages])
+    assert np.diff(summary.starts).max() <= 1.6 * 16 * 1_000
+    assert summary.nbytes / 2 < 8 * (1.6 * 16 * 1_000 + 8 * default_room(2)) + 200
+
+
+def test_no_coefficients_have_no_medians() -> None:
+    found, passes = find_medians(fold_of(np.zeros((0, 50)), [20]))
+    assert (len(found.values), passes) == (0, 1)
+    assert FirstPass().summarize(np.zeros((2, 0))).next_pass() is None
