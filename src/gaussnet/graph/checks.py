@@ -41,8 +41,8 @@ def edge_names(edge: object) -> tuple[str, str]:
     )
 
 
-def square_matrix(matrix: ArrayLike) -> FloatArray:
-    """The matrix as floats, (nodes, nodes), all of them numbers.
+def square_matrix(matrix: ArrayLike, *, allow_nan: bool = False) -> FloatArray:
+    """The matrix as floats, (nodes, nodes), all of them numbers unless NaN is allowed.
 
     Examples
     --------
@@ -60,7 +60,8 @@ def square_matrix(matrix: ArrayLike) -> FloatArray:
             f"got an adjacency matrix of shape {weights.shape}, expected a square one: give one "
             "row and one column for each node"
         )
-    if weights.dtype.kind not in "biuf" or np.isnan(weights.astype(np.float64)).any():
+    numbers = weights.dtype.kind in "biuf"
+    if not numbers or (not allow_nan and np.isnan(weights.astype(np.float64)).any()):
         raise GraphError("the adjacency matrix holds NaN or non-numbers: use 0 for 'no edge'")
     return weights.astype(np.float64)
 

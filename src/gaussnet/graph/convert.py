@@ -2,7 +2,7 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from io import BytesIO
 from typing import Any, TypeAlias
 
@@ -10,6 +10,10 @@ from gaussnet.errors import GaussnetError, GraphError
 
 DiGraph: TypeAlias = Any
 """A networkx.DiGraph; networkx brings no types of its own."""
+
+Attributes: TypeAlias = Mapping[str, Any]
+Names: TypeAlias = Iterable[str] | Mapping[str, Attributes]
+Pairs: TypeAlias = Iterable[tuple[str, str]] | Mapping[tuple[str, str], Attributes]
 
 _GML_LABEL = re.compile(r'"[^"]*"|^[ \t]*#.*$|\blabel\s+([^\s"\[\]]+)', re.MULTILINE)
 
@@ -45,18 +49,43 @@ def networkx_parts(graph: DiGraph) -> tuple[tuple[str, ...], list[tuple[str, str
     return tuple(names.values()), edges
 
 
-def to_networkx(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> DiGraph:
+def to_networkx(nodes: Names, edges: Pairs) -> DiGraph:
     """A networkx DiGraph with these nodes, in this order, and (parent, child) edges.
+
+    Either may be a mapping to attributes.
 
     Examples
     --------
     >>> list(to_networkx(["a", "b", "alone"], [("a", "b")]).nodes)
     ['a', 'b', 'alone']
+    >>> to_networkx(["a", "b"], {("a", "b"): {"coefficient": 2.0}}).edges["a", "b"]
+    {'coefficient': 2.0}
     """
     graph = _networkx().DiGraph()
-    graph.add_nodes_from(nodes)
-    graph.add_edges_from(edges)
+    graph.add_nodes_from(nodes.items() if isinstance(nodes, Mapping) else nodes)
+    pairs = [(*pair, own) for pair, own in edges.items()] if isinstance(edges, Mapping) else edges
+    graph.add_edges_from(pairs)
     return graph
+
+
+def networkx_attributes(
+    graph: DiGraph,
+) -> tuple[dict[str, Attributes], dict[tuple[str, str], Attributes]]:
+    """The attributes of the nodes and edges of a networkx DiGraph, by name.
+
+    Examples
+    --------
+    >>> import networkx
+    >>> graph = networkx.DiGraph()
+    >>> graph.add_edge(1, 2, coefficient=0.5)
+    >>> networkx_attributes(graph)
+    ({'1': {}, '2': {}}, {('1', '2'): {'coefficient': 0.5}})
+    """
+    names, _ = networkx_parts(graph)
+    own: dict[str, Attributes] = {
+        name: dict(graph.nodes[label]) for name, label in zip(names, graph.nodes, strict=True)
+    }
+    return own, {(str(a), str(b)): dict(data) for a, b, data in graph.edges(data=True)}
 
 
 def _networkx() -> Any:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -12,7 +12,8 @@ from numpy.typing import ArrayLike
 from gaussnet._types import IntArray
 from gaussnet.errors import CycleError, GraphError
 from gaussnet.graph import convert, text
-from gaussnet.graph.checks import check_parents, edge_names, node_name, square_matrix
+from gaussnet.graph.adjacency import Orientation, parent_lists, row_count
+from gaussnet.graph.checks import check_parents, edge_names, node_name
 from gaussnet.graph.order import child_lists, find_cycle, is_forest, topological_order
 from gaussnet.kernels.families import Families
 
@@ -110,32 +111,22 @@ class Dag:
         matrix: ArrayLike,
         names: Iterable[object] | None = None,
         *,
-        orientation: Literal["parent-row", "child-row"] = "parent-row",
+        orientation: Orientation = "parent-row",
     ) -> Self:
         """The graph of a square matrix: ``matrix[i, j] != 0`` means i -> j.
 
         With ``orientation="child-row"`` the matrix is read the other way, j -> i: the habit
-        of programs that write the coefficients of node i in row i. Without `names` the nodes
-        are called "0", "1", ...
+        of programs that write the coefficients of node i in row i, as "lingam" does. With
+        "causal-learn" it holds marks, ``[i, j] == -1`` and ``[j, i] == 1`` for i -> j; edges
+        without one direction are refused. Without `names` the nodes are called "0", "1", ...
 
         Examples
         --------
         >>> Dag.from_adjacency([[0, 1], [0, 0]], ["a", "b"]).edges
         (('a', 'b'),)
         """
-        if orientation not in ("parent-row", "child-row"):
-            raise GraphError(
-                f"got orientation={orientation!r}, expected 'parent-row' (matrix[i, j] means "
-                "i -> j) or 'child-row' (j -> i)"
-            )
-        weights = square_matrix(matrix)
-        labels = range(len(weights)) if names is None else list(names)
-        if len(labels) != len(weights):
-            raise GraphError(
-                f"got {len(labels)} names for {len(weights)} nodes: give one name for each row"
-            )
-        into = weights.T if orientation == "parent-row" else weights
-        parents = [np.flatnonzero(row).tolist() for row in into]
+        labels = list(range(row_count(matrix))) if names is None else list(names)
+        parents = parent_lists(matrix, labels, orientation)
         return cls.from_parents([node_name(label) for label in labels], parents)
 
     @classmethod

@@ -15,6 +15,7 @@ from gaussnet._types import FloatArray, Seed
 from gaussnet.errors import DataError, FileError, GraphError, NetworkError
 from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.model import checks, storage
+from gaussnet.model.exports import Exports
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.seeds import generator
 
@@ -22,7 +23,7 @@ Name = TypeVar("Name", str, Edge)
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class GaussianNetwork:
+class GaussianNetwork(Exports):
     r"""A linear Gaussian network: each node is a linear function of its parents plus noise.
 
     .. math:: X_i = c_i + \sum_{j \in pa(i)} a_{ij} X_j + e_i, \qquad e_i \sim N(0, s_i^2)

@@ -1,1 +1,1 @@
-"""Networks in the words of others: tables, Graphviz, bnlearn, pgmpy."""
+"""Networks in the words of others: tables, Graphviz, networkx, bnlearn, pgmpy, lavaan."""
