@@ -1,62 +1,138 @@
 """What happens to missing values before anything is learnt."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import Rows
+from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.errors import DataError, SettingError
+from gaussnet.kernels.families import Families
 
 Missing = Literal["raise", "drop-rows", "drop-by-node"]
 
 
-def without_missing(rows: Rows, names: Sequence[str], missing: Missing) -> tuple[Rows, bool]:
-    """The rows to learn from, and whether NaN is left in them to be dropped node by node.
+@dataclass(frozen=True)
+class Survey:
+    """How many values are missing or infinite, and where the first of them stand."""
 
-    NaN means missing and is treated as `missing` says. Infinite values are never accepted.
-    """
+    rows: int
+    infinite: int
+    first_infinite: tuple[int, int] | None
+    """Row and column."""
+    holes: IntArray
+    """Missing values of each column."""
+    first_hole: tuple[int, int] | None
+    complete: int
+    """Rows without a missing value."""
+    complete_by_family: IntArray
+    """Rows in which no value of a family is missing."""
+
+    @classmethod
+    def of(cls, rows: Rows, families: Families) -> "Survey":
+        """The survey of some rows."""
+        infinite, holes = np.isinf(rows), np.isnan(rows)
+        lacking = holes.any(axis=1)
+        by_family = np.full(len(families), len(rows))
+        by_family -= _lacking_rows(holes[lacking], families)
+        return cls(
+            len(rows),
+            int(np.count_nonzero(infinite)),
+            _first(infinite),
+            np.count_nonzero(holes, axis=0),
+            _first(holes),
+            len(rows) - int(np.count_nonzero(lacking)),
+            by_family,
+        )
+
+    def merge(self, other: "Survey") -> "Survey":
+        """The survey of both."""
+        return Survey(
+            self.rows + other.rows,
+            self.infinite + other.infinite,
+            self.first_infinite or _below(other.first_infinite, self.rows),
+            self.holes + other.holes,
+            self.first_hole or _below(other.first_hole, self.rows),
+            self.complete + other.complete,
+            self.complete_by_family + other.complete_by_family,
+        )
+
+    def judge(self, names: Sequence[str], missing: Missing) -> None:
+        """Refuse what cannot be learnt from; NaN is treated as `missing` says."""
+        if self.first_infinite is not None:
+            row, column = self.first_infinite
+            raise DataError(
+                f"{_values(self.infinite)} infinite, the first in row {row} of column "
+                f"{names[column]!r}: mend them, or set them to NaN and say what to do with missing"
+            )
+        if self.first_hole is None:
+            return
+        empty = np.flatnonzero(self.holes == self.rows)
+        if len(empty):
+            raise DataError(
+                f"the column {names[empty[0]]!r} has no value at all: leave the node out of the "
+                "graph"
+            )
+        if missing == "raise":
+            row, column = self.first_hole
+            raise DataError(
+                f"{_values(int(self.holes.sum()))} missing, the first in row {row} of column "
+                f"{names[column]!r}: fill them, or give missing='drop-rows' or 'drop-by-node'"
+            )
+        if missing == "drop-rows" and self.complete == 0:
+            raise DataError(
+                f"each of the {self.rows} rows has a missing value: give missing='drop-by-node'"
+            )
+
+
+def check_missing(missing: Missing) -> None:
+    """Refuse an unknown setting."""
     if missing not in ("raise", "drop-rows", "drop-by-node"):
         raise SettingError(
             f"got missing={missing!r}, expected 'raise', 'drop-rows' or 'drop-by-node'"
         )
+
+
+def without_missing(
+    rows: Rows, names: Sequence[str], missing: Missing, families: Families
+) -> tuple[Rows, Survey | None]:
+    """The rows to learn from, and a survey if NaN is left in them to be dropped node by node.
+
+    NaN means missing and is treated as `missing` says. Infinite values are never accepted.
+    """
+    check_missing(missing)
     if len(rows) == 0:
         raise DataError("the data have no rows: give at least one")
     if kernels.all_finite(rows):
-        return rows, False
-    _refuse_infinite(rows, names)
-    holes = np.isnan(rows)
-    empty = np.flatnonzero(holes.all(axis=0))
-    if len(empty):
-        raise DataError(
-            f"the column {names[empty[0]]!r} has no value at all: leave the node out of the graph"
-        )
-    if missing == "raise":
-        row, column = np.argwhere(holes)[0].tolist()
-        raise DataError(
-            f"{_values(int(np.count_nonzero(holes)))} missing, the first in row {row} of column "
-            f"{names[column]!r}: fill them, or give missing='drop-rows' or 'drop-by-node'"
-        )
+        return rows, None
+    survey = Survey.of(rows, families)
+    survey.judge(names, missing)
     if missing == "drop-by-node":
-        return rows, True
-    kept = rows[~holes.any(axis=1)]
-    if len(kept) == 0:
-        raise DataError(
-            f"each of the {len(rows)} rows has a missing value: give missing='drop-by-node'"
-        )
-    return kept, False
+        return rows, survey
+    return rows[~np.isnan(rows).any(axis=1)], None
 
 
 def _values(count: int) -> str:
     return "1 value is" if count == 1 else f"{count} values are"
 
 
-def _refuse_infinite(rows: Rows, names: Sequence[str]) -> None:
-    infinite = np.argwhere(np.isinf(rows))
-    if len(infinite):
-        row, column = infinite[0].tolist()
-        raise DataError(
-            f"{_values(len(infinite))} infinite, the first in row {row} of column "
-            f"{names[column]!r}: mend them, or set them to NaN and say what to do with missing"
-        )
+def _first(found: BoolArray) -> tuple[int, int] | None:
+    where = np.argwhere(found)
+    return (int(where[0, 0]), int(where[0, 1])) if len(where) else None
+
+
+def _below(place: tuple[int, int] | None, rows: int) -> tuple[int, int] | None:
+    return None if place is None else (place[0] + rows, place[1])
+
+
+def _lacking_rows(holes: BoolArray, families: Families) -> IntArray:
+    """In how many of these rows each family lacks a value, (families,)."""
+    if len(holes) == 0 or len(families) == 0:
+        return np.zeros(len(families), dtype=np.int64)
+    counts = np.empty(len(families), dtype=np.int64)
+    for family in range(len(families)):
+        span = slice(*families.column_offsets[family : family + 2].tolist())
+        counts[family] = np.count_nonzero(holes[:, families.columns[span]].any(axis=1))
+    return counts

@@ -1,9 +1,11 @@
 """Running independent pieces of work on a few threads, results in order."""
 
 import os
+from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from typing import TypeVar
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -34,6 +36,65 @@ def thread_map(
         yield from pool.map(function, items)
 
 
+def bounded_map(
+    function: Callable[[Item], Result], items: Iterable[Item], threads: int
+) -> Iterator[Result]:
+    """Apply the function to items that are made one at a time, in order.
+
+    At most one item more than there are threads is in hand; one thread starts no pool.
+
+    Examples
+    --------
+    >>> list(bounded_map(abs, iter([-1, 2, -3]), threads=2))
+    [1, 2, 3]
+    """
+    if threads <= 1:
+        yield from map(function, items)
+        return
+    waiting: deque[Future[Result]] = deque()
+    with ThreadPoolExecutor(threads) as pool:
+        for item in items:
+            waiting.append(pool.submit(function, item))
+            if len(waiting) > threads:
+                yield waiting.popleft().result()
+        while waiting:
+            yield waiting.popleft().result()
+
+
+@dataclass(frozen=True, slots=True)
+class Partials(Generic[Item]):
+    """Results of runs of items, longest first, each of a power of two of them.
+
+    Items added one after the other, or in whole runs whose size is a power of two and whose
+    first item stands at a multiple of it, end in the same tree of merges.
+    """
+
+    held: tuple[tuple[int, Item], ...] = ()
+
+    @property
+    def count(self) -> int:
+        """Number of items."""
+        return sum(size for size, _ in self.held)
+
+    def add(
+        self, item: Item, merge: Callable[[Item, Item], Item], size: int = 1
+    ) -> "Partials[Item]":
+        """With one more item, or with the result of `size` more."""
+        held = list(self.held)
+        while held and held[-1][0] == size:
+            _, left = held.pop()
+            item = merge(left, item)
+            size *= 2
+        return Partials((*held, (size, item)))
+
+    def total(self, merge: Callable[[Item, Item], Item]) -> Item:
+        """The result of all items."""
+        *rest, (_, total) = self.held
+        for _, left in reversed(rest):
+            total = merge(left, total)
+        return total
+
+
 def merge_in_order(items: Iterable[Item], merge: Callable[[Item, Item], Item]) -> Item:
     """Merge neighbours pairwise until one is left: a tree whose shape only the count decides.
 
@@ -44,16 +105,7 @@ def merge_in_order(items: Iterable[Item], merge: Callable[[Item, Item], Item]) -
     >>> merge_in_order("abcde", lambda left, right: f"({left}{right})")
     '(((ab)(cd))e)'
     """
-    held: list[tuple[int, Item]] = []
+    partials: Partials[Item] = Partials()
     for item in items:
-        size, merged = 1, item
-        while held and held[-1][0] == size:
-            _, left = held.pop()
-            merged = merge(left, merged)
-            size *= 2
-        held.append((size, merged))
-    _, total = held.pop()
-    while held:
-        _, left = held.pop()
-        total = merge(left, total)
-    return total
+        partials = partials.add(item, merge)
+    return partials.total(merge)

@@ -60,7 +60,7 @@ def read_csv(open_file: Opener, names: Sequence[str], file: str, delimiter: str)
            [3. , nan]])
     """
     table = read_header(open_file, file, delimiter)
-    places = _places(table, names)
+    places = find_places(table, names)
     columns = arrow_columns(table, places)
     if columns is None:
         columns = careful_columns(table, places)
@@ -97,37 +97,65 @@ def careful_columns(table: Table, places: Sequence[int]) -> FloatArray:
 def arrow_columns(table: Table, places: Sequence[int]) -> FloatArray | None:
     """The same through pyarrow; None where it is absent or finds anything odd."""
     try:
-        from pyarrow import ArrowException, float64
+        from pyarrow import ArrowException
         from pyarrow import csv as arrow_csv
     except ImportError:
         return None
-    labels = [str(place) for place in range(len(table.columns))]
-    wanted = [labels[place] for place in places]
-    if not wanted:
+    if not places:
         return None
     try:
         with table.body() as stream:
-            found = arrow_csv.read_csv(
-                stream,
-                arrow_csv.ReadOptions(
-                    column_names=labels, block_size=max(BLOCK_BYTES, 8 * len(table.header))
-                ),
-                arrow_csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
-                arrow_csv.ConvertOptions(
-                    column_types=dict.fromkeys(wanted, float64()),
-                    include_columns=wanted,
-                    null_values=MISSING,
-                ),
-            )
+            found = arrow_csv.read_csv(stream, *_arrow_options(table, places))
     except (ArrowException, OSError):
         return None
-    columns = np.empty((len(wanted), found.num_rows))
+    columns = np.empty((len(places), found.num_rows))
     for place, column in enumerate(found.columns):
         columns[place] = column.to_numpy()
     return columns
 
 
-def _places(table: Table, names: Sequence[str]) -> list[int]:
+def arrow_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArray]]:
+    """The same chunk by chunk, one array a column; what pyarrow refuses ends it with OSError."""
+    from pyarrow import ArrowException
+    from pyarrow import csv as arrow_csv
+
+    try:
+        with table.body() as stream, arrow_csv.open_csv(
+            stream, *_arrow_options(table, places)
+        ) as reader:
+            for batch in reader:
+                yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+    except ArrowException as problem:
+        raise OSError(str(problem)) from problem
+
+
+def careful_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArray]]:
+    """`careful_columns` chunk by chunk."""
+    for chunk in _chunks(table):
+        yield list(_chunk_numbers(chunk, table, places))
+
+
+def _arrow_options(table: Table, places: Sequence[int]) -> tuple[Any, Any, Any]:
+    from pyarrow import csv as arrow_csv
+    from pyarrow import float64
+
+    labels = [str(place) for place in range(len(table.columns))]
+    wanted = [labels[place] for place in places]
+    return (
+        arrow_csv.ReadOptions(
+            column_names=labels, block_size=max(BLOCK_BYTES, 8 * len(table.header))
+        ),
+        arrow_csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
+        arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(wanted, float64()),
+            include_columns=wanted,
+            null_values=MISSING,
+        ),
+    )
+
+
+def find_places(table: Table, names: Sequence[str]) -> list[int]:
+    """Where each name stands among the columns of a table."""
     try:
         return column_places(table.columns, names, f"{table.file!r} has")
     except DataError:

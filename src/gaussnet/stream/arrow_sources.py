@@ -1,0 +1,197 @@
+"""Parquet, Arrow and Feather files as sources: only the columns asked for, a chunk at a time."""
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gaussnet.errors import DataError, FileError, GaussnetError
+from gaussnet.stream.frames import frame_rows
+from gaussnet.stream.loaded import column_places, other_columns
+from gaussnet.stream.source import Chunk, Stamp, cut
+from gaussnet.stream.tables import ARROW_MAGIC, pyarrow
+
+LARGEST_CHUNK_BYTES = 192 * 1024 * 1024
+"""Row groups of Parquet up to this size are decoded whole, which is fastest."""
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """Some columns of a Parquet file."""
+
+    stamp: Stamp
+    columns: tuple[str, ...]
+    ignored: tuple[str, ...]
+    group_rows: tuple[int, ...]
+    """Rows of each row group."""
+
+    @classmethod
+    def open(cls, file: str, names: Sequence[str]) -> "ParquetSource":
+        """Look at what the file holds."""
+        pyarrow(file)
+        from pyarrow import parquet
+
+        stamp = Stamp.of(file)
+        with _named(file, "Parquet"), parquet.ParquetFile(file) as source:
+            columns, ignored = _chosen(source.schema_arrow, names, file)
+            groups = range(source.metadata.num_row_groups)
+            rows = tuple(source.metadata.row_group(group).num_rows for group in groups)
+        return cls(stamp, columns, ignored, rows)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    def count(self) -> int:
+        """Number of rows."""
+        return sum(self.group_rows)
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """Row group after row group; large ones in parts."""
+        from pyarrow import parquet
+
+        self.stamp.check()
+        file = self.stamp.file
+        last = self.count() if last is None else last
+        start = 0
+        with _named(file, "Parquet"), parquet.ParquetFile(file) as source:
+            for group, rows in enumerate(self.group_rows):
+                if start < last and start + rows > first:
+                    whole = self._group(source, group)
+                    yield from cut(whole, max(first - start, 0), last - start)
+                start += rows
+
+    def _group(self, source: Any, group: int) -> Iterator[Chunk]:
+        columns = list(self.columns)
+        row_bytes = 8 * max(self.width, 1)
+        if self.group_rows[group] * row_bytes <= LARGEST_CHUNK_BYTES:
+            yield from _chunks(source.read_row_group(group, columns, use_threads=False))
+            return
+        height = max(LARGEST_CHUNK_BYTES // row_bytes // 4, 1_024)
+        for batch in source.iter_batches(height, [group], columns, use_threads=False):
+            yield from _chunks(batch)
+
+
+@dataclass(frozen=True)
+class ArrowSource:
+    """Some columns of an Arrow IPC file or stream (Feather version 2)."""
+
+    stamp: Stamp
+    columns: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    @classmethod
+    def open(cls, file: str, names: Sequence[str]) -> "ArrowSource":
+        """Look at what the file holds."""
+        pyarrow(file)
+        stamp = Stamp.of(file)
+        with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
+            columns, ignored = _chosen(reader.schema, names, file)
+        return cls(stamp, columns, ignored)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    def count(self) -> None:
+        """Not known before it is read."""
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """Record batch after record batch."""
+        yield from cut(self._batches(), first, last)
+
+    def _batches(self) -> Iterator[Chunk]:
+        self.stamp.check()
+        with _named(self.stamp.file, "Arrow"), _ipc_reader(self.stamp.file, self.columns) as reader:
+            batches = (
+                (reader.get_batch(place) for place in range(reader.num_record_batches))
+                if hasattr(reader, "num_record_batches")
+                else reader
+            )
+            for batch in batches:
+                yield from _chunks(batch.select(list(self.columns)))
+
+
+class _ipc_reader:
+    """A reader of an IPC file or stream, of the named columns only; closes its file."""
+
+    def __init__(self, file: str, columns: Sequence[str] | None) -> None:
+        self.file, self.columns = file, columns
+
+    def __enter__(self) -> Any:
+        arrow = pyarrow(self.file)
+        self.mapped = arrow.memory_map(self.file)
+        reader = self._open(arrow, None)
+        if self.columns is None:
+            return reader
+        names = reader.schema.names
+        fields = sorted(names.index(column) for column in self.columns)
+        return self._open(arrow, arrow.ipc.IpcReadOptions(included_fields=fields))
+
+    def _open(self, arrow: Any, options: Any) -> Any:
+        self.mapped.seek(0)
+        is_file = self.mapped.read(len(ARROW_MAGIC)) == ARROW_MAGIC
+        self.mapped.seek(0)
+        opener: Callable[..., Any] = arrow.ipc.open_file if is_file else arrow.ipc.open_stream
+        return opener(self.mapped, options=options)
+
+    def __exit__(self, *_: object) -> None:
+        self.mapped.close()
+
+
+class _named:
+    """Turns any failure of a foreign reader into one sentence that names the file."""
+
+    def __init__(self, file: str, kind: str) -> None:
+        self.file, self.kind = file, kind
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        if isinstance(problem, Exception) and not isinstance(problem, GaussnetError):
+            raise FileError(
+                f"{self.file!r} is not a whole {self.kind} file: write it again"
+            ) from problem
+
+
+def _chosen(
+    schema: Any, names: Sequence[str], file: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of a file that the names call, and the others."""
+    columns = schema.names
+    places = column_places(columns, names, f"{file!r} has")
+    chosen = tuple(columns[place] for place in places)
+    empty = schema.empty_table().select(list(chosen)).rename_columns(list(names))
+    try:
+        frame_rows(empty, names)
+    except DataError as problem:  # not numbers
+        raise DataError(f"in {file!r} {problem}") from None
+    return chosen, other_columns(columns, places)
+
+
+def _chunks(table: Any) -> Iterator[Chunk]:
+    """The columns of a table or record batch as arrays of numbers; nulls become NaN."""
+    from pyarrow import RecordBatch
+
+    if isinstance(table, RecordBatch):
+        parts = [[column] for column in table.columns]
+    else:
+        parts = [column.chunks for column in table.columns]
+    if table.num_rows == 0:
+        return
+    if all(len(part) == 1 for part in parts):
+        yield [_numbers(part[0]) for part in parts]
+        return
+    yield [np.concatenate([_numbers(piece) for piece in part]) for part in parts]
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    from pyarrow import float32, float64
+
+    exact = column if column.type in (float64(), float32()) else column.cast(float64())
+    return np.asarray(exact.to_numpy(zero_copy_only=False))

@@ -1,0 +1,146 @@
+"""Pages of a source: assembled one at a time, summarised by threads, merged in their order."""
+
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray, IntArray, Rows
+from gaussnet.errors import DataError
+from gaussnet.kernels.threads import Partials, bounded_map
+from gaussnet.stream.source import Chunk, Source
+
+Progress = Callable[[int, int | None], None]
+"""Told how many rows of a pass are read, and of how many if that is known."""
+
+
+class NotFinite(Exception):
+    """A page has missing or infinite values: not an error yet, but a reason to look closer."""
+
+
+class _Borrowed(NamedTuple):
+    """A page and the buffer that it lies in."""
+
+    page: FloatArray
+    buffer: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedPages:
+    """Pages of the rows first .. last of a source.
+
+    At most two more pages than threads are in memory. A fold over these pages gives the
+    same as one over the same rows in memory.
+    """
+
+    source: Source
+    page_rows: int
+    first: int = 0
+    last: int | None = None
+    complete: bool = False
+    """Whether rows with a missing value are dropped before rows are counted and pages cut."""
+    columns: IntArray | None = None
+    """Columns to take alone, dropping rows that lack one of them page by page."""
+    checked: bool = False
+    """Whether a page with a value that is not finite ends the fold with `NotFinite`."""
+    progress: Progress | None = None
+    _counted: list[int] = field(default_factory=list)
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in all pages; read to the end if nothing else tells."""
+        if not self._counted:
+            known = None if self.complete or self.columns is not None else self.source.count()
+            if known is None:
+                self.fold(len, lambda left, right: left + right, 1)
+            else:
+                last = known if self.last is None else min(self.last, known)
+                self._counted.append(max(last - self.first, 0))
+        return self._counted[0]
+
+    def part(self, first: int, last: int) -> "StreamedPages":
+        """Pages of the rows first .. last."""
+        return replace(self, first=first, last=last, _counted=[])
+
+    def only(self, columns: IntArray) -> "StreamedPages":
+        """The same pages with these columns alone, without the rows that lack one of them."""
+        return replace(self, columns=columns, checked=False, _counted=[])
+
+    def fold(
+        self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], threads: int
+    ) -> Any:
+        """The summary of all pages."""
+        free: deque[FloatArray] = deque()
+        counts: list[int] = []
+
+        def work(borrowed: _Borrowed) -> tuple[int, Any]:
+            page = self._view(borrowed.page)
+            summary = summarize(page) if len(page) else None
+            free.append(borrowed.buffer)
+            return len(page), summary
+
+        def summaries() -> Iterator[Any]:
+            for rows, summary in bounded_map(work, self._borrowed(free), threads):
+                counts.append(rows)
+                if rows:
+                    yield summary
+
+        partials: Partials[Any] = Partials()
+        for summary in summaries():
+            partials = partials.add(summary, merge)
+        if not self._counted:
+            self._counted.append(sum(counts))
+        if not partials.held:
+            raise DataError("the data have no rows: give at least one")
+        return partials.total(merge)
+
+    def _view(self, page: FloatArray) -> FloatArray:
+        if self.checked and not kernels.all_finite(page):
+            raise NotFinite
+        if self.columns is None:
+            return page
+        chosen = page[:, self.columns]
+        return np.asarray(chosen[~np.isnan(chosen).any(axis=1)])
+
+    def _borrowed(self, free: deque[FloatArray]) -> Iterator[_Borrowed]:
+        """Full pages and a last one that may be shorter, in buffers that are used again."""
+        width, height = self.source.width, self.page_rows
+        total = self.source.count()
+        filled = seen = 0
+        buffer = np.empty((width, height))
+        for chunk in self._chunks():
+            rows, taken = len(chunk[0]) if width else 0, 0
+            while taken < rows:
+                step = min(rows - taken, height - filled)
+                for column, values in enumerate(chunk):
+                    buffer[column, filled : filled + step] = values[taken : taken + step]
+                filled, taken, seen = filled + step, taken + step, seen + step
+                if filled == height:
+                    self._tell(seen, total)
+                    yield _Borrowed(buffer.T, buffer)
+                    buffer, filled = (free.popleft() if free else np.empty((width, height))), 0
+        if filled:
+            self._tell(seen, total)
+            yield _Borrowed(buffer[:, :filled].T, buffer)
+
+    def _tell(self, seen: int, total: int | None) -> None:
+        if self.progress is not None:
+            self.progress(seen, total)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        if not self.complete:
+            yield from self.source.chunks(self.first, self.last)
+            return
+        start = 0
+        for chunk in self.source.chunks():
+            whole = ~np.logical_or.reduce([np.isnan(column) for column in chunk])
+            kept = [column[whole] for column in chunk]
+            rows = len(kept[0])
+            begin = max(self.first - start, 0)
+            end = rows if self.last is None else min(self.last - start, rows)
+            start += rows
+            if begin < end:
+                yield [column[begin:end] for column in kept]
