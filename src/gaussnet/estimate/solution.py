@@ -38,6 +38,10 @@ class Solution:
         changes["coefficients"] = _patched(self.coefficients, edges, part.coefficients)
         return replace(self, **changes)
 
+    def with_spread(self, intercepts: FloatArray, mean_squares: FloatArray) -> "Solution":
+        """This solution with intercepts and mean squared residuals, (families,) each."""
+        return replace(self, intercepts=intercepts, mean_squares=mean_squares)
+
 
 class Estimator(Protocol):
     """Phase 1: finds the coefficients.

@@ -1,16 +1,22 @@
 """Evidence: where a network was learnt from, so that its errors can be asked for later."""
 
 from dataclasses import dataclass
+from functools import cached_property, partial
 from operator import index
 from typing import Any
 
 from gaussnet._types import Rows
 from gaussnet.errors import SettingError
-from gaussnet.fitting.missing import Missing, without_missing
+from gaussnet.fitting.missing import Missing, Survey, without_missing
 from gaussnet.fitting.phases import Work
-from gaussnet.fitting.portions import Portion, make_portions
+from gaussnet.fitting.portions import Portion, make_portions, make_streamed_portions
 from gaussnet.graph.dag import Dag
 from gaussnet.stream.rows import as_rows
+from gaussnet.stream.source import Source, read_whole
+from gaussnet.stream.streamed import Progress, StreamedPages
+
+Portions = tuple[list[Portion], list[Portion]]
+"""The portions of phase 1 and those of phase 2, the same unless the rows are split."""
 
 
 @dataclass(frozen=True)
@@ -27,8 +33,8 @@ class Reading:
         """The rows to learn from, and whether NaN is left in them to be dropped by node."""
         return without_missing(given, self.dag.nodes, self.missing)
 
-    def portions(self, rows: Rows, holed: bool) -> tuple[list[Portion], list[Portion]]:
-        """The portions of phase 1 and those of phase 2, the same unless the rows are split."""
+    def portions(self, rows: Rows, holed: bool) -> Portions:
+        """The portions of both phases, of rows in memory."""
         first, last = split_rows(rows, self.split)
         learnt = self._portions(first, holed)
         return learnt, learnt if self.split is None else self._portions(last, holed)
@@ -49,18 +55,90 @@ class Evidence:
         """The rows that the network was learnt from, and whether NaN is left in them."""
         return self.reading.rows(as_rows(self.data, self.reading.dag.nodes))
 
+    def portions(self) -> Portions:
+        """The portions of both phases."""
+        return self.reading.portions(*self.rows())
+
+
+@dataclass(frozen=True, eq=False)
+class StreamedEvidence(Evidence):
+    """A source of rows, and what a survey of it found if some values are not finite."""
+
+    survey: Survey | None = None
+    progress: Progress | None = None
+
+    def rows(self) -> tuple[Rows, bool]:
+        """All rows in memory, if they are not too many."""
+        return self.reading.rows(read_whole(self.data, "this"))
+
+    @cached_property
+    def pages(self) -> StreamedPages:
+        """The pages of all rows that serve; checked as they are read unless surveyed."""
+        source: Source = self.data
+        surveyed = self.survey is not None
+        complete = surveyed and self.reading.missing == "drop-rows"
+        return StreamedPages(
+            source,
+            self.reading.page_rows,
+            complete=complete,
+            checked=not surveyed,
+            progress=self.progress,
+            _counted=[] if self.survey is None else [self._surveyed_rows],
+        )
+
+    @property
+    def _surveyed_rows(self) -> int:
+        assert self.survey is not None
+        dropped = self.reading.missing == "drop-rows"
+        return self.survey.complete if dropped else self.survey.rows
+
+    def surveyed(self) -> "StreamedEvidence":
+        """The same after a pass that looks for missing and infinite values, and judges them."""
+        families = self.reading.dag.families
+        pages = StreamedPages(self.data, self.reading.page_rows, progress=self.progress)
+        survey = pages.fold(partial(Survey.of, families=families), Survey.merge, self.work.threads)
+        survey.judge(self.reading.dag.nodes, self.reading.missing)
+        return StreamedEvidence(self.data, self.reading, self.work, survey, self.progress)
+
+    def portions(self) -> Portions:
+        """The portions of both phases; each is read when it is folded."""
+        pages = self.pages
+        if self.reading.split is None:
+            learnt = self._portions(pages, self.survey)
+            return learnt, learnt
+        first, last = checked_split(self.reading.split, pages.rows)
+        parts = (pages.part(0, first), pages.part(pages.rows - last, pages.rows))
+        return self._portions(parts[0], None), self._portions(parts[1], None)
+
+    def _portions(self, pages: StreamedPages, survey: Survey | None) -> list[Portion]:
+        reading = self.reading
+        families = reading.dag.families
+        if self.survey is None or reading.missing != "drop-by-node":
+            survey = None
+        elif survey is None:
+            survey = pages.fold(
+                partial(Survey.of, families=families), Survey.merge, self.work.threads
+            )
+        return make_streamed_portions(pages, families, reading.intercept, survey)
+
+
+def checked_split(split: tuple[int, int], rows: int) -> tuple[int, int]:
+    """The row counts of the two phases."""
+    try:
+        first, last = (index(part) for part in split)
+    except (TypeError, ValueError):
+        raise SettingError(f"got split={split!r}, expected a pair (m1, m2) of row counts") from None
+    if first < 1 or last < 1 or first + last > rows:
+        raise SettingError(
+            f"got split={split!r}, expected two positive counts that add up to at most the "
+            f"{rows} rows"
+        )
+    return first, last
+
 
 def split_rows(rows: Rows, split: tuple[int, int] | None) -> tuple[Rows, Rows]:
     """The rows of phase 1 and those of phase 2."""
     if split is None:
         return rows, rows
-    try:
-        first, last = (index(part) for part in split)
-    except (TypeError, ValueError):
-        raise SettingError(f"got split={split!r}, expected a pair (m1, m2) of row counts") from None
-    if first < 1 or last < 1 or first + last > len(rows):
-        raise SettingError(
-            f"got split={split!r}, expected two positive counts that add up to at most the "
-            f"{len(rows)} rows"
-        )
+    first, last = checked_split(split, len(rows))
     return rows[:first], rows[len(rows) - last :]

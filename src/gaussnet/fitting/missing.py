@@ -12,6 +12,7 @@ from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.families import Families
 
 Missing = Literal["raise", "drop-rows", "drop-by-node"]
+NO_FAMILIES = Families(*(np.zeros(length, dtype=np.int64) for length in (0, 1, 0)))
 
 
 @dataclass(frozen=True)
@@ -35,8 +36,7 @@ class Survey:
         """The survey of some rows."""
         infinite, holes = np.isinf(rows), np.isnan(rows)
         lacking = holes.any(axis=1)
-        by_family = np.full(len(families), len(rows))
-        by_family -= _lacking_rows(holes[lacking], families)
+        by_family = len(rows) - _lacking_rows(holes[lacking], families)
         return cls(
             len(rows),
             int(np.count_nonzero(infinite)),
@@ -95,10 +95,8 @@ def check_missing(missing: Missing) -> None:
         )
 
 
-def without_missing(
-    rows: Rows, names: Sequence[str], missing: Missing, families: Families
-) -> tuple[Rows, Survey | None]:
-    """The rows to learn from, and a survey if NaN is left in them to be dropped node by node.
+def without_missing(rows: Rows, names: Sequence[str], missing: Missing) -> tuple[Rows, bool]:
+    """The rows to learn from, and whether NaN is left in them to be dropped node by node.
 
     NaN means missing and is treated as `missing` says. Infinite values are never accepted.
     """
@@ -106,12 +104,11 @@ def without_missing(
     if len(rows) == 0:
         raise DataError("the data have no rows: give at least one")
     if kernels.all_finite(rows):
-        return rows, None
-    survey = Survey.of(rows, families)
-    survey.judge(names, missing)
+        return rows, False
+    Survey.of(rows, NO_FAMILIES).judge(names, missing)
     if missing == "drop-by-node":
-        return rows, survey
-    return rows[~np.isnan(rows).any(axis=1)], None
+        return rows, True
+    return rows[~np.isnan(rows).any(axis=1)], False
 
 
 def _values(count: int) -> str:

@@ -11,7 +11,7 @@ from gaussnet._types import FloatArray, Rows
 from gaussnet.estimate.equations import Stripe, cut_stripes
 from gaussnet.estimate.scales import Scale, Spread
 from gaussnet.estimate.solution import Estimator, Solution
-from gaussnet.fitting.portions import Portion
+from gaussnet.fitting.portions import Pages, Portion
 from gaussnet.kernels.threads import merge_in_order, thread_map
 
 SMALLEST_BUDGET = 1 << 23
@@ -51,7 +51,7 @@ def find_spread(scale: Scale, portion: Portion, coefficients: FloatArray, work: 
 
 
 def fold(
-    pages: list[Rows],
+    pages: Pages,
     summarize: Callable[[Stripe], Any],
     merge: Callable[[Any, Any], Any],
     threads: int,
@@ -59,15 +59,26 @@ def fold(
     """The summary of all pages: stripes merge to pages, pages merge to the whole.
 
     Threads take pages, or stripes where there is one page only; the tree of merges is the
-    same for any number of threads.
+    same for any number of threads, and for pages in memory, in a stream or on a cluster.
     """
-
-    def page_summary(page: Rows, threads: int) -> Any:
-        return merge_in_order(thread_map(summarize, cut_stripes(page), threads), merge)
-
+    page_summary = PageSummary(summarize, merge)
+    if not isinstance(pages, list):
+        return pages.fold(page_summary, merge, threads)
     if len(pages) == 1:
         return page_summary(pages[0], threads)
-    return merge_in_order(thread_map(partial(page_summary, threads=1), pages, threads), merge)
+    return merge_in_order(thread_map(page_summary, pages, threads), merge)
+
+
+@dataclass(frozen=True)
+class PageSummary:
+    """What a page says: its stripes summarised and merged."""
+
+    summarize: Callable[[Stripe], Any]
+    merge: Callable[[Any, Any], Any]
+
+    def __call__(self, page: Rows, threads: int = 1) -> Any:
+        """The summary of a page."""
+        return merge_in_order(thread_map(self.summarize, cut_stripes(page), threads), self.merge)
 
 
 def kept_by_scale(scale: Scale, portion: Portion) -> FloatArray:

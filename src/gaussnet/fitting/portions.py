@@ -2,13 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeAlias
 
 import numpy as np
 
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
+from gaussnet.fitting.missing import Survey
 from gaussnet.kernels.families import Families
 from gaussnet.stream.pages import cut_pages
+from gaussnet.stream.streamed import StreamedPages
+
+Pages: TypeAlias = list[Rows] | StreamedPages
+"""Pages in memory, or pages that are read when a fold asks for them."""
 
 
 @dataclass(frozen=True)
@@ -19,15 +25,25 @@ class Portion:
     """Positions of the nodes in the graph, sorted by number of parents."""
     equations: Equations
     """Their families; columns are numbered as in the pages."""
-    pages: list[Rows]
+    pages: Pages
 
     @property
     def rows(self) -> int:
         """Number of rows in all pages."""
-        return sum(len(page) for page in self.pages)
+        if isinstance(self.pages, list):
+            return sum(len(page) for page in self.pages)
+        return self.pages.rows
+
+    @property
+    def knows_rows(self) -> bool:
+        """Whether the number of rows is known before they are read."""
+        return isinstance(self.pages, list) or self.pages.known_rows is not None
 
     def parts(self, kept_values: FloatArray, budget: int) -> "Iterator[Portion]":
         """The portion in parts whose summaries keep at most `budget` values (or one node)."""
+        if not kept_values.any():
+            yield self
+            return
         totals = np.cumsum(kept_values * self.rows)
         number = (totals // max(budget, 1)).astype(np.int64)
         for part in np.unique(number):
@@ -66,6 +82,31 @@ def make_portions(
     return portions
 
 
+def make_streamed_portions(
+    pages: StreamedPages, families: Families, intercept: bool, survey: Survey | None
+) -> list[Portion]:
+    """The same over the pages of a source; a survey tells where values are missing."""
+    by_size, sorted_families = families.sorted_by_size
+    if survey is None:
+        return [Portion(by_size, Equations(sorted_families, intercept), pages)]
+    holes = survey.complete_by_family < survey.rows
+    whole = by_size[~holes[by_size]]
+    portions = []
+    if len(whole):
+        portions.append(Portion(whole, Equations(families.subset(whole), intercept), pages))
+    for node in np.flatnonzero(holes).tolist():
+        own = families.subset(np.array([node]))
+        complete = pages.only(own.columns, int(survey.complete_by_family[node]))
+        portions.append(Portion(np.array([node]), Equations(_alone(own), intercept), complete))
+    return portions
+
+
+def _alone(own: Families) -> Families:
+    """One family whose columns are the only ones of its pages."""
+    size = len(own.parents)
+    return Families(np.array([size]), np.array([0, size]), np.arange(size))
+
+
 def _families_with_holes(rows: Rows, families: Families) -> BoolArray:
     holed = np.asarray(np.isnan(rows).any(axis=0))
     found = np.zeros(len(families), dtype=bool)
@@ -75,11 +116,9 @@ def _families_with_holes(rows: Rows, families: Families) -> BoolArray:
 
 def _holed_portion(node: int, families: Families, intercept: bool, pages: list[Rows]) -> Portion:
     own = families.subset(np.array([node]))
-    size = len(own.parents)
     complete = []
     for page in pages:
         columns = page[:, own.columns]
         complete.append(columns[~np.isnan(columns).any(axis=1)])
-    alone = Families(np.array([size]), np.array([0, size]), np.arange(size))
     kept = [page for page in complete if len(page)]
-    return Portion(np.array([node]), Equations(alone, intercept), kept)
+    return Portion(np.array([node]), Equations(_alone(own), intercept), kept)

@@ -68,11 +68,11 @@ class ParquetSource:
         columns = list(self.columns)
         row_bytes = 8 * max(self.width, 1)
         if self.group_rows[group] * row_bytes <= LARGEST_CHUNK_BYTES:
-            yield from _chunks(source.read_row_group(group, columns, use_threads=False))
+            yield _columns(source.read_row_group(group, columns, use_threads=False))
             return
         height = max(LARGEST_CHUNK_BYTES // row_bytes // 4, 1_024)
         for batch in source.iter_batches(height, [group], columns, use_threads=False):
-            yield from _chunks(batch)
+            yield _columns(batch)
 
 
 @dataclass(frozen=True)
@@ -113,7 +113,7 @@ class ArrowSource:
                 else reader
             )
             for batch in batches:
-                yield from _chunks(batch.select(list(self.columns)))
+                yield _columns(batch.select(list(self.columns)))
 
 
 class _ipc_reader:
@@ -174,20 +174,13 @@ def _chosen(
     return chosen, other_columns(columns, places)
 
 
-def _chunks(table: Any) -> Iterator[Chunk]:
+def _columns(table: Any) -> Chunk:
     """The columns of a table or record batch as arrays of numbers; nulls become NaN."""
-    from pyarrow import RecordBatch
-
-    if isinstance(table, RecordBatch):
-        parts = [[column] for column in table.columns]
-    else:
-        parts = [column.chunks for column in table.columns]
-    if table.num_rows == 0:
-        return
-    if all(len(part) == 1 for part in parts):
-        yield [_numbers(part[0]) for part in parts]
-        return
-    yield [np.concatenate([_numbers(piece) for piece in part]) for part in parts]
+    columns = []
+    for column in table.columns:
+        pieces = [_numbers(piece) for piece in getattr(column, "chunks", [column])]
+        columns.append(pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [np.empty(0)]))
+    return columns
 
 
 def _numbers(column: Any) -> NDArray[Any]:

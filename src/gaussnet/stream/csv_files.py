@@ -120,9 +120,10 @@ def arrow_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArra
     from pyarrow import csv as arrow_csv
 
     try:
-        with table.body() as stream, arrow_csv.open_csv(
-            stream, *_arrow_options(table, places)
-        ) as reader:
+        with (
+            table.body() as stream,
+            arrow_csv.open_csv(stream, *_arrow_options(table, places)) as reader,
+        ):
             for batch in reader:
                 yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
     except ArrowException as problem:

@@ -29,6 +29,12 @@ def default_page_rows(nodes: int) -> int:
     return rows
 
 
+def check_page_rows(page_rows: int) -> None:
+    """Refuse what is not a height."""
+    if not isinstance(page_rows, int) or page_rows < 1:
+        raise SettingError(f"a page holds at least 1 row, got page_rows={page_rows!r}")
+
+
 def cut_pages(rows: Rows, page_rows: int) -> list[Rows]:
     """Views of the successive pages; the last one may be shorter.
 
@@ -38,6 +44,5 @@ def cut_pages(rows: Rows, page_rows: int) -> list[Rows]:
     >>> [len(page) for page in cut_pages(np.zeros((10, 2)), 4)]
     [4, 4, 2]
     """
-    if not isinstance(page_rows, int) or page_rows < 1:
-        raise SettingError(f"a page holds at least 1 row, got page_rows={page_rows!r}")
+    check_page_rows(page_rows)
     return [rows[first : first + page_rows] for first in range(0, len(rows), page_rows)]

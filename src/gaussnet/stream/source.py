@@ -6,7 +6,7 @@ row.
 """
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
@@ -18,8 +18,9 @@ from gaussnet._types import FloatArray, Rows
 from gaussnet.disk.reading import reason
 from gaussnet.errors import DataError, FileError
 
-Chunk: TypeAlias = Sequence[NDArray[Any]]
-"""One array (rows,) for each column."""
+Chunk: TypeAlias = list[NDArray[Any]]
+"""One array (rows,) for each column. Whoever is done with a chunk may empty the list, so that
+its memory is free before the next is read."""
 
 LARGEST_IN_MEMORY = 1 << 27
 """Values, 1 GiB, that are read whole where a method needs all rows at once."""

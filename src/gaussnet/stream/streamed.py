@@ -21,6 +21,10 @@ class NotFinite(Exception):
     """A page has missing or infinite values: not an error yet, but a reason to look closer."""
 
 
+def _add(left: int, right: int) -> int:
+    return left + right
+
+
 class _Borrowed(NamedTuple):
     """A page and the buffer that it lies in."""
 
@@ -50,24 +54,29 @@ class StreamedPages:
     _counted: list[int] = field(default_factory=list)
 
     @property
-    def rows(self) -> int:
-        """Number of rows in all pages; read to the end if nothing else tells."""
-        if not self._counted:
-            known = None if self.complete or self.columns is not None else self.source.count()
-            if known is None:
-                self.fold(len, lambda left, right: left + right, 1)
-            else:
+    def known_rows(self) -> int | None:
+        """Number of rows in all pages, if it is known without reading them."""
+        if not self._counted and not self.complete and self.columns is None:
+            known = self.source.count()
+            if known is not None:
                 last = known if self.last is None else min(self.last, known)
                 self._counted.append(max(last - self.first, 0))
+        return self._counted[0] if self._counted else None
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in all pages; read to the end if nothing else tells."""
+        if self.known_rows is None:
+            self.fold(len, _add, 1)
         return self._counted[0]
 
     def part(self, first: int, last: int) -> "StreamedPages":
-        """Pages of the rows first .. last."""
-        return replace(self, first=first, last=last, _counted=[])
+        """Pages of the rows first .. last alone."""
+        return replace(self, first=first, last=last, _counted=[last - first])
 
-    def only(self, columns: IntArray) -> "StreamedPages":
+    def only(self, columns: IntArray, rows: int) -> "StreamedPages":
         """The same pages with these columns alone, without the rows that lack one of them."""
-        return replace(self, columns=columns, checked=False, _counted=[])
+        return replace(self, columns=columns, checked=False, _counted=[rows])
 
     def fold(
         self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], threads: int
@@ -122,6 +131,7 @@ class StreamedPages:
                     self._tell(seen, total)
                     yield _Borrowed(buffer.T, buffer)
                     buffer, filled = (free.popleft() if free else np.empty((width, height))), 0
+            chunk.clear()
         if filled:
             self._tell(seen, total)
             yield _Borrowed(buffer[:, :filled].T, buffer)

@@ -80,8 +80,7 @@ def _checked_kind(fit: "Fit", kind: str | None) -> str:
 def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Table:
     method = fit.method
     assert not isinstance(method, SequentialTrim)
-    rows, holed = evidence.rows()
-    first, last = evidence.reading.portions(rows, holed)
+    first, last = evidence.portions()
     work = evidence.work
     spreads = _find_spreads(fit, last, work, kind, level)
     assembly = Assembly(fit.network, spreads, level)

@@ -165,4 +165,8 @@ def _merge(left: list[Trimmed], right: list[Trimmed]) -> list[Trimmed]:
 def _sampled(part: Portion) -> FloatArray:
     """Rows of the pages, evenly spaced, at most about `SAMPLED_ROWS`."""
     step = -(-part.rows // SAMPLED_ROWS)
-    return np.concatenate([page[::step] for page in part.pages]).astype(np.float64, copy=False)
+    pages = part.pages
+    if isinstance(pages, list):
+        return np.concatenate([page[::step] for page in pages]).astype(np.float64, copy=False)
+    runs: list[FloatArray] = pages.fold(lambda page: [page[::step].copy()], list.__add__, 1)
+    return np.concatenate(runs)
