@@ -106,7 +106,7 @@ def test_fit_prints_coefficients_with_errors_scales_and_notes(gaussnet):
         assert f"{fit.standard_errors.coefficients[edge]:.4g}" in words
     for scale in fit.network.scales:
         assert f"{scale:.4g}" in words
-    assert "note: 1 column is not in the graph and was ignored: [red]time" in words
+    assert "note: 1 column is not in the graph and ignored: '[red]time'" in words
 
 
 @pytest.mark.usefixtures("folder")

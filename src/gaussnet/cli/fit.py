@@ -6,14 +6,13 @@ from pathlib import Path
 from typing import Any, cast
 
 import gaussnet as gn
-from gaussnet.cli.printing import console, print_table, shown
+from gaussnet.cli.printing import console, print_table
+from gaussnet.cli.progress import row_progress
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.missing import Missing
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.model.interchange import check_ending
-from gaussnet.stream.rows import open_rows
-
-LONGEST_LIST = 6
+from gaussnet.stream.opening import open_data
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,8 +41,7 @@ class Learnt:
     @property
     def notes(self) -> list[str]:
         """What is worth knowing, first about the file and then about the fit."""
-        notes = [str(note) for note in self.fit.notes]
-        return [_ignored_note(self.ignored), *notes] if self.ignored else notes
+        return [str(note) for note in self.fit.notes]
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -90,21 +88,23 @@ def run(request: Request) -> Learnt:
     if request.out is not None:
         check_ending(request.out)
     dag = gn.read_dag(request.graph)
-    loaded = open_rows(request.data, dag.nodes)
-    fit = gn.fit(
-        loaded.rows,
-        dag,
-        request.method,
-        scale=request.scale,
-        intercept=request.intercept,
-        missing=cast(Missing, request.missing),
-    )
-    if not request.allow_singular:
-        _require_determined(fit)
-    errors = fit.standard_errors
+    opened = open_data(request.data, dag.nodes)
+    with row_progress() as tell:
+        fit = gn.fit(
+            opened,
+            dag,
+            request.method,
+            scale=request.scale,
+            intercept=request.intercept,
+            missing=cast(Missing, request.missing),
+            progress=tell,
+        )
+        if not request.allow_singular:
+            _require_determined(fit)
+        errors = fit.standard_errors
     if request.out is not None:
         gn.write_network(fit.network, request.out)
-    return Learnt(fit, errors, loaded.ignored, request.out)
+    return Learnt(fit, errors, opened.ignored, request.out)
 
 
 def show(learnt: Learnt) -> None:
@@ -167,15 +167,3 @@ def _require_determined(fit: gn.Fit) -> None:
                 "parents determine it or the rows are too few: leave it out of the graph, or "
                 "give --allow-singular"
             )
-
-
-def _ignored_note(ignored: tuple[str, ...]) -> str:
-    names = ", ".join(shown(name) or "''" for name in ignored[:LONGEST_LIST])
-    more = len(ignored) - LONGEST_LIST
-    rest = f" and {more} more" if more > 0 else ""
-    words = (
-        "columns are not in the graph and were"
-        if len(ignored) > 1
-        else ("column is not in the graph and was")
-    )
-    return f"{len(ignored)} {words} ignored: {names}{rest}"

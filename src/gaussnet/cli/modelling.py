@@ -13,7 +13,9 @@ Model = Annotated[Path, typer.Argument(help="A network: .json, .csv or .rds of b
 def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Annotated[
         str,
-        typer.Argument(help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy; - reads CSV."),
+        typer.Argument(
+            help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy, a folder; - reads CSV."
+        ),
     ],
     dag: Annotated[
         Path, typer.Option(help="The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds.")

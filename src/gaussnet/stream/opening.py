@@ -8,8 +8,6 @@ import numpy as np
 
 from gaussnet.disk.reading import Path, file_name, suffix
 from gaussnet.errors import FileError
-from gaussnet.stream.arrow_sources import ArrowSource, ParquetSource
-from gaussnet.stream.csv_sources import CsvSource
 from gaussnet.stream.loaded import Loaded
 from gaussnet.stream.rows import open_rows
 from gaussnet.stream.source import ArraySource, Chain, Source
@@ -30,7 +28,7 @@ def open_data(data: Any, names: Sequence[str]) -> Loaded | Source:
     >>> open_data([[1.0, 2.0]], ["a", "b"]).rows
     array([[1., 2.]])
     """
-    if hasattr(data, "chunks") and hasattr(data, "count") and hasattr(data, "width"):
+    if isinstance(data, Loaded) or is_source(data):
         return data  # type: ignore[no-any-return]
     if is_paths(data):
         return _open_files([file_name(path) for path in data], names)
@@ -42,6 +40,11 @@ def open_data(data: Any, names: Sequence[str]) -> Loaded | Source:
     if file == STANDARD_INPUT or suffix(file) not in _OPENERS:
         return read_rows(file, names)
     return _open_files([file], names)
+
+
+def is_source(data: Any) -> bool:
+    """Whether the data can be read in chunks as they are."""
+    return all(hasattr(data, name) for name in ("chunks", "count", "width", "ignored"))
 
 
 def is_paths(data: Any) -> bool:
@@ -100,17 +103,27 @@ def _whole(parts: Sequence[Loaded]) -> Loaded:
 
 
 def _open_csv(file: str, names: Sequence[str]) -> Source:
-    return CsvSource.open(file, names, ",")
+    from gaussnet.stream.csv_sources import CsvSource
+
+    return CsvSource.open(file, names, "\t" if suffix(file) == ".tsv" else ",")
 
 
-def _open_tsv(file: str, names: Sequence[str]) -> Source:
-    return CsvSource.open(file, names, "\t")
+def _open_parquet(file: str, names: Sequence[str]) -> Source:
+    from gaussnet.stream.arrow_sources import ParquetSource
+
+    return ParquetSource.open(file, names)
+
+
+def _open_arrow(file: str, names: Sequence[str]) -> Source:
+    from gaussnet.stream.arrow_sources import ArrowSource
+
+    return ArrowSource.open(file, names)
 
 
 _OPENERS: dict[str, Callable[[str, Sequence[str]], Source]] = {
     ".csv": _open_csv,
-    ".tsv": _open_tsv,
-    ".parquet": ParquetSource.open,
-    ".arrow": ArrowSource.open,
-    ".feather": ArrowSource.open,
+    ".tsv": _open_csv,
+    ".parquet": _open_parquet,
+    ".arrow": _open_arrow,
+    ".feather": _open_arrow,
 }
