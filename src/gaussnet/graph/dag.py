@@ -15,13 +15,14 @@ from gaussnet.graph import convert, text
 from gaussnet.graph.adjacency import Orientation, parent_lists, row_count
 from gaussnet.graph.checks import check_parents, edge_names, node_name
 from gaussnet.graph.order import child_lists, find_cycle, is_forest, topological_order
+from gaussnet.graph.separation import Separation
 from gaussnet.kernels.families import Families
 
 Edge = tuple[str, str]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Dag:
+class Dag(Separation):
     """A directed acyclic graph over named nodes; every edge goes parent -> child.
 
     Nodes keep the order they were given in; data columns follow that order. The parents of

@@ -47,7 +47,7 @@ def values_by_name(given: Mapping[Name, float], expected: Sequence[Name], what: 
         raise NetworkError(
             f"there is a {what} for {_shown(unknown)}, which the graph does not have: drop it"
         )
-    return np.array([_number(given[name], name, what) for name in expected], dtype=np.float64)
+    return np.array([finite_number(given[name], name, what) for name in expected], dtype=np.float64)
 
 
 def frozen_array(values: ArrayLike, names: Sequence[object], what: str) -> FloatArray:
@@ -82,6 +82,19 @@ def read_only(array: FloatArray) -> FloatArray:
     return array
 
 
+def lengths(rows: FloatArray) -> FloatArray:
+    """The Euclidean length of each row, also where squares leave the range of floating point.
+
+    Examples
+    --------
+    >>> lengths(np.array([[3e-200, 4e-200]])).tolist()
+    [5e-200]
+    """
+    sizes = np.abs(rows).max(axis=1, initial=0.0)
+    unit = rows / np.where(sizes > 0.0, sizes, 1.0)[:, None]
+    return np.asarray(sizes * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
+
+
 def check_dag(dag: object) -> None:
     """Refuse what is not a graph."""
     if not isinstance(dag, Dag):
@@ -95,6 +108,25 @@ def check_overflow(values: FloatArray) -> None:
     if not np.isfinite(values).all():
         raise NetworkError(
             "the values of the network overflow: its coefficients or variances are too large"
+        )
+
+
+def check_not_negative(variances: FloatArray, names: Sequence[str]) -> None:
+    """Refuse variances below 0."""
+    if (variances < 0.0).any():
+        worst = int(np.argmin(variances))
+        raise NetworkError(
+            f"the variance of {names[worst]!r} is {variances[worst]}, expected 0 or more"
+        )
+
+
+def check_has_density(variances: FloatArray, names: Sequence[str]) -> None:
+    """Refuse a network with a node that has no noise."""
+    exact = np.flatnonzero(variances == 0.0)
+    if len(exact):
+        raise NetworkError(
+            f"the node {names[exact[0]]!r} has variance 0, so the network has no density: give "
+            "the node a positive variance, or leave it out with to_gaussian().marginal(...)"
         )
 
 
@@ -162,13 +194,20 @@ def check_densities(densities: FloatArray) -> None:
         raise DataError(f"row {row} is too large: its residuals overflow, so rescale the data")
 
 
-def _column_order(data: object, names: Sequence[str]) -> list[int] | None:
-    """Where each name stands among the columns of a data frame; None for an array."""
+def column_labels(data: object) -> list[str] | None:
+    """The names of a data frame's columns; None for an array."""
     columns = getattr(data, "column_names", None)
     columns = getattr(data, "columns", None) if columns is None else columns
     if columns is None or callable(columns):
         return None
-    labels = [str(column) for column in columns]
+    return [str(column) for column in columns]
+
+
+def _column_order(data: object, names: Sequence[str]) -> list[int] | None:
+    """Where each name stands among the columns of a data frame; None for an array."""
+    labels = column_labels(data)
+    if labels is None:
+        return None
     counts = Counter(labels)
     missing = [name for name in names if not counts[name]]
     if missing:
@@ -182,7 +221,8 @@ def _column_order(data: object, names: Sequence[str]) -> list[int] | None:
     return [place[name] for name in names]
 
 
-def _number(value: object, name: Hashable, what: str) -> float:
+def finite_number(value: object, name: Hashable, what: str) -> float:
+    """A finite real number, not a bool; `name` says whose it is."""
     try:
         if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
             raise TypeError

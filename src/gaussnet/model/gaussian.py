@@ -79,6 +79,14 @@ class Gaussian:
         return checks.read_only(covariance)
 
     @cached_property
+    def variances(self) -> FloatArray:
+        """The variance of each variable, (names,), read-only."""
+        with np.errstate(over="ignore"):
+            squares = np.einsum("ij,ij->i", self.factor, self.factor)
+        checks.check_overflow(squares)
+        return checks.read_only(squares)
+
+    @cached_property
     def lower_factor(self) -> FloatArray:
         """The lower triangular factor with positive diagonal, (names, names), read-only.
 

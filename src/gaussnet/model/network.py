@@ -17,13 +17,16 @@ from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.model import checks, storage
 from gaussnet.model.exports import Exports
 from gaussnet.model.gaussian import Gaussian
+from gaussnet.model.inference.conditional import draws_given
+from gaussnet.model.inference.queries import Queries
 from gaussnet.seeds import generator
 
 Name = TypeVar("Name", str, Edge)
+Values = Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class GaussianNetwork(Exports):
+class GaussianNetwork(Queries, Exports):
     r"""A linear Gaussian network: each node is a linear function of its parents plus noise.
 
     .. math:: X_i = c_i + \sum_{j \in pa(i)} a_{ij} X_j + e_i, \qquad e_i \sim N(0, s_i^2)
@@ -102,20 +105,15 @@ class GaussianNetwork(Exports):
         self, dag: Dag, coefficients: ArrayLike, variances: ArrayLike, intercepts: ArrayLike | None
     ) -> None:
         nodes = dag.nodes
-        constants = np.zeros(len(nodes)) if intercepts is None else intercepts
+        given = np.zeros(len(nodes)) if intercepts is None else intercepts
+        constants = checks.frozen_array(given, nodes, "intercept")
         squares = checks.frozen_array(variances, nodes, "variance")
-        if (squares < 0.0).any():
-            worst = int(np.argmin(squares))
-            raise NetworkError(
-                f"the variance of {nodes[worst]!r} is {squares[worst]}, expected 0 or more"
-            )
+        checks.check_not_negative(squares, nodes)
         slopes = checks.frozen_array(coefficients, dag.edges, "coefficient")
         object.__setattr__(self, "dag", dag)
         object.__setattr__(self, "coefficient_array", slopes)
         object.__setattr__(self, "variance_array", squares)
-        object.__setattr__(
-            self, "intercept_array", checks.frozen_array(constants, nodes, "intercept")
-        )
+        object.__setattr__(self, "intercept_array", constants)
 
     @cached_property
     def coefficients(self) -> Mapping[Edge, float]:
@@ -178,10 +176,13 @@ class GaussianNetwork(Exports):
         """The same distribution as one multivariate Gaussian, its factor dense."""
         return Gaussian(self.dag.nodes, self.mean(), self._responses().T)
 
-    def sample(self, rows: int, *, seed: Seed) -> FloatArray:
+    def sample(
+        self, rows: int, *, seed: Seed, given: Values | None = None, do: Values | None = None
+    ) -> FloatArray:
         """Independent rows (rows, nodes), columns in the order of ``dag.nodes``.
 
-        The first rows are the same however many are asked for.
+        They obey the interventions `do`, then the evidence `given`. The first rows are the
+        same however many are asked for.
 
         Examples
         --------
@@ -189,6 +190,10 @@ class GaussianNetwork(Exports):
         >>> bool((net.sample(5, seed=1)[:3] == net.sample(3, seed=1)).all())
         True
         """
+        if do is not None:
+            return self.do(do).sample(rows, seed=seed, given=given)
+        if given is not None:
+            return draws_given(self, given, rows, seed)
         drawn = np.empty((checks.row_count(rows), len(self.dag)))
         noise = generator(seed)
         for block in checks.blocks(*drawn.shape):
@@ -286,12 +291,7 @@ class GaussianNetwork(Exports):
         checks.check_overflow(rows)
 
     def _check_has_density(self) -> None:
-        exact = np.flatnonzero(self.variance_array == 0.0)
-        if len(exact):
-            raise NetworkError(
-                f"the node {self.dag.nodes[exact[0]]!r} has variance 0, so the network has no "
-                "density: give the node a positive variance"
-            )
+        checks.check_has_density(self.variance_array, self.dag.nodes)
 
 
 def _by_name(names: tuple[Name, ...], values: FloatArray) -> Mapping[Name, float]:

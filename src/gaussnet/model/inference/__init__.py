@@ -1,0 +1,1 @@
+"""Inference: what evidence and interventions say about a network's nodes."""

@@ -1,0 +1,135 @@
+"""Causal effects: what one unit more of a node does to another, in all and path by path."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import FloatArray, IntArray
+from gaussnet.errors import GraphError, SettingError
+from gaussnet.graph.dag import Dag
+from gaussnet.model import checks
+from gaussnet.model.inference.parts import grouped
+
+if TYPE_CHECKING:
+    from gaussnet.model.network import GaussianNetwork
+
+
+@dataclass(frozen=True, slots=True)
+class Path:
+    """A directed path and the product of its coefficients."""
+
+    nodes: tuple[str, ...]
+    effect: float
+
+    def __str__(self) -> str:
+        return f"{' -> '.join(self.nodes)}: {self.effect:.4g}"
+
+
+def effect(network: "GaussianNetwork", cause: str, target: str, via: Iterable[str] | None) -> float:
+    r"""The total effect, an entry of :math:`(I - A)^{-1}`; `via` keeps the paths through nodes."""
+    stops = stations(network.dag, cause, target, via)
+    legs = pairwise(stops)
+    return float(np.prod([downstream(network, start)[stop] for start, stop in legs]))
+
+
+def gradient(network: "GaussianNetwork", stops: list[int]) -> FloatArray:
+    r"""Derivative of the effect through these stations by each coefficient, (edges,).
+
+    .. math:: \partial T_{yx} / \partial a_{ij} = T_{yi} T_{jx}
+
+    for one leg; a product of legs by the product rule.
+    """
+    families = network.dag.families
+    legs = list(pairwise(stops))
+    ahead = [downstream(network, start) for start, _ in legs]
+    behind = [upstream(network, stop) for _, stop in legs]
+    effects = np.array([down[stop] for down, (_, stop) in zip(ahead, legs, strict=True)])
+    total = np.zeros(len(families.parents))
+    for leg, (down, up) in enumerate(zip(ahead, behind, strict=True)):
+        others = float(np.prod(np.delete(effects, leg)))
+        total += others * up[families.family_of_edge] * down[families.parents]
+    checks.check_overflow(total)
+    return total
+
+
+def stations(dag: Dag, cause: str, target: str, via: Iterable[str] | None) -> list[int]:
+    """Positions of cause, stations in topological order, and target."""
+    places = [dag.position(cause), dag.position(target)]
+    if via is None:
+        return places
+    between = [
+        dag.position(node) for node in checks.as_names([via] if isinstance(via, str) else via)
+    ]
+    if set(between) & set(places):
+        raise GraphError(
+            f"got via={[dag.nodes[place] for place in between]}, expected nodes between "
+            f"{cause!r} and {target!r}: leave out the ends"
+        )
+    rank = {node: index for index, node in enumerate(dag.order.tolist())}
+    return [places[0], *sorted(between, key=rank.__getitem__), places[1]]
+
+
+def downstream(network: "GaussianNetwork", cause: int) -> FloatArray:
+    """Total effects of one node on all, (nodes,)."""
+    row = np.zeros((1, len(network.dag)))
+    row[0, cause] = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        kernels.propagate(row, network.dag.order, network.dag.families, network.coefficient_array)
+    checks.check_overflow(row)
+    return np.asarray(row[0])
+
+
+def upstream(network: "GaussianNetwork", target: int) -> FloatArray:
+    """Total effects of all nodes on one, (nodes,)."""
+    families = network.dag.families
+    turned, coefficients = grouped(
+        len(families), families.parents, families.family_of_edge, network.coefficient_array
+    )
+    row = np.zeros((1, len(families)))
+    row[0, target] = 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        kernels.propagate(row, np.ascontiguousarray(network.dag.order[::-1]), turned, coefficients)
+    checks.check_overflow(row)
+    return np.asarray(row[0])
+
+
+def paths(network: "GaussianNetwork", cause: str, target: str, limit: int) -> tuple[Path, ...]:
+    """All directed paths, the strongest first."""
+    dag = network.dag
+    start, stop = dag.position(cause), dag.position(target)
+    counts = _path_counts(dag, stop)
+    if counts[start] > limit:
+        raise SettingError(
+            f"there are {counts[start]} paths from {cause!r} to {target!r}, more than "
+            f"limit={limit}: give a larger limit, or ask for effect(..., via=...)"
+        )
+    found: list[Path] = []
+    waiting: list[tuple[tuple[int, ...], float]] = [((start,), 1.0)]
+    while waiting:
+        nodes, product = waiting.pop()
+        if nodes[-1] == stop:
+            found.append(Path(tuple(dag.nodes[node] for node in nodes), product))
+            continue
+        name = dag.nodes[nodes[-1]]
+        for child in dag.children(name):
+            place = dag.positions[child]
+            if counts[place]:
+                waiting.append(((*nodes, place), product * network.coefficients[name, child]))
+    return tuple(sorted(found, key=lambda path: (-abs(path.effect), path.nodes)))
+
+
+def _path_counts(dag: Dag, stop: int) -> list[int]:
+    """The number of directed paths from each node to one, exact."""
+    counts = [0] * len(dag)
+    counts[stop] = 1
+    offsets, parents = dag.families.offsets.tolist(), dag.families.parents.tolist()
+    order: IntArray = dag.order
+    for node in reversed(order.tolist()):
+        if counts[node]:
+            for parent in parents[offsets[node] : offsets[node + 1]]:
+                counts[parent] += counts[node]
+    return counts

@@ -1,0 +1,226 @@
+"""The posterior: how unobserved nodes follow from observed ones, for any observed values."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet.errors import DataError
+from gaussnet.kernels.families import Families
+from gaussnet.model import checks
+from gaussnet.model.inference.dense import DensePart
+from gaussnet.model.inference.loopy import LoopyPart
+from gaussnet.model.inference.parts import Division, Part, divide, grouped, make_parts
+from gaussnet.model.inference.sparse import SparsePart
+
+if TYPE_CHECKING:
+    from gaussnet.model.network import GaussianNetwork
+
+DENSE_EQUATIONS = 400
+"""Parts of at most this many equations are solved by dense orthogonal factors."""
+
+FEW_LOOPS = 0.02
+"""A large part with at most this many loops for each equation is factored sparse."""
+
+IMPOSSIBLE = 1e-9
+"""Evidence further off what nodes without noise allow, relative to its size, is impossible."""
+
+LOST = 1e-6
+"""A variance below this share of what it is a difference of is found again."""
+
+BLOCK = 256
+"""Sources of noise that are followed at a time."""
+
+
+class Solver(Protocol):
+    """A part, factored."""
+
+    @property
+    def part(self) -> Part: ...  # noqa: D102
+
+    def solve(self, right: FloatArray) -> FloatArray: ...  # noqa: D102
+
+    def rows_of_factor(self, weights: FloatArray) -> FloatArray: ...  # noqa: D102
+
+    def misfits(self, right: FloatArray, sizes: FloatArray) -> FloatArray: ...  # noqa: D102
+
+    def loads(self) -> Iterator[tuple[float, FloatArray]]: ...  # noqa: D102
+
+
+def solver_of(part: Part) -> Solver:
+    """The way to solve a part that suits its size and shape."""
+    if len(part.scales) <= DENSE_EQUATIONS:
+        return DensePart.of(part)
+    if part.loops <= FEW_LOOPS * len(part.scales) and part.scales.all():
+        return SparsePart.of(part)
+    return LoopyPart.of(part)
+
+
+@dataclass(frozen=True)
+class Posterior:
+    """What the observed nodes, whatever their values, say about the targets.
+
+    `observed` and `targets` mark nodes, (nodes,). Everything is made once for all values.
+    """
+
+    network: "GaussianNetwork"
+    observed: BoolArray
+    targets: BoolArray
+
+    @cached_property
+    def division(self) -> Division:
+        """Coupled and free nodes, and parts."""
+        return divide(self.network.dag, self.observed, self.targets)
+
+    @cached_property
+    def solvers(self) -> list[Solver]:
+        """The parts, factored."""
+        net = self.network
+        parts = make_parts(net.dag, self.division, net.coefficient_array, net.scales)
+        return [solver_of(part) for part in parts]
+
+    def check(self, rows: FloatArray) -> None:
+        """Refuse observed values that nodes without noise rule out; rows are (rows, nodes)."""
+        net = self.network
+        right, sizes = self._right(rows), self._sizes(rows)
+        found = np.zeros(rows.shape)
+        lone = self.observed & (self.division.labels < 0) & (net.scales == 0.0)
+        lone &= ~self._hidden_parent
+        found[:, lone] = np.abs(right[:, lone]) / np.where(sizes[:, lone] > 0, sizes[:, lone], 1.0)
+        for solver in self.solvers:
+            own = solver.part.equations
+            misfits = solver.misfits(right[:, own], sizes[:, own])
+            found[:, solver.part.sensors] = misfits[:, len(solver.part.nodes) :]
+        row, node = np.unravel_index(int(np.argmax(found)), found.shape) if found.size else (0, 0)
+        if found.size and not found[row, node] <= IMPOSSIBLE:
+            raise DataError(
+                f"the evidence is impossible: {net.dag.nodes[node]!r} cannot be "
+                f"{float(rows[row, node])} beside the other values, because nodes without noise "
+                "determine it: change it or leave it out"
+            )
+
+    def fill(self, rows: FloatArray, noise: FloatArray | None = None) -> None:
+        """Put the conditional means, or with standard noise draws, into rows (rows, nodes)."""
+        net, free = self.network, self.division.free
+        right = self._right(rows)
+        if noise is not None:
+            right += noise * net.scales
+        for solver in self.solvers:
+            rows[:, solver.part.nodes] = solver.solve(right[:, solver.part.equations])
+        rows[:, free] = net.intercept_array[free]
+        if noise is not None:
+            rows[:, free] += noise[:, free] * net.scales[free]
+        self._propagate_free(rows)
+        checks.check_overflow(rows[:, self.targets])
+
+    def factor(self, targets: IntArray) -> FloatArray:
+        """A factor of the targets' covariance, (targets, noise)."""
+        weights = np.zeros((len(targets), len(self.network.dag)))
+        weights[np.arange(len(targets)), targets] = 1.0
+        families, coefficients, order = self._backwards
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernels.propagate(weights, order, families, coefficients)
+        free = self.division.free
+        blocks = [
+            solver.rows_of_factor(np.ascontiguousarray(weights[:, solver.part.nodes]))
+            for solver in self.solvers
+        ]
+        loads = np.hstack((*blocks, weights[:, free] * self.network.scales[free]))
+        checks.check_overflow(loads)
+        return loads
+
+    def variances(self) -> FloatArray:
+        """Conditional variances, (nodes,); meaningless but at the targets."""
+        total, gross = np.zeros((2, len(self.network.dag)))
+        for signs, rows in self._sources():
+            with np.errstate(over="ignore", invalid="ignore"):
+                self._propagate_free(rows)
+                np.square(rows, out=rows)
+                total += signs @ rows
+                gross += np.maximum(signs, 0.0) @ rows
+        # Where little is left of much, the difference has lost its digits.
+        lost = np.flatnonzero(self.targets & (total < LOST * gross))
+        for start in range(0, len(lost), BLOCK):
+            chosen = lost[start : start + BLOCK]
+            loads = self.factor(chosen)
+            total[chosen] = np.einsum("ij,ij->i", loads, loads)
+        checks.check_overflow(total[self.targets])
+        return total
+
+    def _sources(self) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """What noises (rows) do to coupled nodes, and their signs, `BLOCK` at a time."""
+        rows = np.zeros((BLOCK, len(self.network.dag)))
+        signs = np.zeros(BLOCK)
+        used = 0
+        for sign, nodes, loads in self._loads():
+            for start in range(0, len(loads), BLOCK):
+                part = loads[start : start + BLOCK]
+                if used + len(part) > BLOCK:
+                    yield signs[:used], rows[:used]
+                    rows[:], used = 0.0, 0
+                rows[used : used + len(part), nodes] = part
+                signs[used : used + len(part)] = sign
+                used += len(part)
+        yield signs[:used], rows[:used]
+
+    def _loads(self) -> Iterator[tuple[float, IntArray, FloatArray]]:
+        """Sign, nodes and what noises (rows) do to these nodes, part by part, then free nodes."""
+        for solver in self.solvers:
+            for sign, loads in solver.loads():
+                yield sign, solver.part.nodes, loads
+        free, scales = self.division.free, self.network.scales
+        for start in range(0, len(free), BLOCK):
+            own = free[start : start + BLOCK]
+            yield 1.0, own, np.diag(scales[own])
+
+    def _propagate_free(self, rows: FloatArray) -> None:
+        net = self.network
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernels.propagate(rows, self.division.free, net.dag.families, net.coefficient_array)
+
+    @cached_property
+    def _backwards(self) -> tuple[Families, FloatArray, IntArray]:
+        """The edges into free nodes, turned round, and an order for them."""
+        dag = self.network.dag
+        parents, children = dag.families.parents, dag.families.family_of_edge
+        into = np.zeros(len(dag), dtype=bool)
+        into[self.division.free] = True
+        kept = into[children] & ~self.observed[parents]
+        turned = grouped(
+            len(dag), parents[kept], children[kept], self.network.coefficient_array[kept]
+        )
+        return *turned, np.ascontiguousarray(dag.order[::-1])
+
+    @cached_property
+    def _from_observed(self) -> Any:
+        """Coefficients of the edges out of observed nodes, sparse (children, parents)."""
+        from scipy.sparse import csr_array
+
+        families = self.network.dag.families
+        kept = self.observed[families.parents]
+        places = (families.family_of_edge[kept], families.parents[kept])
+        shape = (len(families), len(families))
+        return csr_array((self.network.coefficient_array[kept], places), shape=shape)
+
+    @cached_property
+    def _hidden_parent(self) -> BoolArray:
+        """Whether a node has a parent that is not observed, (nodes,)."""
+        families = self.network.dag.families
+        found = np.zeros(len(families), dtype=bool)
+        found[families.family_of_edge[~self.observed[families.parents]]] = True
+        return found
+
+    def _right(self, rows: FloatArray) -> FloatArray:
+        """Right-hand sides of all equations, (rows, nodes)."""
+        seen = np.where(self.observed, rows, 0.0)
+        return np.asarray(self.network.intercept_array + (self._from_observed @ seen.T).T - seen)
+
+    def _sizes(self, rows: FloatArray) -> FloatArray:
+        """The sizes of the terms that the right-hand sides are sums of, (rows, nodes)."""
+        seen = np.abs(np.where(self.observed, rows, 0.0))
+        terms = abs(self._from_observed) @ seen.T
+        return np.asarray(np.abs(self.network.intercept_array) + terms.T + seen)

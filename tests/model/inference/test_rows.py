@@ -1,0 +1,169 @@
+"""Prediction and imputation row by row."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+from tests.model.exact import random_dag, random_network
+
+import gaussnet as gn
+from gaussnet.model.inference.rows import patterns
+
+
+def holed(network, rows, seed, share=0.3):
+    """Rows of the network with a share of the values missing."""
+    values = network.sample(rows, seed=seed)
+    values[np.random.default_rng(seed).random(values.shape) < share] = np.nan
+    return values
+
+
+@pytest.fixture
+def network():
+    rng = np.random.default_rng(0)
+    return random_network(rng, random_dag(rng, 6, degree=4))
+
+
+def test_prediction_is_the_conditional_law_row_by_row(network):
+    data = holed(network, 40, seed=1)
+    found = network.predict(data, "v2", level=0.9)
+    for row, values in enumerate(data):
+        known = {
+            name: value
+            for name, value in zip(network.dag.nodes, values.tolist(), strict=True)
+            if name != "v2" and not np.isnan(value)
+        }
+        law = network.condition(known, targets=["v2"])
+        assert found.mean[row] == pytest.approx(law.mean[0], rel=1e-9, abs=1e-9)
+        assert found.scale[row] == pytest.approx(np.sqrt(law.variances[0]), rel=1e-9)
+        # 1.6448536 is the point that a standard normal stays below with chance 0.95.
+        assert found.high[row] - found.mean[row] == pytest.approx(1.6448536 * found.scale[row])
+        assert found.mean[row] - found.low[row] == pytest.approx(1.6448536 * found.scale[row])
+
+
+def test_prediction_from_parents_alone_is_the_equation_of_the_node(network):
+    data = network.sample(20, seed=3)
+    node = max(network.dag.nodes, key=lambda name: len(network.dag.parents(name)))
+    parents = network.dag.parents(node)
+    found = network.predict(data, node, given=parents)
+    expected = network.intercepts[node] + sum(
+        network.coefficients[parent, node] * data[:, network.dag.position(parent)]
+        for parent in parents
+    )
+    np.testing.assert_allclose(found.mean, expected, rtol=1e-10)
+    np.testing.assert_allclose(found.scale, np.sqrt(network.variances[node]), rtol=1e-10)
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say(network):
+    """20,000 rows at level 0.8: 4 binomial standard errors are 0.0113."""
+    data = network.sample(20_000, seed=4)
+    found = network.predict(data, "v3", level=0.8)
+    held = (found.low <= data[:, 3]) & (data[:, 3] <= found.high)
+    assert abs(held.mean() - 0.8) < 4.0 * np.sqrt(0.8 * 0.2 / 20_000)
+
+
+def test_the_column_of_the_target_is_not_looked_at(network):
+    data = network.sample(5, seed=4)
+    spoilt = data.copy()
+    spoilt[:, 3] = np.nan
+    assert (network.predict(data, "v3").mean == network.predict(spoilt, "v3").mean).all()
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_frames_are_matched_by_name_and_absent_columns_are_not_observed(network, frame):
+    data = network.sample(9, seed=5)
+    some = {"extra": np.zeros(9), "v4": data[:, 4], "v1": data[:, 1]}
+    found = network.predict(frame(some), "v0")
+    expected = network.predict(data, "v0", given=["v1", "v4"])
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
+    np.testing.assert_allclose(network.impute(frame(some))[:, 0], expected.mean, rtol=1e-12)
+
+
+def test_imputation_fills_with_conditional_means_and_keeps_what_is_there(network):
+    data = holed(network, 30, seed=6)
+    filled = network.impute(data)
+    known = ~np.isnan(data)
+    assert (filled[known] == data[known]).all()
+    for column, name in enumerate(network.dag.nodes):
+        lacking = ~known[:, column]
+        means = network.predict(data, name).mean
+        np.testing.assert_allclose(filled[lacking, column], means[lacking], rtol=1e-9, atol=1e-9)
+
+
+def test_imputed_draws_have_the_law_of_the_network(network):
+    """Covariance of 50,000 rows, 30 % of values drawn again: within 5 standard errors."""
+    data = holed(network, 50_000, seed=7)
+    filled = network.impute(data, seed=1)
+    covariance = network.covariance()
+    error = np.sqrt((np.outer(*[np.diag(covariance)] * 2) + covariance**2) / len(data))
+    assert (np.abs(np.cov(filled.T) - covariance) < 5.0 * error).all()
+    assert (network.impute(data, seed=1) == filled).all()
+
+
+def test_rows_without_any_value_get_the_mean(network):
+    empty = np.full((2, 6), np.nan)
+    np.testing.assert_allclose(network.impute(empty), [network.mean()] * 2, rtol=1e-12)
+    assert network.predict(empty, "v1").mean[0] == pytest.approx(network.mean()[1])
+
+
+def test_no_rows_give_no_rows(network):
+    assert network.impute(np.empty((0, 6))).shape == (0, 6)
+    assert len(network.predict(np.empty((0, 6)), "v1")) == 0
+
+
+def test_the_given_data_stay_as_they_are(network):
+    data = holed(network, 5, seed=8)
+    before = data.copy()
+    network.impute(data, seed=0)
+    network.predict(data, "v1")
+    np.testing.assert_array_equal(data, before)
+
+
+def test_patterns_cover_every_row_once():
+    known = np.random.default_rng(0).random((50, 9)) < 0.5
+    seen = np.concatenate([rows for _, rows in patterns(known)])
+    assert sorted(seen.tolist()) == list(range(50))
+    for mask, rows in patterns(known):
+        assert (known[rows] == mask).all()
+
+
+def test_a_deterministic_node_is_predicted_without_error_and_contradictions_are_refused():
+    dag = gn.Dag.parse("[a][b][sum|a:b]")
+    network = gn.GaussianNetwork.from_arrays(dag, [1.0, 1.0], [1.0, 1.0, 0.0])
+    found = network.predict([[1.0, np.nan, 3.0]], "b")
+    assert found.mean[0] == pytest.approx(2.0)
+    assert found.scale[0] == pytest.approx(0.0, abs=1e-12)
+    chain = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[a][b|a][c|b]"), [1.0, 1.0], [1.0, 0.0, 1.0]
+    )
+    with pytest.raises(gn.DataError, match=r"among rows 1 to 1 the evidence is impossible: 'b'"):
+        chain.impute([[1.0, np.nan, 0.0], [1.0, 2.0, np.nan]])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (dict(node="snow"), "there is no node 'snow'"),
+        (dict(node="v1", level=1.0), "got level=1.0"),
+        (dict(node="v1", level=float("nan")), "got level=nan"),
+        (dict(node="v1", given=["v1"]), "'v1' is the target"),
+        (dict(node="v1", given="v2"), "got the string 'v2'"),
+    ],
+)
+def test_what_cannot_be_predicted_is_refused_with_a_sentence(network, arguments, message):
+    with pytest.raises(gn.GaussnetError, match=message):
+        network.predict(np.zeros((1, 6)), **arguments)
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.zeros((2, 5)), r"got data of shape \(2, 5\)"),
+        ([[np.inf] * 6], "the data have inf at row 0, column 'v0'"),
+        ([["a"] * 6], "not a table of numbers"),
+        (pd.DataFrame({"snow": [1.0]}), "no column for any node"),
+    ],
+)
+def test_data_that_do_not_fit_are_refused_with_a_sentence(network, data, message):
+    with pytest.raises(gn.DataError, match=message):
+        network.impute(data)
