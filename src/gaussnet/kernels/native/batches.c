@@ -164,7 +164,8 @@ static int batch_solutions(const Matrix *page, const Families *families,
     const ptrdiff_t largest = largest_size(families);
     int failed = open_batches(&scratch, largest, window_height(windows, largest));
     if (!failed)
-        failed = solve_page(page, families, windows, solve_batches, 1, &scratch, solutions);
+        failed = solve_page(page, families, windows, (Solver){solve_batches, &scratch, 0.0},
+                            solutions);
     close_batches(&scratch);
     return failed;
 }

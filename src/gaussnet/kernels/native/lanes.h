@@ -38,6 +38,7 @@ INLINE Lanes load_floats(const float *from)
 }
 INLINE Mask is_greater(Lanes a, Lanes b) { return (Mask)(a > b); }
 INLINE Mask is_at_least(Lanes a, Lanes b) { return (Mask)(a >= b); }
+INLINE Mask is_equal(Mask a, Mask b) { return (Mask)(a == b); }
 
 /* The next group of functions, for either width:
  * load_part: the first `count` < LANES values, and zeros after them; put together in registers,
@@ -46,7 +47,8 @@ INLINE Mask is_at_least(Lanes a, Lanes b) { return (Mask)(a >= b); }
  * blend: `yes` where the mask holds, else `no`.
  * larger: the larger of two, the second if either is NaN.
  * sum_each: lane k of the answer is the sum of all lanes of parts[k].
- * transpose: turn LANES rows of LANES values into columns. */
+ * transpose: turn LANES rows of LANES values into columns.
+ * deal_few: to[r] is value r of each of LANES runs of `count` < LANES values. */
 #if LANES == 4
 
 INLINE Lanes broadcast(double value) { return (Lanes){value, value, value, value}; }
@@ -95,6 +97,24 @@ INLINE void transpose(Lanes *block)
     block[2] = SHUFFLE(a, c, 2, 3, 6, 7);
     block[3] = SHUFFLE(b, d, 2, 3, 6, 7);
 }
+INLINE void deal_few(const double *from, const ptrdiff_t count, Lanes *to)
+{
+    const Lanes a = load(from), b = count > 1 ? load(from + 4) : a;
+    const Lanes c = count > 2 ? load(from + 8) : b;
+    if (count == 2) {
+        to[0] = SHUFFLE(a, b, 0, 2, 4, 6);
+        to[1] = SHUFFLE(a, b, 1, 3, 5, 7);
+    } else if (count == 3) {
+        const Lanes first = SHUFFLE(SHUFFLE(a, b, 0, 1, 6, 3), c, 0, 5, 2, 3);
+        const Lanes second = SHUFFLE(SHUFFLE(b, a, 0, 5, 2, 3), c, 0, 1, 6, 3);
+        const Lanes third = SHUFFLE(SHUFFLE(c, b, 0, 5, 2, 3), a, 0, 1, 6, 3);
+        to[0] = SHUFFLE(first, first, 0, 3, 2, 1);
+        to[1] = SHUFFLE(second, second, 1, 0, 3, 2);
+        to[2] = SHUFFLE(third, third, 2, 1, 0, 3);
+    } else {
+        to[0] = a;
+    }
+}
 
 #else /* two lanes */
 
@@ -128,10 +148,27 @@ INLINE void transpose(Lanes *block)
     block[1] = SHUFFLE(block[0], block[1], 1, 3);
     block[0] = low;
 }
+INLINE void deal_few(const double *from, const ptrdiff_t count, Lanes *to)
+{
+    (void)count;
+    to[0] = load(from);
+}
 
 #endif
 
 INLINE Lanes absolute(Lanes a) { return (Lanes)((Mask)a & mask_of(INT64_MAX)); }
+INLINE int all_hold(Mask mask)
+{
+#ifdef GAUSSNET_AVX2
+    return __builtin_ia32_movmskpd256((Lanes)mask) == 15;
+#else
+    int64_t every = -1;
+    for (int k = 0; k < LANES; k++)
+        every &= mask[k];
+    return every != 0;
+#endif
+}
+INLINE Mask choose(Mask mask, Mask yes, Mask no) { return (Mask)blend(mask, (Lanes)yes, (Lanes)no); }
 
 #else /* one lane */
 
@@ -147,15 +184,23 @@ INLINE Lanes load_floats(const float *from) { return *from; }
 INLINE Lanes load_strided(const double *from, ptrdiff_t step) { (void)step; return *from; }
 INLINE Mask is_greater(Lanes a, Lanes b) { return a > b ? -1 : 0; }
 INLINE Mask is_at_least(Lanes a, Lanes b) { return a >= b ? -1 : 0; }
+INLINE Mask is_equal(Mask a, Mask b) { return a == b ? -1 : 0; }
 INLINE Mask mask_of(int64_t value) { return value; }
 INLINE Lanes absolute(Lanes a) { return fabs(a); }
 INLINE Lanes blend(Mask mask, Lanes yes, Lanes no) { return mask ? yes : no; }
+INLINE Mask choose(Mask mask, Mask yes, Mask no) { return mask ? yes : no; }
+INLINE int all_hold(Mask mask) { return mask != 0; }
 INLINE Lanes larger(Lanes a, Lanes b) { return a > b ? a : b; }
 INLINE Lanes load_part(const double *from, ptrdiff_t count) { return count ? *from : 0.0; }
 INLINE Lanes keep_first(Lanes lanes, ptrdiff_t count) { return count ? lanes : 0.0; }
 INLINE double sum_lanes(Lanes lanes) { return lanes; }
 INLINE Lanes sum_each(const Lanes *parts) { return parts[0]; }
 INLINE void transpose(Lanes *block) { (void)block; }
+INLINE void deal_few(const double *from, ptrdiff_t count, Lanes *to)
+{
+    (void)count;
+    to[0] = *from;
+}
 
 #endif
 
@@ -167,6 +212,25 @@ INLINE void transpose(Lanes *block) { (void)block; }
 INLINE Lanes load_some(const double *from, ptrdiff_t count)
 {
     return count >= LANES ? load(from) : load_part(from, count);
+}
+
+/* LANES runs of `count` values, one after the other, dealt to the lanes: to[r] holds value r of
+ * every run. Longer runs are turned around in squares, the last of which may overlap with the
+ * one before. */
+INLINE void deal(const double *from, const ptrdiff_t count, Lanes *to)
+{
+    if (count < LANES)
+        deal_few(from, count, to);
+    else
+        UNROLL for (ptrdiff_t r = 0; r < count; r += LANES) {
+            const ptrdiff_t at = smaller(r, count - LANES);
+            Lanes block[LANES];
+            UNROLL for (int k = 0; k < LANES; k++)
+                block[k] = load(from + k * count + at);
+            transpose(block);
+            UNROLL for (int k = 0; k < LANES; k++)
+                to[at + k] = block[k];
+        }
 }
 
 /* Values `step` apart, the last of `count` again in the lanes after it. */

@@ -73,6 +73,7 @@ static int tile_open(Tile *tile, const Matrix *source, const Families *families,
 static void tile_close(Tile *tile)
 {
     free(tile->memory);
+    free(tile->ceilings);
     free(tile->columns);
     free(tile->used);
     memset(tile, 0, sizeof *tile);
@@ -193,6 +194,35 @@ static void tile_write(const Tile *tile, ptrdiff_t first, ptrdiff_t rows)
             }
         }
     }
+}
+
+static double largest_absolute(const double *values, ptrdiff_t count)
+{
+    Lanes left = broadcast(0.0), right = broadcast(0.0);
+    ptrdiff_t k = 0;
+    for (; k + 2 * LANES <= count; k += 2 * LANES) {
+        left = larger(absolute(load(values + k)), left);
+        right = larger(absolute(load(values + k + LANES)), right);
+    }
+    for (; k < count; k += LANES)
+        left = larger(absolute(load_some(values + k, count - k)), left);
+    left = larger(left, right);
+    double largest = 0.0;
+    for (int lane = 0; lane < LANES; lane++)
+        largest = LANE(left, lane) > largest ? LANE(left, lane) : largest;
+    return largest;
+}
+
+static int tile_ceilings(Tile *tile, ptrdiff_t rows, double least)
+{
+    if (!tile->ceilings)
+        tile->ceilings = malloc(((size_t)tile->source->columns + 1) * sizeof *tile->ceilings);
+    for (ptrdiff_t u = 0; tile->ceilings && u < tile->used_count; u++) {
+        const ptrdiff_t c = tile->used[u];
+        const double largest = largest_absolute(tile->columns[c], rows);
+        tile->ceilings[c] = largest > least ? largest : least;
+    }
+    return tile->ceilings ? 0 : -1;
 }
 
 static void tile_family(const Tile *tile, const Families *families, ptrdiff_t f,

@@ -15,6 +15,7 @@ typedef struct {
     ptrdiff_t used_count;    /* how many columns occur in the families */
     ptrdiff_t *used;         /* which, in increasing order */
     const double **columns;  /* by column number: where the first row of the tile lies */
+    double *ceilings;        /* by column number, on demand: the largest absolute value */
     double *scratch;         /* NULL if the columns are read in place */
     ptrdiff_t stride;        /* from one column in scratch to the next */
     void *memory;            /* what scratch was allocated as */
@@ -33,6 +34,9 @@ static void tile_move(Tile *tile, ptrdiff_t first, ptrdiff_t rows);
 
 /* Write the columns in scratch back to rows first .. first + rows of a float64 source. */
 static void tile_write(const Tile *tile, ptrdiff_t first, ptrdiff_t rows);
+
+/* Find the ceilings of `rows` rows; no smaller than `least`. */
+static int tile_ceilings(Tile *tile, ptrdiff_t rows, double least);
 
 static void tile_close(Tile *tile);
 

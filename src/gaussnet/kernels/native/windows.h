@@ -8,17 +8,23 @@
  * has `height` rows; unknown i of its system goes to out[i * stride + k]. */
 typedef struct {
     const double *const *columns;
+    const double *ceilings; /* no value of column c is larger; NULL if nobody asked */
     ptrdiff_t size, height, first, step, count;
     int centre;
     double *out;
     ptrdiff_t stride;
 } WindowRun;
 
-typedef void (*SolveRun)(const WindowRun *run, void *scratch);
+/* How to solve LANES or more windows. */
+typedef struct {
+    void (*solve)(const WindowRun *run, void *scratch);
+    void *scratch;
+    double least_ceiling; /* ceilings are wanted, none smaller than this; 0 if not wanted */
+} Solver;
 
-/* Call `solve` for the windows of every family with parents, `least` or more windows at a time.
- * The solutions of a family are (size, windows), one family after the other. */
+/* Solve the windows of every family with parents. The solutions of a family are (size,
+ * windows), one family after the other. */
 static int solve_page(const Matrix *page, const Families *families, const Windows *windows,
-                      SolveRun solve, ptrdiff_t least, void *scratch, double *solutions);
+                      Solver solver, double *solutions);
 
 #endif
