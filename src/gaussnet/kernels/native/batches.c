@@ -1,159 +1,179 @@
-/* Least squares of each child on its parents, batch by batch.
- *
- * The Gram matrix of each batch is summed on its own, with rows as lanes; the matrices of LANES
- * batches are then solved side by side.
- */
+/* Least squares of each child on its parents, batch by batch, LANES batches side by side. */
 #include "lower.h"
-#include "products.h"
 #include "windows.h"
 
+/* Products of a small family are summed in one sweep over its rows. */
+#define SWEEP_SIDE 4
+/* Products of one more column with so many before it are summed at a time. */
+#define MOST_PRODUCTS 12
+
 typedef struct {
-    double *rows;          /* (size + 1, padded): the rows of one batch, centred */
-    const double **own;    /* where the columns of the batch lie */
-    double *triangles;     /* (LANES, length): the Gram matrices */
-    Lanes *lower;          /* (length): the same, one matrix a lane */
-    void *memory[2];
-    ptrdiff_t padded;      /* rows of the tallest batch in whole Lanes */
+    Lanes *rows;      /* (height, size + 1): the rows of the batches, the child last */
+    Lanes *gram;      /* packed lower triangle of their products */
+    Lanes *diagonal;  /* (size + 1) */
+    Lanes *column;    /* (size + 1), for the factorisation */
+    void *memory;
 } BatchScratch;
 
 static int open_batches(BatchScratch *scratch, ptrdiff_t largest, ptrdiff_t height)
 {
-    const ptrdiff_t length = triangle_length(largest + 1);
-    scratch->padded = (height + LANES - 1) / LANES * LANES;
-    ptrdiff_t values = (largest + 1) * scratch->padded + LANES * length;
-    scratch->rows = (double *)new_lanes(values / LANES + 1, &scratch->memory[0]);
-    scratch->lower = new_lanes(length + largest + 1, &scratch->memory[1]);
-    scratch->own = malloc((size_t)(largest + 1) * sizeof *scratch->own);
-    scratch->triangles = scratch->rows + (largest + 1) * scratch->padded;
-    return scratch->rows && scratch->lower && scratch->own ? 0 : -1;
+    const ptrdiff_t side = largest + 1, length = triangle_length(side);
+    scratch->rows = new_lanes(height * side + length + 2 * side, &scratch->memory);
+    scratch->gram = scratch->rows + height * side;
+    scratch->diagonal = scratch->gram + length;
+    scratch->column = scratch->diagonal + side;
+    return scratch->rows ? 0 : -1;
 }
 
-static void close_batches(BatchScratch *scratch)
+/* Deal the rows of one column of LANES batches of `height` rows, which follow each other. */
+INLINE void deal_column(const double *from, ptrdiff_t height, ptrdiff_t side, Lanes *to)
 {
-    free(scratch->memory[0]);
-    free(scratch->memory[1]);
-    free((void *)scratch->own);
+    if (height < LANES) {
+        for (ptrdiff_t r = 0; r < height; r++)
+            to[r * side] = load_strided(from + r, height);
+        return;
+    }
+    for (ptrdiff_t r = 0; r < height; r += LANES) {
+        const ptrdiff_t at = smaller(r, height - LANES);
+        Lanes block[LANES];
+        UNROLL for (int k = 0; k < LANES; k++)
+            block[k] = load(from + k * height + at);
+        transpose(block);
+        UNROLL for (int k = 0; k < LANES; k++)
+            to[(at + k) * side] = block[k];
+    }
 }
 
-/* Copy the rows of one batch of a column, less their mean, and zeros after them. The first row
- * goes first, so that a constant column becomes exactly zero. */
-INLINE void copy_centred(const double *from, ptrdiff_t height, double *to)
+/* Subtract its mean from a column. The first row goes first, so that a constant column becomes
+ * exactly zero. */
+INLINE void centre_column(ptrdiff_t height, ptrdiff_t side, Lanes *column)
 {
-    const Lanes first = broadcast(from[0]);
-    const ptrdiff_t whole = height / LANES * LANES, rest = height - whole;
+    const Lanes first = column[0];
     Lanes sum = broadcast(0.0);
-    for (ptrdiff_t r = 0; r < whole; r += LANES)
-        sum += load(from + r) - first;
-    const Lanes last = keep_first(load_part(from + whole, rest) - first, rest);
-    const Lanes mean = broadcast(sum_lanes(sum + last) / (double)height);
-    for (ptrdiff_t r = 0; r < whole; r += LANES)
-        store(to + r, load(from + r) - first - mean);
-    if (rest)
-        store(to + whole, keep_first(last - mean, rest));
+    for (ptrdiff_t r = 0; r < height; r++)
+        sum += column[r * side] - first;
+    const Lanes mean = sum / broadcast((double)height);
+    for (ptrdiff_t r = 0; r < height; r++)
+        column[r * side] = column[r * side] - first - mean;
 }
 
-/* The columns of one batch in scratch->own, copied if they are to be centred. Gives how many
- * rows they have now, whole Lanes if they were copied. */
-INLINE ptrdiff_t batch_columns(const WindowRun *run, const ptrdiff_t size, ptrdiff_t first,
-                               BatchScratch *scratch)
+/* All products among the first `few` columns, packed. */
+INLINE void sweep_products(const int few, ptrdiff_t side, ptrdiff_t height, const Lanes *rows,
+                           Lanes *gram)
 {
-    const ptrdiff_t padded = (run->height + LANES - 1) / LANES * LANES;
-    for (ptrdiff_t c = 0; c <= size; c++) {
-        scratch->own[c] = run->columns[c] + first;
-        if (run->centre) {
-            copy_centred(scratch->own[c], run->height, scratch->rows + c * padded);
-            scratch->own[c] = scratch->rows + c * padded;
-        }
+    Lanes sums[SWEEP_SIDE * (SWEEP_SIDE + 1) / 2];
+    UNROLL for (int k = 0; k < few * (few + 1) / 2; k++)
+        sums[k] = broadcast(0.0);
+    for (ptrdiff_t r = 0; r < height; r++) {
+        const Lanes *row = rows + r * side;
+        UNROLL for (int i = 0; i < few; i++)
+            UNROLL for (int j = 0; j <= i; j++)
+                sums[i * (i + 1) / 2 + j] += row[i] * row[j];
     }
-    return run->centre ? padded : run->height;
+    UNROLL for (int k = 0; k < few * (few + 1) / 2; k++)
+        gram[k] = sums[k];
 }
 
-/* Packed Gram matrix of one batch of a small family: all products in one sweep. */
-INLINE void small_gram(const WindowRun *run, const int size, const int unroll, ptrdiff_t first,
-                       BatchScratch *scratch, double *packed)
+/* Products of a column with `count` others; rows point at the first of these. */
+INLINE void column_products(const int count, ptrdiff_t side, ptrdiff_t height, const Lanes *column,
+                            const Lanes *rows, Lanes *gram)
 {
-    double totals[MOST_SUMS] = {0.0};
-    const ptrdiff_t rows = batch_columns(run, size, first, scratch);
-    triangle_sums(scratch->own, size + 1, 1, unroll, rows, totals);
-    UNROLL for (int k = 0; k < (size + 1) * (size + 2) / 2; k++)
-        packed[k] = totals[k];
-}
-
-static void large_gram(const WindowRun *run, ptrdiff_t first, BatchScratch *scratch,
-                       double *packed)
-{
-    const ptrdiff_t rows = batch_columns(run, run->size, first, scratch);
-    memset(packed, 0, (size_t)triangle_length(run->size + 1) * sizeof(double));
-    add_products(scratch->own, run->size + 1, rows, packed);
-    for (ptrdiff_t c = 0; c <= run->size; c++)
-        packed[triangle_length(c + 1) - 1] = column_squares(scratch->own[c], rows);
-}
-
-static void batch_gram(const WindowRun *run, ptrdiff_t first, BatchScratch *scratch,
-                       double *packed)
-{
-    switch (run->size) {
-    case 1: small_gram(run, 1, 2, first, scratch, packed); break;
-    case 2: small_gram(run, 2, 1, first, scratch, packed); break;
-    case 3: small_gram(run, 3, 1, first, scratch, packed); break;
-    default: large_gram(run, first, scratch, packed); break;
+    Lanes sums[MOST_PRODUCTS];
+    UNROLL for (int j = 0; j < count; j++)
+        sums[j] = broadcast(0.0);
+    for (ptrdiff_t r = 0; r < height; r++) {
+        const Lanes value = column[r * side];
+        UNROLL for (int j = 0; j < count; j++)
+            sums[j] += value * rows[r * side + j];
     }
+    UNROLL for (int j = 0; j < count; j++)
+        gram[j] = sums[j];
 }
 
-/* Solve the matrices in scratch->triangles; coefficient i of batch k goes to out[i * stride + k].
- * NaN where a pivot of the parents is too small beside its diagonal entry. */
-INLINE void solve_triangles(const ptrdiff_t size, ptrdiff_t count, BatchScratch *scratch,
-                            double *out, ptrdiff_t stride)
+static void some_products(ptrdiff_t count, ptrdiff_t side, ptrdiff_t height, const Lanes *column,
+                          const Lanes *rows, Lanes *gram)
+{
+#define COUNT(n) case n: column_products(n, side, height, column, rows, gram); break;
+    switch (count) {
+    COUNT(1) COUNT(2) COUNT(3) COUNT(4) COUNT(5) COUNT(6)
+    COUNT(7) COUNT(8) COUNT(9) COUNT(10) COUNT(11) COUNT(12)
+    }
+#undef COUNT
+}
+
+/* Packed Gram matrices of the rows in scratch. */
+INLINE void batch_gram(const ptrdiff_t size, ptrdiff_t height, const BatchScratch *scratch)
+{
+    const Lanes *rows = scratch->rows;
+    const ptrdiff_t side = size + 1;
+    switch (smaller(side, SWEEP_SIDE)) {
+    case 2: sweep_products(2, side, height, rows, scratch->gram); break;
+    case 3: sweep_products(3, side, height, rows, scratch->gram); break;
+    default: sweep_products(4, side, height, rows, scratch->gram); break;
+    }
+    for (ptrdiff_t i = SWEEP_SIDE; i < side; i++)
+        for (ptrdiff_t j = 0; j <= i; j += MOST_PRODUCTS)
+            some_products(smaller(i + 1 - j, MOST_PRODUCTS), side, height, rows + i, rows + j,
+                          scratch->gram + triangle_length(i) + j);
+}
+
+/* Solve the Gram matrices; coefficient i of the batch in lane k goes to out[i * stride + k]. NaN
+ * where a pivot of the parents is too small beside its diagonal entry. */
+INLINE void solve_gram(const ptrdiff_t size, const BatchScratch *scratch, double *out,
+                       ptrdiff_t stride)
 {
     const ptrdiff_t length = triangle_length(size + 1);
     Lanes fixed[(MOST_FIXED_SIZE + 1) * (MOST_FIXED_SIZE + 4) / 2];
-    Lanes *lower = size <= MOST_FIXED_SIZE ? fixed : scratch->lower;
-    load_triangles(scratch->triangles, length, count, length, lower);
-    if (size <= MOST_FIXED_SIZE)
-        factor_and_solve(size, lower, lower + length);
-    else
-        factor_and_solve_large(size, lower, lower + length);
+    Lanes *lower = size <= MOST_FIXED_SIZE ? fixed : scratch->gram;
     Mask sound = mask_of(-1);
+    for (ptrdiff_t i = 0; i < size; i++)
+        scratch->diagonal[i] = scratch->gram[triangle_length(i + 1) - 1];
+    if (size <= MOST_FIXED_SIZE) {
+        for (ptrdiff_t k = 0; k < length; k++)
+            lower[k] = scratch->gram[k];
+        factor_and_solve(size, lower, lower + length);
+    } else {
+        factor_and_solve_large(size, lower, scratch->column);
+    }
     for (ptrdiff_t i = 0; i < size; i++) {
-        const ptrdiff_t at = triangle_length(i + 1) - 1;
-        Lanes diagonal = count >= LANES ? load_strided(scratch->triangles + at, length)
-                                        : load_strided_part(scratch->triangles + at, length, count);
-        sound &= is_at_least(lower[at], broadcast(WELL_CONDITIONED) * diagonal);
+        const Lanes diagonal = scratch->diagonal[i];
+        sound &= is_at_least(lower[triangle_length(i + 1) - 1],
+                             broadcast(WELL_CONDITIONED) * diagonal);
         sound &= is_greater(diagonal, broadcast(0.0));
     }
-    for (ptrdiff_t i = 0; i < size; i++) {
-        Lanes value = blend(sound, lower[triangle_length(size) + i], broadcast(NAN));
-        if (count >= LANES)
-            store(out + i * stride, value);
-        else
-            store_part(out + i * stride, value, count);
-    }
+    for (ptrdiff_t i = 0; i < size; i++)
+        store(out + i * stride,
+              blend(sound, lower[triangle_length(size) + i], broadcast(NAN)));
 }
 
-static void solve_triangles_of(ptrdiff_t size, ptrdiff_t count, BatchScratch *scratch,
-                               double *out, ptrdiff_t stride)
+/* Solve at least LANES batches. The last LANES may overlap with those before: a batch's
+ * solution does not depend on its lane. */
+INLINE void solve_batches(const WindowRun *run, const ptrdiff_t size, const BatchScratch *scratch)
 {
-    switch (size) {
-    case 1: solve_triangles(1, count, scratch, out, stride); break;
-    case 2: solve_triangles(2, count, scratch, out, stride); break;
-    case 3: solve_triangles(3, count, scratch, out, stride); break;
-    case 4: solve_triangles(4, count, scratch, out, stride); break;
-    case 5: solve_triangles(5, count, scratch, out, stride); break;
-    case 6: solve_triangles(6, count, scratch, out, stride); break;
-    default: solve_triangles(size, count, scratch, out, stride); break;
-    }
-}
-
-static void solve_batches(const WindowRun *run, void *scratch_memory)
-{
-    BatchScratch *scratch = scratch_memory;
-    const ptrdiff_t length = triangle_length(run->size + 1);
     for (ptrdiff_t b = 0; b < run->count; b += LANES) {
-        const ptrdiff_t some = smaller(LANES, run->count - b);
-        for (ptrdiff_t k = 0; k < some; k++)
-            batch_gram(run, run->first + (b + k) * run->step, scratch,
-                       scratch->triangles + k * length);
-        solve_triangles_of(run->size, some, scratch, run->out + b, run->stride);
+        const ptrdiff_t at = smaller(b, run->count - LANES);
+        for (ptrdiff_t c = 0; c <= size; c++) {
+            deal_column(run->columns[c] + run->first + at * run->height, run->height, size + 1,
+                        scratch->rows + c);
+            if (run->centre)
+                centre_column(run->height, size + 1, scratch->rows + c);
+        }
+        batch_gram(size, run->height, scratch);
+        solve_gram(size, scratch, run->out + at, run->stride);
+    }
+}
+
+static void solve_some_batches(const WindowRun *run, void *memory)
+{
+    const BatchScratch *scratch = memory;
+    switch (run->size) {
+    case 1: solve_batches(run, 1, scratch); break;
+    case 2: solve_batches(run, 2, scratch); break;
+    case 3: solve_batches(run, 3, scratch); break;
+    case 4: solve_batches(run, 4, scratch); break;
+    case 5: solve_batches(run, 5, scratch); break;
+    case 6: solve_batches(run, 6, scratch); break;
+    default: solve_batches(run, run->size, scratch); break;
     }
 }
 
@@ -162,10 +182,10 @@ static int batch_solutions(const Matrix *page, const Families *families,
 {
     BatchScratch scratch;
     const ptrdiff_t largest = largest_size(families);
-    int failed = open_batches(&scratch, largest, window_height(windows, largest));
-    if (!failed)
-        failed = solve_page(page, families, windows, (Solver){solve_batches, &scratch, 0.0},
-                            solutions);
-    close_batches(&scratch);
+    if (open_batches(&scratch, largest, window_height(windows, largest)) < 0)
+        return -1;
+    const Solver solver = {solve_some_batches, &scratch, 0.0};
+    const int failed = solve_page(page, families, windows, solver, solutions);
+    free(scratch.memory);
     return failed;
 }
