@@ -1,6 +1,9 @@
 #include "tiles.h"
 
+/* Sums are quickest while a tile stays close to the processor. Windows do more with every row,
+ * and many of them side by side; so their tiles are taller. */
 #define TILE_BYTES (1 << 20)
+#define WINDOW_TILE_BYTES (20 << 20)
 #define TALLEST_TILE 512
 #define SHORTEST_TILE 64
 #define CACHE_LINE 64
@@ -12,9 +15,9 @@ static int has_whole_columns(const Matrix *x)
 
 /* The height depends on nothing but the width of the data: a family's sums come out the same
  * whichever other families are asked for. A multiple of 8 rows fills whole cache lines. */
-static ptrdiff_t tile_height(ptrdiff_t columns)
+static ptrdiff_t tile_height(ptrdiff_t columns, ptrdiff_t bytes)
 {
-    ptrdiff_t rows = TILE_BYTES / (ptrdiff_t)sizeof(double) / greater(columns, 1) / 8 * 8;
+    ptrdiff_t rows = bytes / (ptrdiff_t)sizeof(double) / greater(columns, 1) / 8 * 8;
     return greater(SHORTEST_TILE, smaller(rows, TALLEST_TILE));
 }
 
@@ -47,7 +50,7 @@ static int tile_open(Tile *tile, const Matrix *source, const Families *families,
     size_t columns = (size_t)source->columns + 1;
     memset(tile, 0, sizeof *tile);
     tile->source = source;
-    tile->height = tile_height(source->columns);
+    tile->height = tile_height(source->columns, halo ? WINDOW_TILE_BYTES : TILE_BYTES);
     tile->used = malloc(columns * sizeof *tile->used);
     tile->columns = calloc(columns, sizeof *tile->columns);
     char *occurs = calloc(columns, 1);

@@ -25,7 +25,7 @@ typedef struct {
 static int has_whole_columns(const Matrix *x);
 
 /* Make room for the columns of all families with at least `least_size` parents, for tiles of a
- * standard height and `halo` rows more; `copy` asks for scratch that may be written. */
+ * standard height and, for windows, `halo` rows more; `copy` asks for scratch that may be written. */
 static int tile_open(Tile *tile, const Matrix *source, const Families *families,
                      ptrdiff_t least_size, ptrdiff_t halo, int copy);
 
