@@ -27,6 +27,7 @@ CHECKED = [
     GaussianBayesianNetwork(target=0),
     GaussianBayesianNetwork(intercept=False),
     GaussianBayesianNetwork(scale="mad"),
+    GaussianBayesianNetwork(method="robust"),
 ]
 
 
@@ -274,19 +275,37 @@ def test_a_search_chooses_the_graph_by_held_out_likelihood(frame):
     assert search.best_estimator_.network_ == gn.fit(frame, gn.Dag.parse(graphs[1])).network
 
 
-MEDIANS = {"method": ["least-squares", "batch-median"], "scale": ["mad"]}
+METHODS = {"method": ["least-squares", "robust"]}
+CHOICE = {"scoring": robust_score, "refit": simplest_within_noise}
 
 
-def test_a_search_by_the_robust_score_sees_through_wrong_rows(truth):
-    rows = truth.sample(1_000, seed=4)
-    spoilt = gn.simulate.contaminate(rows, seed=5, share=0.05, nodes=2).data
-    model = GaussianBayesianNetwork(DAG)
-    choice = {"scoring": robust_score, "refit": simplest_within_noise}
-    dirty = GridSearchCV(model, MEDIANS, **choice).fit(spoilt)
-    clean = GridSearchCV(model, MEDIANS, **choice).fit(rows)
-    assert dirty.best_params_["method"] == "batch-median"
-    assert clean.best_params_["method"] == "least-squares"
-    assert clean.best_estimator_.fit_.method.name == "least-squares"
+@pytest.mark.parametrize("seed", range(3))
+def test_a_search_picks_robust_on_dirty_rows_and_least_squares_on_clean_ones(seed):
+    dag = gn.simulate.erdos_renyi(12, 3, seed=seed)
+    rows = gn.simulate.random_network(dag, seed=seed + 10).sample(400, seed=seed + 20)
+    wrong = gn.simulate.contaminate(rows, seed=seed, share=0.05, nodes=2).data
+    shifted = gn.simulate.contaminate(
+        rows, seed=seed, share=0.03, pattern="cells", value="shift", size=6
+    ).data
+    model = GaussianBayesianNetwork(dag)
+
+    def chosen(table, **choice):
+        return GridSearchCV(model, METHODS, **choice).fit(table).best_params_["method"]
+
+    assert chosen(rows, **CHOICE) == "least-squares"
+    assert chosen(wrong, **CHOICE) == "robust"
+    assert chosen(shifted, **CHOICE) == "robust"
+    # the plain likelihood of wrong rows prefers inflated variances
+    assert chosen(wrong) == "least-squares"
+    assert gn.cross_validate(rows, dag).best == "least-squares"
+    assert gn.cross_validate(wrong, dag).best == "robust"
+
+
+def test_the_chosen_method_is_refitted_on_all_rows(truth):
+    rows = truth.sample(300, seed=4)
+    search = GridSearchCV(GaussianBayesianNetwork(DAG), METHODS, **CHOICE).fit(rows)
+    assert search.best_estimator_.network_ == gn.fit(rows, DAG).network
+    assert search.score(rows) == robust_score(search.best_estimator_, rows)
 
 
 def test_results_without_folds_are_refused():
