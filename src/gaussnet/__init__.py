@@ -30,9 +30,12 @@ if TYPE_CHECKING:
         SequentialTrim,
     )
     from gaussnet.fitting import Fit, fit
+    from gaussnet.fitting.claims import GraphCheck, MissingEdge
     from gaussnet.fitting.comparison import ScoreTable, compare
+    from gaussnet.fitting.effects import Effect
     from gaussnet.fitting.validation import CrossValidation, cross_validate
     from gaussnet.graph import Dag, read_dag, write_dag
+    from gaussnet.graph.separation import Independence
     from gaussnet.model import (
         Gaussian,
         GaussianNetwork,
@@ -43,6 +46,8 @@ if TYPE_CHECKING:
         kl_divergence,
         total_variation,
     )
+    from gaussnet.model.inference.effects import PathEffect
+    from gaussnet.model.inference.prediction import Prediction
     from gaussnet.model.interchange import from_pgmpy, read_network, to_pgmpy, write_network
     from gaussnet.model.scores import robust_score
     from gaussnet.planning import Certificate, Plan, certify, plan
@@ -74,6 +79,11 @@ _HOMES = {
     "gaussnet.fitting": ("Fit", "fit"),
     "gaussnet.fitting.comparison": ("ScoreTable", "compare"),
     "gaussnet.fitting.validation": ("CrossValidation", "cross_validate"),
+    "gaussnet.fitting.claims": ("GraphCheck", "MissingEdge"),
+    "gaussnet.fitting.effects": ("Effect",),
+    "gaussnet.graph.separation": ("Independence",),
+    "gaussnet.model.inference.effects": ("PathEffect",),
+    "gaussnet.model.inference.prediction": ("Prediction",),
     "gaussnet.graph": ("Dag", "read_dag", "write_dag"),
     "gaussnet.model": (
         "Gaussian",
@@ -101,6 +111,7 @@ __all__ = [
     "CycleError",
     "Dag",
     "DataError",
+    "Effect",
     "EstimationError",
     "FileError",
     "Fit",
@@ -108,13 +119,18 @@ __all__ = [
     "GaussianCore",
     "GaussianNetwork",
     "GaussnetError",
+    "GraphCheck",
     "GraphError",
+    "Independence",
     "KlOptimal",
     "LeastSquares",
     "Mad",
     "MeanSquare",
+    "MissingEdge",
     "NetworkError",
+    "PathEffect",
     "Plan",
+    "Prediction",
     "ScoreTable",
     "SequentialTrim",
     "SettingError",

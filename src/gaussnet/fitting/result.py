@@ -13,6 +13,7 @@ from gaussnet.estimate.names import Method
 from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.questions import Questions
 from gaussnet.fitting.remarks import NodeReport, Note, remarks
 from gaussnet.fitting.scores import Scored
 from gaussnet.graph.dag import Dag
@@ -38,7 +39,7 @@ class Details:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Fit(Scored):
+class Fit(Scored, Questions):
     """A learnt network and how it was learnt.
 
     Examples

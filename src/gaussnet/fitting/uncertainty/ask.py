@@ -4,7 +4,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet._types import FloatArray
+from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.robust import SequentialTrim
@@ -38,26 +38,47 @@ def find_uncertainty(
     fit: "Fit", kind: str | None, level: float, repetitions: int, seed: int
 ) -> Uncertainty:
     """Standard errors and confidence intervals of a fit."""
-    if not 0.0 < level < 1.0:
-        raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
-    chosen = _checked_kind(fit, kind)
-    evidence = fit._evidence
-    if evidence is None:
-        raise EstimationError(
-            "this fit no longer has the rows that it was learnt from, because it was copied or "
-            "loaded: ask for errors where the data are, or fit again"
-        )
+    chosen, evidence = _checked(fit, kind, level)
     if chosen == "bootstrap":
         table: Table = bootstrap(fit, evidence, level, repetitions, seed)
-    elif isinstance(fit.method, SequentialTrim):
-        table = fitted_rows(fit, evidence, level)
     else:
-        table = _found(fit, evidence, chosen, level)
+        table = _assembled(fit, evidence, chosen, level).table
     first, second, third = table
     errors = StandardErrors(fit.dag, first[0], second[0], third[0])
     ends = (np.ascontiguousarray(part[1:].T) for part in table)
     intervals = ConfidenceIntervals(fit.dag, level, *ends)
     return Uncertainty(chosen, errors, intervals, find_notes(fit, table, level))
+
+
+def find_covariances(
+    fit: "Fit", kind: str | None, level: float
+) -> tuple[str, list[tuple[IntArray, FloatArray]]]:
+    """The kind of errors, and the covariances of the coefficients, family by family.
+
+    Each entry holds nodes of as many parents p and their covariances, (nodes, p, p).
+    """
+    chosen, evidence = _checked(fit, kind, level)
+    if chosen == "bootstrap":
+        raise SettingError("got kind='bootstrap', which gives no covariances: leave kind out")
+    return chosen, _assembled(fit, evidence, chosen, level).covariances
+
+
+def _checked(fit: "Fit", kind: str | None, level: float) -> tuple[str, "Evidence"]:
+    if not 0.0 < level < 1.0:
+        raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
+    chosen = _checked_kind(fit, kind)
+    if fit._evidence is None:
+        raise EstimationError(
+            "this fit no longer has the rows that it was learnt from, because it was copied or "
+            "loaded: ask for errors where the data are, or fit again"
+        )
+    return chosen, fit._evidence
+
+
+def _assembled(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Assembly:
+    if isinstance(fit.method, SequentialTrim):
+        return fitted_rows(fit, evidence, level)
+    return _found(fit, evidence, kind, level)
 
 
 def _checked_kind(fit: "Fit", kind: str | None) -> str:
@@ -77,7 +98,7 @@ def _checked_kind(fit: "Fit", kind: str | None) -> str:
     return kind
 
 
-def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Table:
+def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Assembly:
     method = fit.method
     assert not isinstance(method, SequentialTrim)
     first, last = evidence.portions()
@@ -90,7 +111,7 @@ def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Table:
                 for slopes in find_slopes(method, part, work, level, kind):
                     nodes = part.nodes[slopes.block.families]
                     assembly.enter(nodes, slopes, fit.intercept)
-    return assembly.coefficients, assembly.intercepts, assembly.variances
+    return assembly
 
 
 def _find_spreads(

@@ -23,6 +23,13 @@ class Assembly:
         self.coefficients = np.full((3, len(network.coefficient_array)), np.nan)
         self.intercepts = np.full((3, len(network.variance_array)), np.nan)
         self.variances = np.full((3, len(network.variance_array)), np.nan)
+        self.covariances: list[tuple[IntArray, FloatArray]] = []
+        """Nodes of as many parents, and their coefficients' covariances, (nodes, p, p)."""
+
+    @property
+    def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Coefficients, intercepts and variances."""
+        return self.coefficients, self.intercepts, self.variances
 
     def enter(self, nodes: IntArray, slopes: Slopes, intercept: bool) -> None:
         """The parameters of these nodes, all with as many parents."""
@@ -34,6 +41,7 @@ class Assembly:
         ends = np.stack((found[0], centres - found[1], centres + found[2]))
         self.coefficients[:, edges] = ends[:, :, 1:].reshape(3, -1)
         self.intercepts[:, nodes] = ends[:, :, 0] if intercept else 0.0
+        self.covariances.append((nodes, slopes.covariance))
         self._enter_variances(nodes, slopes)
 
     def _combined(self, nodes: IntArray, slopes: Slopes) -> tuple[FloatArray, ...]:

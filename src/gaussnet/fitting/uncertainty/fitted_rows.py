@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtri
 
-from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.normal import BEYOND_DOUBT, truncated_variance
 from gaussnet.estimate.scales import GaussianCore, KlOptimal
@@ -40,9 +40,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.trimming import Trimming
 
 
-def fitted_rows(
-    fit: "Fit", evidence: "Evidence", level: float
-) -> tuple[FloatArray, FloatArray, FloatArray]:
+def fitted_rows(fit: "Fit", evidence: "Evidence", level: float) -> Assembly:
     """Standard error, low and high of coefficients (3, edges), intercepts and variances."""
     trimming = fit.trimming
     assert trimming is not None
@@ -59,7 +57,7 @@ def fitted_rows(
             _enter(assembly, portion, evidence, float(trimming.cutoffs[node]))
             if not isinstance(fit.scale, GaussianCore | KlOptimal):
                 _enter_all_residuals(assembly, fit, node, rows)
-    return assembly.coefficients, assembly.intercepts, assembly.variances
+    return assembly
 
 
 def _enter(assembly: Assembly, portion: Portion, evidence: "Evidence", cutoff: float) -> None:

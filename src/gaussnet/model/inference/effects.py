@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Path:
+class PathEffect:
     """A directed path and the product of its coefficients."""
 
     nodes: tuple[str, ...]
@@ -97,7 +97,9 @@ def upstream(network: "GaussianNetwork", target: int) -> FloatArray:
     return np.asarray(row[0])
 
 
-def paths(network: "GaussianNetwork", cause: str, target: str, limit: int) -> tuple[Path, ...]:
+def paths(
+    network: "GaussianNetwork", cause: str, target: str, limit: int
+) -> tuple[PathEffect, ...]:
     """All directed paths, the strongest first."""
     dag = network.dag
     start, stop = dag.position(cause), dag.position(target)
@@ -107,12 +109,12 @@ def paths(network: "GaussianNetwork", cause: str, target: str, limit: int) -> tu
             f"there are {counts[start]} paths from {cause!r} to {target!r}, more than "
             f"limit={limit}: give a larger limit, or ask for effect(..., via=...)"
         )
-    found: list[Path] = []
+    found: list[PathEffect] = []
     waiting: list[tuple[tuple[int, ...], float]] = [((start,), 1.0)]
     while waiting:
         nodes, product = waiting.pop()
         if nodes[-1] == stop:
-            found.append(Path(tuple(dag.nodes[node] for node in nodes), product))
+            found.append(PathEffect(tuple(dag.nodes[node] for node in nodes), product))
             continue
         name = dag.nodes[nodes[-1]]
         for child in dag.children(name):

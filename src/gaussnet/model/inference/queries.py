@@ -101,7 +101,9 @@ class Queries:
         """
         return effects.effect(self._network, cause, target, via)
 
-    def paths(self, cause: str, target: str, *, limit: int = 10_000) -> tuple[effects.Path, ...]:
+    def paths(
+        self, cause: str, target: str, *, limit: int = 10_000
+    ) -> tuple[effects.PathEffect, ...]:
         """The directed paths and their effects, the strongest first; they sum to `effect`.
 
         Examples

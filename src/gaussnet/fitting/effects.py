@@ -1,0 +1,89 @@
+"""Effects of a fit with their standard errors, by the delta method."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import ndtri, stdtrit
+
+from gaussnet._types import FloatArray
+from gaussnet.fitting.uncertainty.ask import find_covariances
+from gaussnet.model.inference.effects import gradient, stations
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What one unit more of a node, set from outside, adds to another, and how sure that is."""
+
+    cause: str
+    target: str
+    value: float
+    standard_error: float
+    level: float
+    low: float
+    high: float
+
+    @property
+    def interval(self) -> tuple[float, float]:
+        """The confidence interval (low, high)."""
+        return self.low, self.high
+
+    def __str__(self) -> str:
+        return (
+            f"{self.cause} -> {self.target}: {self.value:.4g} "
+            f"({self.level:.0%} interval {self.low:.4g} to {self.high:.4g})"
+        )
+
+
+def find_effect(
+    fit: "Fit",
+    ends: tuple[str, str],
+    via: str | Iterable[str] | None,
+    level: float,
+    kind: str | None,
+) -> Effect:
+    r"""The effect, its error and interval.
+
+    .. math:: se^2 = \sum_i g_i' C_i g_i
+
+    g are the derivatives by the coefficients of each family, C the families' covariances;
+    estimates of different families are uncorrelated. With least squares the interval is
+    Student's t with Satterthwaite's freedom, exact for a single edge.
+    """
+    cause, target = ends
+    stops = stations(fit.dag, cause, target, via)
+    value = fit.network.effect(cause, target, via=via)
+    slopes = gradient(fit.network, stops)
+    variances, exact = _variances(fit, slopes, level, kind)
+    total = float(variances.sum())
+    point = float(ndtri(0.5 + 0.5 * level))
+    if exact and total > 0.0:
+        left = fit.details.rows - fit.details.ranks - float(fit.intercept)
+        share = variances / total
+        counted = share > 0.0
+        freedom = 1.0 / float((share[counted] ** 2 / left[counted]).sum())
+        point = float(stdtrit(freedom, 0.5 + 0.5 * level))
+    error = float(np.sqrt(total))
+    return Effect(
+        cause, target, value, error, float(level), value - point * error, value + point * error
+    )
+
+
+def _variances(
+    fit: "Fit", slopes: FloatArray, level: float, kind: str | None
+) -> tuple[FloatArray, bool]:
+    """What each family adds to the variance, (nodes,), and whether Student's t has its law."""
+    families = fit.dag.families
+    variances = np.zeros(len(families))
+    chosen, found = find_covariances(fit, kind, level)
+    for nodes, covariances in found:
+        own = slopes[families.edges_of(nodes)].reshape(covariances.shape[:2])
+        # A coefficient without a part in the effect must not spread its NaN.
+        weights = own[:, :, None] * own[:, None, :]
+        terms = np.where(weights == 0.0, 0.0, weights * covariances)
+        variances[nodes] = terms.sum(axis=(1, 2))
+    return variances, chosen in ("classical", "heteroscedastic")

@@ -1,0 +1,105 @@
+"""Effects of a fit: standard errors by the delta method."""
+
+import numpy as np
+import pytest
+
+import gaussnet as gn
+
+
+def chain_fit(rows, seed, weights=(0.8, -1.2)):
+    dag = gn.Dag.parse("[a][b|a][c|b]")
+    truth = gn.GaussianNetwork.from_arrays(dag, weights, [1.0, 1.0, 1.0])
+    return gn.fit(truth.sample(rows, seed=seed), dag)
+
+
+def test_a_chain_has_the_closed_form_of_a_product():
+    """Sobel's formula: se(xy)^2 = x^2 se(y)^2 + y^2 se(x)^2."""
+    fit = chain_fit(400, seed=0)
+    x, y = fit.network.coefficient_array
+    errors = fit.standard_errors.coefficients
+    found = fit.effect("a", "c")
+    expected = np.hypot(y * errors["a", "b"], x * errors["b", "c"])
+    assert found.value == pytest.approx(x * y)
+    assert found.standard_error == pytest.approx(expected, rel=1e-10)
+    assert found.interval == (found.low, found.high)
+
+
+@pytest.mark.parametrize("kind", ["classical", "heteroscedastic"])
+def test_a_single_edge_has_the_interval_of_its_coefficient(kind):
+    fit = chain_fit(12, seed=1)
+    found = fit.effect("a", "b", level=0.9, kind=kind)
+    intervals = fit.uncertainty(kind, level=0.9).confidence_intervals.coefficients
+    assert found.interval == pytest.approx(intervals["a", "b"], rel=1e-9)
+
+
+def test_two_parents_bring_their_covariance():
+    """effect(a, c) = direct + through b; the witness is the full sandwich over all edges."""
+    dag = gn.Dag.parse("[a][b|a][c|a:b]")
+    truth = gn.GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0])
+    rows = truth.sample(300, seed=0)
+    fit = gn.fit(rows, dag)
+    (ab, ac, bc) = fit.network.coefficient_array
+    centred = rows - rows.mean(axis=0)
+    design, child = centred[:, [0, 1]], centred[:, 2]
+    rest = child - design @ [ac, bc]
+    covariance = rest @ rest / (300 - 3) * np.linalg.inv(design.T @ design)
+    slope = np.array([1.0, ab])
+    error = fit.standard_errors.coefficients["a", "b"]
+    expected = np.sqrt(slope @ covariance @ slope + (bc * error) ** 2)
+    assert fit.effect("a", "c").standard_error == pytest.approx(expected, rel=1e-9)
+    # Through b alone the direct edge has no part.
+    through = fit.effect("a", "c", via="b")
+    assert through.value == pytest.approx(ab * bc)
+    expected = np.hypot(bc * error, ab * fit.standard_errors.coefficients["b", "c"])
+    assert through.standard_error == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("method", "scale"),
+    [("least-squares", "mean-square"), ("batch-average", "mean-square"), ("robust", None)],
+)
+def test_intervals_hold_the_true_effect_as_often_as_they_say(method, scale):
+    """200 repetitions at 0.9: 3.5 binomial standard errors are 0.074."""
+    dag = gn.Dag.parse("[a][b|a][c|a:b][d|b:c]")
+    truth = gn.GaussianNetwork.from_arrays(dag, [0.7, -0.5, 1.1, 0.4, 0.9], [1.0] * 4)
+    value, held, repetitions = truth.effect("a", "d"), 0, 200
+    settings = {} if scale is None else {"scale": scale}
+    for seed in range(repetitions):
+        fit = gn.fit(truth.sample(300, seed=seed), dag, method, threads=1, **settings)
+        found = fit.effect("a", "d", level=0.9)
+        held += found.low <= value <= found.high
+    assert abs(held / repetitions - 0.9) < 3.5 * np.sqrt(0.9 * 0.1 / repetitions)
+
+
+def test_no_path_means_no_effect_and_no_error():
+    fit = chain_fit(50, seed=2)
+    found = fit.effect("c", "a")
+    assert (found.value, found.standard_error, found.interval) == (0.0, 0.0, (0.0, 0.0))
+    assert fit.effect("a", "a").interval == (1.0, 1.0)
+
+
+def test_collinear_parents_spoil_only_the_effects_that_they_share():
+    rng = np.random.default_rng(0)
+    first = rng.normal(size=60)
+    rows = np.column_stack((first, first, first + rng.normal(size=60)))
+    rows = np.column_stack((rows, rows[:, 2] + rng.normal(size=60)))
+    dag = gn.Dag.parse("[a][b][c|a:b][d|c]")
+    fit = gn.fit(rows, dag)
+    assert np.isnan(fit.effect("a", "d").standard_error)
+    assert np.isfinite(fit.effect("c", "d").standard_error)
+
+
+def test_what_cannot_be_asked_is_refused():
+    fit = chain_fit(50, seed=2)
+    with pytest.raises(gn.GraphError, match="there is no node 'x'"):
+        fit.effect("x", "a")
+    with pytest.raises(gn.SettingError, match="got level=2"):
+        fit.effect("a", "b", level=2)
+    with pytest.raises(gn.SettingError, match="got kind='bootstrap'"):
+        fit.effect("a", "b", kind="bootstrap")
+
+
+def test_an_effect_reads_as_a_sentence():
+    found = chain_fit(400, seed=0).effect("a", "c")
+    assert str(found).startswith("a -> c: -")
+    assert "95% interval" in str(found)
