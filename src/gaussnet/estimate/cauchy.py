@@ -102,16 +102,11 @@ class Cauchy(SquareWindows):
     def solve(self, summary: tuple[Moments, Solutions], equations: Equations) -> Solution:
         """Medians in whitened coordinates, turned back; marks doubtful families."""
         moments, solutions = summary
-        families = equations.families
-        pivots = kernels.solve_moments(families, moments.products)[2]
-        doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
+        uppers, doubtful = whitening(moments, equations)
         tally = Tally(equations)
         for index, block in enumerate(equations.blocks()):
-            products = moments.parent_products(block.size, block.families)
-            products[doubtful[block.families]] = np.eye(block.size)
-            upper: FloatArray = np.linalg.cholesky(products).transpose(0, 2, 1).astype(np.float64)
-            _add_whitened(tally, block, solutions.of_block(index), upper)
-        return tally.solution(np.flatnonzero(doubtful))
+            _add_whitened(tally, block, solutions.of_block(index), uppers[index])
+        return tally.solution(doubtful)
 
     def careful(self) -> "CarefulCauchy":
         """The same with factors by QR."""
@@ -149,10 +144,43 @@ class CarefulCauchy(SquareWindows):
         return self
 
 
+def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray], IntArray]:
+    """Upper triangles L' of the parents' cross-products, block by block, and doubtful families.
+
+    A doubtful family, which has lost digits, gets the identity.
+    """
+    families = equations.families
+    pivots = kernels.solve_moments(families, moments.products)[2]
+    doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
+    uppers: list[FloatArray] = []
+    for block in equations.blocks():
+        products = moments.parent_products(block.size, block.families)
+        products[doubtful[block.families]] = np.eye(block.size)
+        uppers.append(np.linalg.cholesky(products).transpose(0, 2, 1).astype(np.float64))
+    return uppers, np.flatnonzero(doubtful)
+
+
+def whitened(upper: FloatArray, solutions: FloatArray) -> FloatArray:
+    """``upper @ solutions`` for each family, (families, p, p) and (families, p, count).
+
+    Term by term, so that a value's bits do not depend on how many stand beside it.
+    """
+    out = upper[:, :, :1] * solutions[:, :1]
+    for place in range(1, upper.shape[1]):
+        rows = slice(0, place + 1)
+        out[:, rows] += upper[:, rows, place, None] * solutions[:, None, place]
+    return out
+
+
+def unwhitened(upper: FloatArray, answer: FloatArray) -> FloatArray:
+    """The coefficients whose whitened coordinates these are, (families, p); NaN if collinear."""
+    regular = np.abs(np.diagonal(upper, axis1=1, axis2=2)).min(axis=1) > 0.0
+    out = np.full_like(answer, np.nan)
+    out[regular] = np.linalg.solve(upper[regular], answer[regular][..., None])[..., 0]
+    return out
+
+
 def _add_whitened(tally: Tally, block: Block, found: FloatArray, upper: FloatArray) -> None:
     """Enter the medians of ``upper @ solution``, turned back by ``upper``; (families, p, p)."""
-    whitened, used = medians(upper @ found)
-    regular = np.abs(np.diagonal(upper, axis1=1, axis2=2)).min(axis=1) > 0.0
-    answer = np.full_like(whitened, np.nan)
-    answer[regular] = np.linalg.solve(upper[regular], whitened[regular][..., None])[..., 0]
-    tally.add(block, answer, used, found.shape[2])
+    coordinates, used = medians(whitened(upper, found))
+    tally.add(block, unwhitened(upper, coordinates), used, found.shape[2])

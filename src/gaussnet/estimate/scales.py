@@ -166,5 +166,10 @@ class Mad:
         values -= medians[:, None]
         np.abs(values, out=values)
         deviations, _ = kernels.row_medians(values)
-        locations = medians if intercept else np.zeros_like(medians)
-        return Spread(locations, (NORMAL_MAD * deviations) ** 2)
+        return mad_spread(medians, deviations, intercept)
+
+
+def mad_spread(medians: FloatArray, deviations: FloatArray, intercept: bool) -> Spread:
+    """Location (0 without an intercept) and variance from medians and median deviations."""
+    locations = medians if intercept else np.zeros_like(medians)
+    return Spread(locations, (NORMAL_MAD * deviations) ** 2)

@@ -28,11 +28,13 @@ class Solution:
     """Mean squared residual, (families,), where phase 1 finds it on its way."""
     doubtful: IntArray | None = None
     """Families that lost digits and should be learnt again by the careful twin."""
+    passes: int = 1
+    """Passes over the rows that it took."""
 
     def patched(self, families: Families, chosen: IntArray, part: "Solution") -> "Solution":
         """This solution with the chosen families taken from `part`."""
         edges = families.edges_of(chosen)
-        changes: dict[str, Any] = {"doubtful": None}
+        changes: dict[str, Any] = {"doubtful": None, "passes": max(self.passes, part.passes)}
         for name in ("ranks", "batches", "singular", "intercepts", "mean_squares"):
             changes[name] = _patched(getattr(self, name), chosen, getattr(part, name))
         changes["coefficients"] = _patched(self.coefficients, edges, part.coefficients)

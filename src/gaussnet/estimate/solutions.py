@@ -47,13 +47,13 @@ class Tally:
         self.batches = no_batches(equations)
         self.singular = no_batches(equations)
 
-    def add(self, block: Block, answer: FloatArray, used: IntArray, count: int) -> None:
+    def add(self, block: Block, answer: FloatArray, used: IntArray, count: int | IntArray) -> None:
         """Enter coefficients (families, p) found from `used` of `count` batches."""
         self.coefficients[block.edges] = answer.ravel()
         self.batches[block.families] = used
         self.singular[block.families] = count - used
 
-    def solution(self, doubtful: IntArray | None = None) -> Solution:
+    def solution(self, doubtful: IntArray | None = None, passes: int = 1) -> Solution:
         """The collected answer; the parents of an answered family have full rank."""
         return Solution(
             self.coefficients,
@@ -61,4 +61,5 @@ class Tally:
             batches=self.batches,
             singular=self.singular,
             doubtful=doubtful,
+            passes=passes,
         )

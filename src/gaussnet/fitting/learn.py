@@ -25,6 +25,11 @@ from gaussnet.stream.streamed import NotFinite, Progress
 STREAMED_BUDGET = 1 << 24
 """Values that summaries of a stream may keep at a time (128 MiB)."""
 
+DRIFT_NOTE = (
+    "the rows drift, so that exact medians took {} passes over them instead of one: "
+    "are they in random order?"
+)
+
 
 def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     data: Any,
@@ -125,6 +130,8 @@ def fit_streamed(evidence: StreamedEvidence, estimator: Estimator, spread: Scale
     learner.count_dropped(rows if reading.split is None else sum(reading.split))
     given = rows if evidence.survey is None else evidence.survey.rows
     notes = general_notes(evidence.data.ignored, given, rows)
+    if learner.passes > 1:
+        notes += (DRIFT_NOTE.format(learner.passes),)
     found = (learner.network(reading.intercept), rows, estimator, spread)
     return Fit(*found, reading.intercept, reading.split, learner.details, notes, evidence)
 

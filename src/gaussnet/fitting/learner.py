@@ -4,11 +4,18 @@ import numpy as np
 
 from gaussnet._types import IntArray
 from gaussnet.errors import EstimationError
+from gaussnet.estimate.cauchy import Cauchy
 from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
 from gaussnet.estimate.with_moments import WithMoments
-from gaussnet.fitting.phases import Work, find_coefficients, find_spread, kept_by_scale
+from gaussnet.fitting.phases import (
+    Work,
+    find_coefficients,
+    find_spread,
+    kept_by_method,
+    kept_by_scale,
+)
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.result import Details
 from gaussnet.graph.dag import Dag
@@ -24,6 +31,7 @@ class Learner:
         self.coefficients = np.empty(len(dag.families.parents))
         self.intercepts = np.zeros(nodes)
         self.variances = np.full(nodes, np.nan)
+        self.passes = 1
         self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(5)))
 
     def learn(
@@ -57,10 +65,10 @@ class Learner:
         """Phase 1, in parts that keep within the budget."""
         if portion.knows_rows:
             self._require_rows(portion)
-        kept = method.kept_values(portion.equations.families.sizes)
-        for part in portion.parts(kept, self.work.budget):
+        for part in portion.parts(kept_by_method(method, portion), self.work.budget):
             solution = find_coefficients(method, part, self.work)
             self._require_rows(part)
+            self.passes = max(self.passes, solution.passes - isinstance(self.estimator, Cauchy))
             nodes = part.nodes
             self.coefficients[self.dag.families.edges_of(nodes)] = solution.coefficients
             if solution.intercepts is not None and solution.mean_squares is not None:

@@ -9,8 +9,15 @@ import numpy as np
 
 from gaussnet._types import FloatArray, Rows
 from gaussnet.estimate.equations import Stripe, cut_stripes
-from gaussnet.estimate.scales import Scale, Spread
+from gaussnet.estimate.scales import Mad, Scale, Spread
 from gaussnet.estimate.solution import Estimator, Solution
+from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
+from gaussnet.fitting.medians import (
+    MedianMethod,
+    bracket_values,
+    scale_by_passes,
+    solve_by_passes,
+)
 from gaussnet.fitting.portions import Pages, Portion
 from gaussnet.kernels.threads import merge_in_order, thread_map
 
@@ -28,25 +35,38 @@ class Work:
 
 def find_coefficients(estimator: Estimator, portion: Portion, work: Work) -> Solution:
     """Phase 1 for a portion; families that lost digits are learnt again with care."""
-    families = portion.equations.families
-    summarize = partial(estimator.summarize, equations=portion.equations)
-    summary = fold(portion.pages, summarize, estimator.merge, work.threads)
-    solution = estimator.solve(summary, portion.equations)
+    solution = _solved(estimator, portion, work)
     doubtful = solution.doubtful
     if doubtful is None or len(doubtful) == 0:
         return solution
     again = find_coefficients(estimator.careful(), portion.only(doubtful), work)
-    return solution.patched(families, doubtful, again)
+    return solution.patched(portion.equations.families, doubtful, again)
+
+
+def _solved(estimator: Estimator, portion: Portion, work: Work) -> Solution:
+    equations, pages = portion.equations, portion.pages
+    method = estimator.inner if isinstance(estimator, WithMoments) else estimator
+    if isinstance(pages, list) or not isinstance(method, MedianMethod):
+        summarize = partial(estimator.summarize, equations=equations)
+        return estimator.solve(fold(pages, summarize, estimator.merge, work.threads), equations)
+    over_pages = partial(pages.fold, threads=work.threads)
+    wanted = isinstance(estimator, WithMoments)
+    solution, moments = solve_by_passes(method, equations, over_pages, wanted)
+    return solution if moments is None else with_mean_squares(solution, moments)
 
 
 def find_spread(scale: Scale, portion: Portion, coefficients: FloatArray, work: Work) -> Spread:
     """Phase 2 for a portion: location and variance of the residuals, (families,) each."""
     families = portion.equations.families
+    pages = portion.pages
+    if isinstance(scale, Mad) and not isinstance(pages, list):
+        over_pages = partial(pages.fold, threads=work.threads)
+        return scale_by_passes(families, coefficients, over_pages, portion.equations.intercept)
 
     def summarize(stripe: Stripe) -> Any:
         return scale.summarize(stripe.rows, families, coefficients)
 
-    summary = fold(portion.pages, summarize, scale.merge, work.threads)
+    summary = fold(pages, summarize, scale.merge, work.threads)
     return scale.solve(summary, portion.equations.intercept)
 
 
@@ -81,6 +101,24 @@ class PageSummary:
         return merge_in_order(thread_map(self.summarize, cut_stripes(page), threads), self.merge)
 
 
+def kept_by_method(method: Estimator, portion: Portion) -> FloatArray:
+    """Values that the method's summary keeps per row, (families,)."""
+    sizes = portion.equations.families.sizes
+    kept = method.kept_values(sizes)
+    if isinstance(portion.pages, list) or not kept.any():
+        return kept
+    return np.asarray(sizes * _streamed_share(portion, int(sizes.sum())), dtype=np.float64)
+
+
 def kept_by_scale(scale: Scale, portion: Portion) -> FloatArray:
     """Values that the scale's summary keeps per row, (families,)."""
-    return np.full(len(portion.nodes), scale.kept_values)
+    nodes = len(portion.nodes)
+    if isinstance(portion.pages, list) or not scale.kept_values:
+        return np.full(nodes, scale.kept_values)
+    return np.full(nodes, _streamed_share(portion, nodes))
+
+
+def _streamed_share(portion: Portion, medians: int) -> float:
+    """Values that brackets keep for a median, per row."""
+    rows = max(portion.likely_rows, 1)
+    return bracket_values(medians, rows) / rows

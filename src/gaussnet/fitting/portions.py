@@ -16,6 +16,9 @@ from gaussnet.stream.streamed import StreamedPages
 Pages: TypeAlias = list[Rows] | StreamedPages
 """Pages in memory, or pages that are read when a fold asks for them."""
 
+MANY_ROWS = 1 << 28
+"""Rows to be ready for where their number is not known."""
+
 
 @dataclass(frozen=True)
 class Portion:
@@ -39,12 +42,17 @@ class Portion:
         """Whether the number of rows is known before they are read."""
         return isinstance(self.pages, list) or self.pages.known_rows is not None
 
+    @property
+    def likely_rows(self) -> int:
+        """Number of rows if it is known, else as many as one should be ready for."""
+        return self.rows if self.knows_rows else MANY_ROWS
+
     def parts(self, kept_values: FloatArray, budget: int) -> "Iterator[Portion]":
         """The portion in parts whose summaries keep at most `budget` values (or one node)."""
         if not kept_values.any():
             yield self
             return
-        totals = np.cumsum(kept_values * self.rows)
+        totals = np.cumsum(kept_values * self.likely_rows)
         number = (totals // max(budget, 1)).astype(np.int64)
         for part in np.unique(number):
             yield self.only(np.flatnonzero(number == part))
