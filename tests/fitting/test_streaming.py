@@ -335,3 +335,21 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
         )  # fmt: skip
         grown[method] = int(done.stdout) / 1024
     assert max(grown.values()) < 160, grown
+
+
+@pytest.mark.parametrize("method", ["cauchy-tree", "batch-median", "cauchy"])
+@pytest.mark.parametrize("scale", ["mean-square", "mad"])
+def test_rows_that_drift_take_more_passes_and_the_same_medians(
+    tmp_path, monkeypatch, method, scale
+):
+    rows = ROWS * np.linspace(0.01, 10.0, len(ROWS))[:, None]
+    rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
+    monkeypatch.setattr("gaussnet.estimate.brackets.LARGEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.brackets.SMALLEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.brackets.WIDTH", 1.0)
+    path = put(tmp_path / "rows.parquet", rows)
+    streamed = gn.fit(path, DAG, method, scale=scale, page_rows=PAGE)
+    held = gn.fit(rows, DAG, method, scale=scale, page_rows=PAGE)
+    assert streamed.network == held.network
+    (note,) = [str(note) for note in streamed.notes if "drift" in str(note)]
+    assert note.startswith("the rows drift, so that exact medians took")

@@ -1,6 +1,6 @@
 """Medians over pages that are not kept: brackets in one pass, recounts of what they missed."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -122,7 +122,6 @@ def solve_by_passes(
     method: MedianMethod, equations: Equations, fold: Fold, moments: bool
 ) -> tuple[Solution, Moments | None]:
     """The method's solution over pages that are not kept, and the moments if they are wanted."""
-    blocks = equations.blocks()
     uppers, doubtful, known = _whitening(method, equations, fold)
 
     def run(steps: Steps, with_moments: bool) -> PageMedians:
@@ -130,17 +129,28 @@ def solve_by_passes(
         summary: PageMedians = fold(own, PageMedians.merge)
         return summary
 
-    found = find_medians(run, len(blocks), moments and known is None)
-    tally = Tally(equations)
-    for index, block in enumerate(blocks):
-        answer = found.medians[index].values.reshape(block.count, block.size)
-        used = found.medians[index].used.reshape(block.count, block.size)[:, 0]
-        if uppers is not None:
-            answer = unwhitened(uppers[index], answer)
-        count = found.counts[index].reshape(block.count, block.size)[:, 0]
-        tally.add(block, answer, used, count)
+    found = find_medians(run, len(equations.blocks()), moments and known is None)
+    tally = tally_medians(equations, found.medians, found.counts, uppers)
     passes = found.passes + (uppers is not None)
     return tally.solution(doubtful, passes), found.moments if known is None else known
+
+
+def tally_medians(
+    equations: Equations,
+    medians: Sequence[Medians],
+    counts: Sequence[IntArray],
+    uppers: tuple[FloatArray, ...] | None = None,
+) -> Tally:
+    """The medians of each block as coefficients, with what was used of so many."""
+    tally = Tally(equations)
+    for index, block in enumerate(equations.blocks()):
+        shape = (block.count, block.size)
+        answer = medians[index].values.reshape(shape)
+        if uppers is not None:
+            answer = unwhitened(uppers[index], answer)
+        used, count = medians[index].used.reshape(shape), counts[index].reshape(shape)
+        tally.add(block, answer, used[:, 0], count[:, 0])
+    return tally
 
 
 def _whitening(

@@ -82,8 +82,17 @@ class StreamedPages:
         self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], threads: int
     ) -> Any:
         """The summary of all pages."""
+        partials: Partials[Any] = Partials()
+        for summary in self.summaries(summarize, threads):
+            partials = partials.add(summary, merge)
+        if not partials.held:
+            raise DataError("the data have no rows: give at least one")
+        return partials.total(merge)
+
+    def summaries(self, summarize: Callable[[Rows], Any], threads: int) -> Iterator[Any]:
+        """The summaries of the pages in order, without those that have no row left."""
         free: deque[FloatArray] = deque()
-        counts: list[int] = []
+        counted = 0
 
         def work(borrowed: _Borrowed) -> tuple[int, Any]:
             page = self._view(borrowed.page)
@@ -91,20 +100,12 @@ class StreamedPages:
             free.append(borrowed.buffer)
             return len(page), summary
 
-        def summaries() -> Iterator[Any]:
-            for rows, summary in bounded_map(work, self._borrowed(free), threads):
-                counts.append(rows)
-                if rows:
-                    yield summary
-
-        partials: Partials[Any] = Partials()
-        for summary in summaries():
-            partials = partials.add(summary, merge)
+        for rows, summary in bounded_map(work, self._borrowed(free), threads):
+            counted += rows
+            if rows:
+                yield summary
         if not self._counted:
-            self._counted.append(sum(counts))
-        if not partials.held:
-            raise DataError("the data have no rows: give at least one")
-        return partials.total(merge)
+            self._counted.append(counted)
 
     def _view(self, page: FloatArray) -> FloatArray:
         if self.checked and not kernels.all_finite(page):
