@@ -9,9 +9,13 @@ import os
 from types import ModuleType
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import plain, plain_brackets
+from gaussnet.kernels import plain, plain_brackets, plain_robust
+from gaussnet.kernels.plain_robust import Screen, TrimAnswer, TrimTask
 
 __all__ = [
+    "Screen",
+    "TrimAnswer",
+    "TrimTask",
     "all_finite",
     "backend",
     "batch_solutions",
@@ -20,9 +24,12 @@ __all__ = [
     "residual_moments",
     "residuals",
     "row_medians",
+    "screen_families",
     "solve_moments",
     "split_rows",
     "square_solutions",
+    "trim_family",
+    "whole_columns",
 ]
 
 
@@ -58,3 +65,8 @@ row_medians = _module.row_medians
 solve_moments = _module.solve_moments
 split_rows = plain_brackets.split_rows
 square_solutions = _module.square_solutions
+
+_robust = _module if backend == "native" else plain_robust
+screen_families = _robust.screen_families
+trim_family = _robust.trim_family
+whole_columns = _robust.whole_columns

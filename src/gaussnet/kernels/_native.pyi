@@ -1,6 +1,6 @@
 # The compiled module, seen from Python: families are (children, offsets, parents), the last
 # arrays of a call are written.
-from gaussnet._types import FloatArray, IntArray, Rows
+from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 
 _Families = tuple[IntArray, IntArray, IntArray]
 
@@ -52,6 +52,29 @@ def residual_moments(
 ) -> None: ...
 def propagate(
     rows: FloatArray, order: IntArray, families: _Families, coefficients: FloatArray, /
+) -> None: ...
+def turn_columns(x: Rows, out: FloatArray, /) -> None: ...
+def screen_families(
+    x: FloatArray,
+    families: _Families,
+    screen: tuple[int, int, bool, float, float],
+    coefficients: FloatArray,
+    intercepts: FloatArray,
+    squares: FloatArray,
+    half: FloatArray,
+    verdicts: FloatArray,
+    /,
+) -> None: ...
+def trim_family(
+    x: FloatArray,
+    node: tuple[int, bool],
+    parents: IntArray,
+    rows: IntArray,
+    limits: FloatArray,
+    numbers: FloatArray,
+    residuals: FloatArray,
+    kept: BoolArray,
+    /,
 ) -> None: ...
 def builds() -> list[str]: ...
 def use_build(name: str, /) -> None: ...

@@ -8,6 +8,7 @@ from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels import _native
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import batch_range, window_range
+from gaussnet.kernels.plain_robust import Screen, TrimAnswer, TrimTask
 
 __all__ = [
     "all_finite",
@@ -18,8 +19,11 @@ __all__ = [
     "residual_moments",
     "residuals",
     "row_medians",
+    "screen_families",
     "solve_moments",
     "square_solutions",
+    "trim_family",
+    "whole_columns",
     "window_range",
 ]
 
@@ -115,6 +119,49 @@ def propagate(
     """Add to each column its parents' linear combination, in place, in topological order."""
     own = np.ascontiguousarray(coefficients, dtype=np.float64)
     _native.propagate(rows, np.ascontiguousarray(order, dtype=np.int64), _flat(families), own)
+
+
+def whole_columns(x: Rows) -> FloatArray:
+    """The same values (rows, columns) as float64, each column without gaps."""
+    if x.dtype == np.float64 and x.strides[0] == x.itemsize and x.dtype.isnative:
+        return np.require(x, requirements="A")
+    out = np.empty((x.shape[1], len(x)))
+    _native.turn_columns(_readable(x), out.reshape(-1))
+    return out.T
+
+
+def screen_families(columns: FloatArray, families: Families, screen: Screen) -> FloatArray:
+    """Whether least squares of some families needs no trimming: 1, 0, or NaN if unknown."""
+    verdicts = np.full(len(families), np.nan)
+    settings = (*screen.part, screen.intercept, screen.spread, screen.gate_level)
+    given = (screen.coefficients, screen.intercepts, screen.squares, screen.half)
+    _native.screen_families(columns, _flat(families), settings, *given, verdicts)
+    return verdicts[slice(*screen.part)]
+
+
+def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> TrimAnswer | None:
+    """Trimmed least squares of one child on its parents; None where digits are lacking."""
+    count = len(task.parents)
+    size = count + task.intercept
+    numbers = np.empty(4 + size + count + size * size)
+    residuals, kept = np.empty(len(task.rows)), np.empty(len(task.rows), dtype=bool)
+    node = (task.child, task.intercept)
+    _native.trim_family(columns, node, task.parents, task.rows, limits, numbers, residuals, kept)
+    scale, cutoff, reference, pivot = numbers[:4].tolist()
+    if np.isnan(scale):
+        return None
+    ends = (4 + size, 4 + size + count)
+    return TrimAnswer(
+        scale,
+        cutoff,
+        reference,
+        pivot,
+        numbers[4 : ends[0]],
+        numbers[ends[0] : ends[1]],
+        numbers[ends[1] :].reshape(size, size),
+        residuals,
+        kept,
+    )
 
 
 def _readable(x: Rows) -> Rows:

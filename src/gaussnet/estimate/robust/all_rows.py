@@ -1,15 +1,17 @@
 """Least squares of all families over all rows, and which of them need nothing more."""
 
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from gaussnet._types import BoolArray, IntArray, Rows
+from gaussnet import kernels
+from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations, cut_stripes
 from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.robust.checks import SPARE_ROWS
+from gaussnet.estimate.robust.checks import SPARE_ROWS, Limits
 from gaussnet.estimate.robust.screening import Screen
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.solution import Estimator, Solution
@@ -21,20 +23,53 @@ class AllRows(NamedTuple):
     """Least squares over all rows, and which families look clean, (families,)."""
 
     solution: Solution
-    moments: Moments
     clean: BoolArray
 
 
 def learn_all_rows(
-    x: Rows, equations: Equations, settings: SequentialTrim, threads: int
+    x: Rows,
+    equations: Equations,
+    settings: SequentialTrim,
+    threads: int,
+    columns: FloatArray | None = None,
 ) -> AllRows:
-    """Least squares of every family over all rows, and whether it passes the checks."""
+    """Least squares of every family over all rows, and whether it passes the checks.
+
+    `columns` are the same rows with columns that have no gaps, if they are at hand.
+    """
     moments, solution = _least_squares(x, equations, threads)
     few = len(x) < equations.families.sizes + equations.intercept + SPARE_ROWS
     if few.all():
-        return AllRows(solution, moments, few)
-    passed = Screen(x, equations, moments, solution).passed(settings, threads)
-    return AllRows(solution, moments, passed | few)
+        return AllRows(solution, few)
+    columns = kernels.whole_columns(x) if columns is None else columns
+    verdicts = _verdicts(columns, equations, solution, settings, threads)
+    unknown = np.flatnonzero(np.isnan(verdicts))
+    if len(unknown):
+        screen = Screen(x, equations, moments.means, solution).only(unknown)
+        verdicts[unknown] = screen.passed(settings, threads)
+    return AllRows(solution, few | (verdicts == 1.0))
+
+
+def _verdicts(
+    columns: FloatArray,
+    equations: Equations,
+    solution: Solution,
+    settings: SequentialTrim,
+    threads: int,
+) -> FloatArray:
+    """1 for families that pass the checks, 0 for those that fail, NaN for want of digits."""
+    families = equations.families
+    limits = Limits.each(len(columns), families.sizes + equations.intercept, settings)
+    assert solution.mean_squares is not None and solution.intercepts is not None
+    fitted = (solution.coefficients, solution.intercepts, solution.mean_squares * len(columns))
+
+    def look(part: tuple[int, int]) -> FloatArray:
+        own = (part, equations.intercept, limits.spread, settings.gate_level)
+        screen = kernels.Screen(*own, *fitted, limits.half)
+        return kernels.screen_families(columns, families, screen)
+
+    edges = [len(families) * worker // threads for worker in range(threads + 1)]
+    return np.concatenate(list(thread_map(look, list(pairwise(edges)), threads)))
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")

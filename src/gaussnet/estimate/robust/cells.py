@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
-from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
@@ -67,8 +66,3 @@ class SuspiciousCells:
         values[places[inside]] = self.expected[inside]
         variances[places[inside]] = self.variances[inside]
 
-
-def suspicious_rows(columns: Sequence[SuspiciousCells | None]) -> IntArray:
-    """The rows with a suspicious cell in any of the columns, ascending."""
-    parts = [cells.rows for cells in columns if cells is not None]
-    return reduce(np.union1d, parts) if parts else np.empty(0, dtype=np.int64)

@@ -6,6 +6,7 @@ residual too large for its place in the sample.
 """
 
 from dataclasses import dataclass, replace
+from functools import lru_cache
 
 import numpy as np
 
@@ -75,6 +76,16 @@ class Limits:
         """
         variances = HALF_VARIANCE * (NORMAL_MAD * medians) ** 2
         return np.asarray(lengths * (self.left / self.rows) / variances)
+
+
+@lru_cache
+def trim_limits(
+    rows: int, parameters: int, settings: SequentialTrim, suspected: bool
+) -> tuple[float, ...]:
+    """What the compiled kernel wants to know to trim a regression."""
+    limits = Limits.each(rows, np.array([parameters]), settings)
+    levels = (settings.gate_level, settings.extent_level, settings.wide_level)
+    return (*levels, limits.spread, float(limits.half[0]), float(suspected))
 
 
 def gate_is_shut(

@@ -7,8 +7,7 @@ import numpy as np
 
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.errors import EstimationError
-from gaussnet.estimate.robust.cells import MISSING, SuspiciousCells, suspicious_rows
-from gaussnet.estimate.robust.columns import Columns
+from gaussnet.estimate.robust.cells import MISSING, SuspiciousCells
 from gaussnet.estimate.robust.judging import Doubted
 from gaussnet.estimate.robust.regression import Regression, median
 
@@ -48,7 +47,8 @@ class Frame:
 class Node:
     """A node, its parents, and what is known of their cells."""
 
-    columns: Columns
+    columns: FloatArray
+    """All data, (rows, nodes), each column without gaps."""
     number: int
     parents: IntArray
     above: Sequence[SuspiciousCells | None]
@@ -59,9 +59,11 @@ class Node:
 
     def sound_rows(self) -> BoolArray:
         """The rows to learn from: those without a suspicious parent, if these are enough."""
-        sound = np.ones(self.columns.height, dtype=bool)
+        sound = np.ones(len(self.columns), dtype=bool)
         sound[self.missing] = False
-        sound[suspicious_rows(self.above)] = False
+        for cells in self.above:
+            if cells is not None:
+                sound[cells.rows] = False
         size = len(self.parents) + self.intercept
         if np.count_nonzero(sound) >= max(3 * size, size + 10):
             return sound
@@ -77,28 +79,35 @@ class Node:
             )
         return sound
 
-    def regression(self, rows: IntArray | None) -> tuple[Frame, Regression]:
-        """The regression over some rows (all if None)."""
-        parents = self.columns.select(self.parents, rows)
-        child = self.columns.column(self.number)
-        child = child if rows is None else child[rows]
-        centres, reference = np.zeros(len(parents)), 0.0
-        if self.intercept:
-            centres, reference = parents.mean(axis=1), median(child)
-            child = child - reference
+    def recorded(self, rows: IntArray) -> FloatArray:
+        """The parents as recorded in some rows, (parents, rows)."""
+        found = np.empty((len(self.parents), len(rows)))
+        for place, parent in enumerate(self.parents.tolist()):
+            np.take(self.columns[:, parent], rows, out=found[place])
+        return found
+
+    def frame(self, rows: IntArray) -> Frame:
+        """Parents centred at their means over some rows, the child at its median."""
+        if not self.intercept:
+            return Frame(np.zeros(len(self.parents)), 0.0, False)
+        reference = median(self.columns[rows, self.number])
+        return Frame(self.recorded(rows).mean(axis=1), reference, True)
+
+    def regression(self, rows: IntArray, frame: Frame) -> Regression:
+        """The regression over some rows."""
+        child = self.columns[rows, self.number] - frame.reference
         typical = median(np.abs(child))
-        rounding = float(ROUNDING_LEVEL * (typical + abs(reference)))
+        rounding = float(ROUNDING_LEVEL * (typical + abs(frame.reference)))
         smallest = max(rounding, float(np.finfo(np.float64).tiny))
-        frame = Frame(centres, reference, self.intercept)
-        return frame, Regression(frame.columns(parents), child, typical, smallest)
+        return Regression(frame.columns(self.recorded(rows)), child, typical, smallest)
 
     def doubted(self, rows: IntArray, frame: Frame) -> Doubted:
         """The rows that are not learnt from."""
-        recorded = self.columns.select(self.parents, rows)
+        recorded = self.recorded(rows)
         cleaned, variances = recorded.copy(), np.zeros_like(recorded)
         for place, cells in enumerate(self.above):
             if cells is not None:
                 cells.write(rows, cleaned[place], variances[place])
         columns, blurred = frame.columns(recorded), frame.variances(variances)
-        child = self.columns.column(self.number)[rows] - frame.reference
+        child = self.columns[rows, self.number] - frame.reference
         return Doubted(rows, columns, frame.columns(cleaned), blurred, child, blurred > 0.0)

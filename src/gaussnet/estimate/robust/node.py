@@ -5,8 +5,10 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray
 from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells, Testimony
+from gaussnet.estimate.robust.checks import trim_limits
 from gaussnet.estimate.robust.frames import Frame, Node
 from gaussnet.estimate.robust.judging import Verdict, judge, readmit
 from gaussnet.estimate.robust.regression import Regression
@@ -33,11 +35,31 @@ class NodeAnswer(NamedTuple):
 class Lesson:
     """The equation of a node as the rows with sound parents teach it."""
 
+    node: Node
     frame: Frame
     rows: IntArray
     """The rows with sound parents."""
-    regression: Regression
     trimmed: Trimmed
+
+    @classmethod
+    def of(
+        cls, node: Node, rows: IntArray, settings: SequentialTrim, suspected: bool
+    ) -> "Lesson":
+        """Trim the rows; `suspected` says that they are known to fail the checks."""
+        size = len(node.parents) + node.intercept
+        limits = np.array(trim_limits(len(rows), size, settings, suspected))
+        task = kernels.TrimTask(node.number, node.parents, rows, node.intercept)
+        found = kernels.trim_family(node.columns, task, limits)
+        if found is None:
+            frame = node.frame(rows)
+            return cls(node, frame, rows, trim(node.regression(rows, frame), settings, suspected))
+        frame = Frame(found.centres, found.reference, node.intercept)
+        return cls(node, frame, rows, Trimmed.found(found))
+
+    @property
+    def regression(self) -> Regression:
+        """The rows and columns that were trimmed."""
+        return self.node.regression(self.rows, self.frame)
 
     @property
     def rejected(self) -> IntArray:
@@ -74,10 +96,8 @@ def learn_node(
     """
     sound = node.sound_rows()
     every = bool(sound.all())
-    rows = np.flatnonzero(sound)
-    frame, regression = node.regression(None if every else rows)
-    lesson = Lesson(frame, rows, regression, trim(regression, settings, suspected and every))
-    result, verdict = lesson.result(), None
+    lesson = Lesson.of(node, np.flatnonzero(sound), settings, suspected and every)
+    frame, result, verdict = lesson.frame, lesson.result(), None
     if not every:
         doubted = node.doubted(np.flatnonzero(~sound), frame)
         verdict = judge(lesson.trimmed, doubted, settings, len(sound))
@@ -131,11 +151,11 @@ def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
 def _suspicious_cells(lesson: Lesson, verdict: Verdict | None) -> SuspiciousCells | None:
     """Cells of rejected rows, and those that the verdict does not clear."""
     rejected, trimmed = lesson.rejected, lesson.trimmed
-    recorded = lesson.regression.child[rejected]
+    rows = lesson.rows[rejected]
     found = SuspiciousCells(
-        lesson.rows[rejected],
+        rows,
         np.full(len(rejected), FLAGGED, dtype=np.uint8),
-        recorded - trimmed.trial.residuals[rejected] + lesson.frame.reference,
+        lesson.node.columns[rows, lesson.node.number] - trimmed.trial.residuals[rejected],
         np.full(len(rejected), trimmed.scale**2),
         trimmed.trial.residuals[rejected] / trimmed.scale,
     )

@@ -5,6 +5,7 @@ the gate stays shut; then, tile of rows by tile, the moments of the half with th
 residuals. Nothing here loops over families.
 """
 
+from dataclasses import replace
 from functools import partial
 from typing import NamedTuple
 
@@ -13,7 +14,6 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations, Stripe, cut_stripes
-from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.robust.checks import Limits, gate_is_shut
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.solution import Solution
@@ -46,8 +46,24 @@ class Screen(NamedTuple):
 
     x: Rows
     equations: Equations
-    moments: Moments
+    means: FloatArray
+    """Of the columns of each family, (columns,)."""
     solution: Solution
+
+    def only(self, chosen: IntArray) -> "Screen":
+        """The chosen families."""
+        families = self.equations.families
+        part = families.subset(chosen)
+        slots = np.repeat(families.column_offsets[chosen] - part.column_offsets[:-1], part.sizes + 1)
+        assert self.solution.mean_squares is not None and self.solution.intercepts is not None
+        solution = replace(
+            self.solution,
+            coefficients=self.solution.coefficients[families.edges_of(chosen)],
+            intercepts=self.solution.intercepts[chosen],
+            mean_squares=self.solution.mean_squares[chosen],
+        )
+        means = self.means[np.arange(len(slots)) + slots]
+        return Screen(self.x, Equations(part, self.equations.intercept), means, solution)
 
     @quiet
     def passed(self, settings: SequentialTrim, threads: int) -> BoolArray:
@@ -118,7 +134,7 @@ class Screen(NamedTuple):
     def _half_moments(self, medians: FloatArray, stripe: Stripe) -> HalfMoments:
         families = self.equations.families
         means = np.zeros(self.x.shape[1])
-        means[families.columns] = self.moments.means
+        means[families.columns] = self.means
         constants = np.zeros(len(families))
         if self.equations.intercept and self.solution.intercepts is not None:
             constants = self.solution.intercepts

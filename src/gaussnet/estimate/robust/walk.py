@@ -10,7 +10,6 @@ from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
 from gaussnet.estimate.robust.cells import SuspiciousCells, Testimony
-from gaussnet.estimate.robust.columns import Columns
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
 from gaussnet.estimate.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
@@ -31,7 +30,7 @@ class Walk:
         nodes = len(families)
         self.rows, self.families = rows, families
         self.intercept, self.settings = intercept, settings
-        self.columns = Columns(rows)
+        self.columns = kernels.whole_columns(rows)
         self.missing = _missing(rows)
         self.clean = np.zeros(nodes, dtype=bool)
         self.failed = np.zeros(nodes, dtype=bool)
@@ -72,7 +71,9 @@ class Walk:
         whole = np.flatnonzero(~self._families_with_holes())
         whole = whole[np.argsort(families.sizes[whole], kind="stable")]
         equations = Equations(families.subset(whole), self.intercept)
-        solution, _, clean = learn_all_rows(self.rows, equations, self.settings, threads)
+        solution, clean = learn_all_rows(
+            self.rows, equations, self.settings, threads, self.columns
+        )
         self.coefficients[families.edges_of(whole)] = solution.coefficients
         if self.intercept and solution.intercepts is not None:
             self.intercepts[whole] = solution.intercepts

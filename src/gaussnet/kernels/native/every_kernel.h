@@ -8,11 +8,15 @@
 #include "moments.c"
 #include "propagate.c"
 #include "residuals.c"
+#include "screening.c"
 #include "solve.c"
 #include "spread.c"
 #include "squares.c"
+#include "trimming.c"
+#include "turning.c"
 
 const Kernels TABLE = {
     TABLE_NAME,       all_finite,  family_moments, solve_moments, batch_solutions,
     square_solutions, row_medians, residuals,      residual_moments, propagate,
+    turn_columns,     screen_families, trim_family,
 };

@@ -40,6 +40,35 @@ typedef struct {
     ptrdiff_t first, last, step;
 } WindowRange;
 
+/* One node to be trimmed: its columns, and the rows to be judged. */
+typedef struct {
+    int64_t child;
+    const int64_t *parents, *rows;
+    ptrdiff_t size, row_count;
+    int intercept;
+} TrimTask;
+
+/* The limits of the checks and levels of the cutoffs; `suspected` says that the checks fail. */
+typedef struct {
+    double gate_level, extent_level, wide_level, spread, half, suspected;
+} TrimLimits;
+
+/* Families first..last of a screen, and their least squares over all rows. */
+typedef struct {
+    ptrdiff_t first, last;
+    const double *coefficients, *intercepts, *squares;
+    const double *half; /* largest half-sample statistics, (families,) */
+    double spread, gate_level;
+    int intercept;
+} Screen;
+
+/* What trimming has found: numbers are scale (NaN if digits are lacking), cutoff, the child's
+ * reference and the smallest pivot. */
+typedef struct {
+    double *numbers, *coefficients, *centres, *whitener, *residuals;
+    unsigned char *kept;
+} TrimAnswer;
+
 /* A pivot of a unit-diagonal Gram matrix below this costs a solution more than six digits. */
 #define WELL_CONDITIONED 1e-6
 /* A pivot this small beside its column is rounding error. */
@@ -64,6 +93,11 @@ typedef struct {
                             const double *coefficients, double *means, double *squares);
     int (*propagate)(const Matrix *rows, const Families *families, const int64_t *order,
                      ptrdiff_t order_count, const double *coefficients);
+    int (*turn_columns)(const Matrix *x, double *out);
+    int (*screen_families)(const Matrix *x, const Families *families, const Screen *screen,
+                           double *verdicts);
+    int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
+                       TrimAnswer *answer);
 } Kernels;
 
 extern const Kernels kernels_baseline;

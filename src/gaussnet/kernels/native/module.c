@@ -11,7 +11,7 @@
 
 #include "kernels.h"
 
-#define MOST_BUFFERS 8
+#define MOST_BUFFERS 10
 
 static const Kernels *kernels = &kernels_baseline;
 
@@ -36,7 +36,7 @@ static Py_buffer *hold(Held *held, PyObject *array, const char *formats, int dim
     held->count++;
     const char *format = view->format ? view->format : "B";
     if (view->ndim != dimensions || strlen(format) != 1 || !strchr(formats, format[0]) ||
-        view->itemsize != (format[0] == 'f' ? 4 : 8)) {
+        view->itemsize != (format[0] == 'f' ? 4 : format[0] == '?' ? 1 : 8)) {
         PyErr_Format(PyExc_TypeError, "expected %d dimensions of type %s, got %d of type %s",
                      dimensions, formats, view->ndim, format);
         return NULL;
@@ -367,6 +367,115 @@ static PyObject *call_propagate(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
+static PyObject *call_turn_columns(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *out_array;
+    Matrix x;
+    double *out;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OO", &x_array, &out_array))
+        return NULL;
+    if (hold_matrix(&held, x_array, "df", 0, &x) == 0 &&
+        (out = hold_out(&held, out_array, x.rows * x.columns))) {
+        Py_BEGIN_ALLOW_THREADS
+        status = kernels->turn_columns(&x, out);
+        Py_END_ALLOW_THREADS
+    }
+    return finish(&held, status);
+}
+
+/* Rows whose columns lie in memory one value after the other. */
+static int hold_columns(Held *held, PyObject *array, Matrix *x)
+{
+    if (hold_matrix(held, array, "d", 0, x) < 0)
+        return -1;
+    if (x->rows > 1 && x->row_stride != sizeof(double)) {
+        PyErr_SetString(PyExc_ValueError, "the values of a column must follow each other");
+        return -1;
+    }
+    return 0;
+}
+
+/* Arguments x, families, (first, last, intercept, spread, gate_level), coefficients, intercepts,
+ * squares, half, verdicts. */
+static PyObject *call_screen_families(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *tuple, *given[5];
+    Matrix x;
+    Families families;
+    Screen screen;
+    double *verdicts;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OO!(nnpdd)OOOOO", &x_array, &PyTuple_Type, &tuple,
+                          &screen.first, &screen.last, &screen.intercept, &screen.spread,
+                          &screen.gate_level, &given[0], &given[1], &given[2], &given[3],
+                          &given[4]))
+        return NULL;
+    if (hold_columns(&held, x_array, &x) == 0 &&
+        hold_families(&held, tuple, x.columns, &families) == 0 &&
+        (screen.coefficients = hold_values(&held, given[0], "d", edges_of(&families), 0, NULL)) &&
+        (screen.intercepts = hold_values(&held, given[1], "d", families.count, 0, NULL)) &&
+        (screen.squares = hold_values(&held, given[2], "d", families.count, 0, NULL)) &&
+        (screen.half = hold_values(&held, given[3], "d", families.count, 0, NULL)) &&
+        (verdicts = hold_out(&held, given[4], families.count))) {
+        if (screen.first < 0 || screen.last > families.count) {
+            PyErr_SetString(PyExc_ValueError, "there are not so many families");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->screen_families(&x, &families, &screen, verdicts);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    return finish(&held, status);
+}
+
+/* Arguments x, (child, intercept), parents, rows, limits, numbers, residuals, kept. The numbers
+ * are written one after the other: the four of a TrimAnswer, coefficients, centres, whitener. */
+static PyObject *call_trim_family(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *given[6];
+    Matrix x;
+    TrimTask task;
+    TrimAnswer answer;
+    const TrimLimits *limits;
+    long long child;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O(Lp)OOOOOO", &x_array, &child, &task.intercept, &given[0],
+                          &given[1], &given[2], &given[3], &given[4], &given[5]))
+        return NULL;
+    task.child = child;
+    if (hold_columns(&held, x_array, &x) == 0 &&
+        (task.parents = hold_values(&held, given[0], "lq", -1, 0, &task.size)) &&
+        (task.rows = hold_values(&held, given[1], "lq", -1, 0, &task.row_count)) &&
+        (limits = hold_values(&held, given[2], "d", sizeof *limits / 8, 0, NULL))) {
+        const Py_ssize_t size = task.size + (task.intercept ? 1 : 0);
+        answer.numbers = hold_out(&held, given[3], 4 + size + task.size + size * size);
+        if (answer.numbers &&
+            (answer.residuals = hold_out(&held, given[4], task.row_count)) &&
+            (answer.kept = hold_values(&held, given[5], "?", task.row_count, 1, NULL))) {
+            answer.coefficients = answer.numbers + 4;
+            answer.centres = answer.coefficients + size;
+            answer.whitener = answer.centres + task.size;
+            if (!is_within(&task.child, 1, x.columns) ||
+                !is_within(task.parents, task.size, x.columns) ||
+                !is_within(task.rows, task.row_count, x.rows)) {
+                PyErr_SetString(PyExc_ValueError, "the node points outside the rows or columns");
+            } else {
+                Py_BEGIN_ALLOW_THREADS
+                status = kernels->trim_family(&x, &task, limits, &answer);
+                Py_END_ALLOW_THREADS
+            }
+        }
+    }
+    return finish(&held, status);
+}
+
 /* The builds that this processor can run, best first; NULL at the end. */
 static const Kernels *const *runnable(void)
 {
@@ -421,6 +530,9 @@ static PyMethodDef methods[] = {
     {"residuals", call_residuals, METH_VARARGS, NULL},
     {"residual_moments", call_residual_moments, METH_VARARGS, NULL},
     {"propagate", call_propagate, METH_VARARGS, NULL},
+    {"turn_columns", call_turn_columns, METH_VARARGS, NULL},
+    {"screen_families", call_screen_families, METH_VARARGS, NULL},
+    {"trim_family", call_trim_family, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
     {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},
     {NULL, NULL, 0, NULL},

@@ -1,0 +1,105 @@
+/* How far from its equation a cell may lie: false discovery rates turned into cutoffs. */
+#ifndef GAUSSNET_CUTOFFS_H
+#define GAUSSNET_CUTOFFS_H
+
+#include "kept.h"
+#include "normal.h"
+
+#define SMALLEST_CUTOFF 2.0
+#define FAMILY_LEVEL 0.05
+#define NOT_FAR 2.0
+
+/* The large ones among `count` absolute deviations, and the sum of squares of the others. */
+typedef struct {
+    ptrdiff_t count, size;
+    double *values;
+    double body;
+} Tail;
+
+/* The tail beyond a limit of absolute values; `values` has room for all. */
+static void find_tail(Tail *tail, const double *magnitudes, ptrdiff_t rows, double limit)
+{
+    const Lanes nearest = broadcast(limit);
+    ptrdiff_t inside, size = 0, r = 0;
+    tail->count = rows;
+    tail->body = core_squares(magnitudes, magnitudes, limit, rows, &inside);
+    for (; r + LANES <= rows; r += LANES) {
+        const Lanes value = load(magnitudes + r);
+        size += store_kept(tail->values + size, value, is_greater(value, nearest));
+    }
+    for (; r < rows; r++)
+        if (magnitudes[r] > limit)
+            tail->values[size++] = magnitudes[r];
+    tail->size = size;
+}
+
+static ptrdiff_t count_beyond(const Tail *tail, double limit)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t k = 0; k < tail->size; k++)
+        count += tail->values[k] >= limit;
+    return count;
+}
+
+/* How many values the rule of Benjamini and Hochberg rejects: the most, k, of which all lie
+ * beyond the point of level * k / count. */
+static ptrdiff_t rejected_by_rule(const Tail *tail, double level, double freedom)
+{
+    ptrdiff_t rejected = tail->size;
+    while (rejected > 0) {
+        const double chance = level * (double)rejected / (double)tail->count;
+        const ptrdiff_t found = count_beyond(tail, student_point(chance, freedom));
+        if (found >= rejected)
+            break;
+        rejected = found;
+    }
+    return rejected;
+}
+
+/* Reject deviations beyond this; infinite if the gate rejects nothing. */
+static double find_cutoff(const Tail *tail, double gate_level, double level, double freedom)
+{
+    if (rejected_by_rule(tail, gate_level, freedom) == 0)
+        return INFINITY;
+    const ptrdiff_t rejected = rejected_by_rule(tail, level, freedom);
+    const double chance = level * (double)rejected / (double)tail->count;
+    const double point = student_point(chance, freedom);
+    double last = INFINITY, limit = SMALLEST_CUTOFF;
+    for (ptrdiff_t k = 0; k < tail->size; k++) {
+        const double value = tail->values[k];
+        if (value >= point && value < last)
+            last = value;
+        if (value < point && value > limit)
+            limit = value;
+    }
+    limit = fmax(limit, two_sided_point(chance));
+    return fmin(limit, nextafter(last, 0.0));
+}
+
+/* The Bonferroni point instead of the cutoff, if nothing speaks against the band between. */
+static double widen_by_band(const Tail *tail, double limit)
+{
+    const double far = two_sided_point(FAMILY_LEVEL / (double)tail->count);
+    ptrdiff_t near = 0, close = 0, between = 0;
+    double squares = tail->body;
+    if (!(limit < far))
+        return limit;
+    for (ptrdiff_t k = 0; k < tail->size; k++) {
+        const double value = tail->values[k];
+        near += value <= far;
+        close += value > far && value <= NOT_FAR * far;
+        squares += value <= far ? value * value : 0.0;
+    }
+    const ptrdiff_t beyond = tail->size - near, clean = tail->count - beyond;
+    if (beyond == 0)
+        return limit;
+    const double variance = squares / (double)clean / truncated_variance(far);
+    const double usual = (double)clean * (farther_than(limit) - farther_than(far));
+    const double edge = limit * sqrt(variance);
+    for (ptrdiff_t k = 0; k < tail->size; k++)
+        between += tail->values[k] <= far && tail->values[k] > edge;
+    const double slack = (double)close <= 0.1 * (double)beyond ? 4.0 : 2.0;
+    return (double)between <= usual + slack * sqrt(usual) ? far : limit;
+}
+
+#endif
