@@ -10,9 +10,19 @@ from types import ModuleType
 
 from gaussnet.errors import SettingError
 from gaussnet.kernels import plain, plain_brackets, plain_robust
-from gaussnet.kernels.plain_robust import Screen, TrimAnswer, TrimTask
+from gaussnet.kernels.plain_robust import (
+    Cells,
+    Judged,
+    JudgeTask,
+    Screen,
+    TrimAnswer,
+    TrimTask,
+)
 
 __all__ = [
+    "Cells",
+    "JudgeTask",
+    "Judged",
     "Screen",
     "TrimAnswer",
     "TrimTask",
@@ -20,6 +30,7 @@ __all__ = [
     "backend",
     "batch_solutions",
     "family_moments",
+    "judge_rows",
     "propagate",
     "residual_moments",
     "residuals",
@@ -67,6 +78,7 @@ split_rows = plain_brackets.split_rows
 square_solutions = _module.square_solutions
 
 _robust = _module if backend == "native" else plain_robust
+judge_rows = _robust.judge_rows
 screen_families = _robust.screen_families
 trim_family = _robust.trim_family
 whole_columns = _robust.whole_columns

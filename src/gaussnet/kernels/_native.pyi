@@ -1,5 +1,8 @@
 # The compiled module, seen from Python: families are (children, offsets, parents), the last
 # arrays of a call are written.
+import numpy as np
+from numpy.typing import NDArray
+
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 
 _Families = tuple[IntArray, IntArray, IntArray]
@@ -65,11 +68,23 @@ def screen_families(
     verdicts: FloatArray,
     /,
 ) -> None: ...
+def judge_rows(
+    x: FloatArray,
+    numbers: tuple[int, float, float, float, float, float, float],
+    parents: IntArray,
+    rows: IntArray,
+    cells: tuple[IntArray, IntArray, FloatArray, FloatArray],
+    equation: tuple[FloatArray, FloatArray, FloatArray],
+    verdicts: FloatArray,
+    statuses: NDArray[np.uint8],
+    testimony: FloatArray,
+    /,
+) -> None: ...
 def trim_family(
     x: FloatArray,
     node: tuple[int, bool],
     parents: IntArray,
-    rows: IntArray,
+    sound: BoolArray,
     limits: FloatArray,
     numbers: FloatArray,
     residuals: FloatArray,

@@ -8,13 +8,14 @@ from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels import _native
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import batch_range, window_range
-from gaussnet.kernels.plain_robust import Screen, TrimAnswer, TrimTask
+from gaussnet.kernels.plain_robust import Judged, JudgeTask, Screen, TrimAnswer, TrimTask
 
 __all__ = [
     "all_finite",
     "batch_range",
     "batch_solutions",
     "family_moments",
+    "judge_rows",
     "propagate",
     "residual_moments",
     "residuals",
@@ -139,14 +140,37 @@ def screen_families(columns: FloatArray, families: Families, screen: Screen) -> 
     return verdicts[slice(*screen.part)]
 
 
+def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
+    """What an equation says of rows with suspicious parents."""
+    count = len(task.rows)
+    verdicts, statuses = np.empty((4, count)), np.empty(count, dtype=np.uint8)
+    testimony = np.empty(len(task.above.rows))
+    numbers = (task.child, task.reference, task.scale, *task.limits)
+    whitener = np.ascontiguousarray(task.whitener).reshape(-1)
+    equation = (np.ascontiguousarray(task.coefficients), task.centres, whitener)
+    _native.judge_rows(
+        columns,
+        numbers,
+        task.parents,
+        task.rows,
+        task.above,
+        equation,
+        verdicts.reshape(-1),
+        statuses,
+        testimony,
+    )
+    return Judged(*verdicts, statuses, testimony)
+
+
 def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> TrimAnswer | None:
     """Trimmed least squares of one child on its parents; None where digits are lacking."""
     count = len(task.parents)
     size = count + task.intercept
     numbers = np.empty(4 + size + count + size * size)
-    residuals, kept = np.empty(len(task.rows)), np.empty(len(task.rows), dtype=bool)
+    judged = int(np.count_nonzero(task.sound))
+    residuals, kept = np.empty(judged), np.empty(judged, dtype=bool)
     node = (task.child, task.intercept)
-    _native.trim_family(columns, node, task.parents, task.rows, limits, numbers, residuals, kept)
+    _native.trim_family(columns, node, task.parents, task.sound, limits, numbers, residuals, kept)
     scale, cutoff, reference, pivot = numbers[:4].tolist()
     if np.isnan(scale):
         return None

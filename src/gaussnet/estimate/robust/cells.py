@@ -7,12 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray
+from gaussnet.kernels import Cells
+from gaussnet.kernels.plain_robust import FINE, FLAGGED, MISSING, UNVERIFIED
 
-FINE, UNVERIFIED, FLAGGED, MISSING, CONFIRMED = range(5)
-"""Status of a cell; every one but the first is suspicious."""
+__all__ = [
+    "CONFIRMED",
+    "FINE",
+    "FLAGGED",
+    "MISSING",
+    "NO_CELLS",
+    "UNVERIFIED",
+    "SuspiciousCells",
+    "cells_above",
+]
 
-Testimony = tuple[IntArray, FloatArray]
-"""Rows of suspicious cells, and what a child says there of wrong record against real event."""
+CONFIRMED = 4
+"""Status of a flagged cell that the children of the node confirm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -46,23 +56,27 @@ class SuspiciousCells:
         """Number of flagged cells."""
         return int(np.count_nonzero(self.statuses == FLAGGED))
 
-    def confirmed(self, testimonies: Sequence[Testimony], evidence: float) -> "SuspiciousCells":
-        """The same with flagged cells confirmed where testimonies sum up to below -evidence."""
-        total = np.zeros(len(self.rows))
-        for rows, terms in testimonies:
-            np.add.at(total, np.searchsorted(self.rows, rows), terms)
-        real = (self.statuses == FLAGGED) & (total < -evidence)
+    def confirmed(self, testimony: FloatArray, evidence: float) -> "SuspiciousCells":
+        """The same with flagged cells confirmed where the testimony is below -evidence."""
+        real = (self.statuses == FLAGGED) & (testimony < -evidence)
         statuses = np.where(real, CONFIRMED, self.statuses).astype(np.uint8)
         return replace(self, statuses=statuses)
 
-    def write(self, rows: IntArray, values: FloatArray, variances: FloatArray) -> None:
-        """Write expected values and their variances over those of the suspicious rows.
 
-        `rows` ascend; `values` and `variances`, (rows,), are changed in place.
-        """
-        places = np.searchsorted(rows, self.rows)
-        inside = places < len(rows)
-        inside[inside] = rows[places[inside]] == self.rows[inside]
-        values[places[inside]] = self.expected[inside]
-        variances[places[inside]] = self.variances[inside]
+def cells_above(columns: Sequence[SuspiciousCells | None]) -> Cells:
+    """The suspicious cells of some columns in one table."""
+    found = [NO_CELLS if cells is None else cells for cells in columns]
+    offsets = np.cumsum([0, *(len(cells.rows) for cells in found)])
+    if not found:
+        return Cells(offsets, NO_CELLS.rows, NO_CELLS.expected, NO_CELLS.variances)
+    return Cells(
+        offsets,
+        np.concatenate([cells.rows for cells in found]),
+        np.concatenate([cells.expected for cells in found]),
+        np.concatenate([cells.variances for cells in found]),
+    )
 
+
+NO_CELLS = SuspiciousCells(
+    np.empty(0, dtype=np.int64), np.empty(0, dtype=np.uint8), np.empty(0), np.empty(0), np.empty(0)
+)

@@ -8,7 +8,6 @@ import numpy as np
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.errors import EstimationError
 from gaussnet.estimate.robust.cells import MISSING, SuspiciousCells
-from gaussnet.estimate.robust.judging import Doubted
 from gaussnet.estimate.robust.regression import Regression, median
 
 ROUNDING_LEVEL = 4 * np.finfo(np.float64).eps
@@ -31,10 +30,6 @@ class Frame:
         out[0] = 1.0
         np.subtract(parents, self.centres[:, None], out=out[1:])
         return out
-
-    def variances(self, parents: FloatArray) -> FloatArray:
-        """Variances of the columns from those of the parents; a constant has none."""
-        return np.vstack((np.zeros((int(self.intercept), parents.shape[1])), parents))
 
     def equation(self, found: FloatArray) -> tuple[FloatArray, float]:
         """Coefficients and intercept of the node."""
@@ -100,14 +95,3 @@ class Node:
         rounding = float(ROUNDING_LEVEL * (typical + abs(frame.reference)))
         smallest = max(rounding, float(np.finfo(np.float64).tiny))
         return Regression(frame.columns(self.recorded(rows)), child, typical, smallest)
-
-    def doubted(self, rows: IntArray, frame: Frame) -> Doubted:
-        """The rows that are not learnt from."""
-        recorded = self.recorded(rows)
-        cleaned, variances = recorded.copy(), np.zeros_like(recorded)
-        for place, cells in enumerate(self.above):
-            if cells is not None:
-                cells.write(rows, cleaned[place], variances[place])
-        columns, blurred = frame.columns(recorded), frame.variances(variances)
-        child = self.columns[rows, self.number] - frame.reference
-        return Doubted(rows, columns, frame.columns(cleaned), blurred, child, blurred > 0.0)

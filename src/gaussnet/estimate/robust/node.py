@@ -1,20 +1,22 @@
 """One node of the walk: its equation, and the cells of its column."""
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray
-from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells, Testimony
+from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells
 from gaussnet.estimate.robust.checks import trim_limits
 from gaussnet.estimate.robust.frames import Frame, Node
 from gaussnet.estimate.robust.judging import Verdict, judge, readmit
+from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Regression
 from gaussnet.estimate.robust.sequential_trim import RobustScale, SequentialTrim
 from gaussnet.estimate.robust.trimming import Trimmed, trim
-from gaussnet.estimate.robust.variances import core_variance, kl_optimal_ratios
+from gaussnet.estimate.robust.variances import kl_optimal_ratios
 
 
 class NodeAnswer(NamedTuple):
@@ -27,7 +29,7 @@ class NodeAnswer(NamedTuple):
     rank: int
     left_out: IntArray
     cells: SuspiciousCells | None
-    testimonies: dict[int, Testimony]
+    testimonies: dict[int, FloatArray]
     """What the node says of its parents' suspicious cells."""
 
 
@@ -43,12 +45,13 @@ class Lesson:
 
     @classmethod
     def of(
-        cls, node: Node, rows: IntArray, settings: SequentialTrim, suspected: bool
+        cls, node: Node, sound: BoolArray, settings: SequentialTrim, suspected: bool
     ) -> "Lesson":
-        """Trim the rows; `suspected` says that they are known to fail the checks."""
+        """Trim the sound rows; `suspected` says that they are known to fail the checks."""
+        rows = np.flatnonzero(sound)
         size = len(node.parents) + node.intercept
         limits = np.array(trim_limits(len(rows), size, settings, suspected))
-        task = kernels.TrimTask(node.number, node.parents, rows, node.intercept)
+        task = kernels.TrimTask(node.number, node.parents, sound, node.intercept)
         found = kernels.trim_family(node.columns, task, limits)
         if found is None:
             frame = node.frame(rows)
@@ -67,24 +70,13 @@ class Lesson:
         kept = self.trimmed.kept
         return np.empty(0, dtype=np.int64) if kept is None else np.flatnonzero(~kept)
 
-    @property
-    def fitted(self) -> IntArray:
-        """The rows that the coefficients rest on."""
-        return self.rows if self.trimmed.kept is None else self.rows[self.trimmed.kept]
-
-    def result(self) -> "Result":
-        """The answer of these rows alone."""
-        residuals = self.trimmed.trial.residuals
-        kept = residuals if self.trimmed.kept is None else residuals[self.trimmed.kept]
-        return Result(self.trimmed.trial.coefficients, kept, self.fitted)
-
 
 class Result(NamedTuple):
-    """Coefficients, the residuals of the rows they rest on, and those rows."""
+    """Coefficients, the sum of squared residuals of the rows they rest on, and their number."""
 
     coefficients: FloatArray
-    residuals: FloatArray
-    rows: IntArray
+    squares: float
+    count: int
 
 
 def learn_node(
@@ -95,80 +87,100 @@ def learn_node(
     `suspected` says that least squares over all rows failed the checks.
     """
     sound = node.sound_rows()
-    every = bool(sound.all())
-    lesson = Lesson.of(node, np.flatnonzero(sound), settings, suspected and every)
-    frame, result, verdict = lesson.frame, lesson.result(), None
-    if not every:
-        doubted = node.doubted(np.flatnonzero(~sound), frame)
-        verdict = judge(lesson.trimmed, doubted, settings, len(sound))
-        joined = _with_events(lesson, result, verdict, settings)
-        if joined is not None:
-            result = joined
+    doubted = np.flatnonzero(~sound)
+    lesson = Lesson.of(node, sound, settings, suspected and len(doubted) == 0)
+    frame, trimmed, rejected = lesson.frame, lesson.trimmed, lesson.rejected
+    left_out = ~sound
+    left_out[lesson.rows[rejected]] = True
+    result, verdict = _result(trimmed), None
+    if len(doubted):
+        verdict = judge(node, frame, trimmed, doubted, settings)
+        result = _with_events(lesson, result, verdict, settings, left_out)
     coefficients, intercept = frame.equation(result.coefficients)
-    left_out = np.ones(len(sound), dtype=bool)
-    left_out[result.rows] = False
     return NodeAnswer(
         coefficients,
         intercept,
         _variance(lesson, result, scale),
-        lesson.trimmed.cutoff,
-        lesson.trimmed.factor.rank - node.intercept,
+        trimmed.cutoff,
+        trimmed.factor.rank - node.intercept,
         np.flatnonzero(left_out),
-        _suspicious_cells(lesson, verdict),
-        _testimonies(node, verdict),
+        _suspicious_cells(lesson, rejected, verdict),
+        {} if verdict is None else _testimonies(node, verdict),
     )
 
 
+def _result(trimmed: Trimmed) -> Result:
+    """The answer of the rows with sound parents."""
+    own = trimmed.trial.residuals
+    own = own if trimmed.kept is None else own[trimmed.kept]
+    return Result(trimmed.trial.coefficients, float(own @ own), len(own))
+
+
 def _with_events(
-    lesson: Lesson, result: Result, verdict: Verdict, settings: SequentialTrim
-) -> Result | None:
-    """The answer with doubted rows taken back, if they speak for real events."""
-    if not verdict.evidence.sum() < -settings.evidence or not verdict.fits.any():
-        return None
-    events = verdict.doubted.only(verdict.fits)
-    joined = readmit(lesson.regression, lesson.trimmed, events)
+    lesson: Lesson,
+    result: Result,
+    verdict: Verdict,
+    settings: SequentialTrim,
+    left_out: BoolArray,
+) -> Result:
+    """The answer with doubted rows taken back if they speak for real events.
+
+    Those are unmarked in `left_out`, (rows,).
+    """
+    events = verdict.events(settings.evidence)
+    if len(events) == 0:
+        return result
+    columns = lesson.frame.columns(lesson.node.recorded(verdict.rows[events]))
+    joined = readmit(lesson.trimmed, columns, verdict.child[events])
     if joined is None:
-        return None
-    rows = np.concatenate((result.rows, events.rows))
-    return Result(joined.coefficients, joined.residuals, rows)
+        return result
+    left_out[verdict.rows[events]] = False
+    return Result(joined.coefficients, result.squares + joined.added, result.count + len(events))
 
 
 def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
-    """The variance of the noise: of the rows kept, or of all rows with sound parents."""
+    r"""The variance of the noise: of the rows kept, or of all rows with sound parents.
+
+    Truncation at the cutoff t is corrected for:
+
+    .. math:: \hat s^2 = \frac{1}{\kappa(t)\, |F|} \sum_{k \in F} r_k^2
+    """
     if scale == "mean-square":
         residuals = lesson.regression.trial(result.coefficients).residuals
         return float(residuals @ residuals) / len(residuals)
-    variance = core_variance(result.residuals, lesson.trimmed.cutoff)
-    if variance <= lesson.regression.smallest_scale**2:
+    variance = result.squares / truncated_variance(lesson.trimmed.cutoff) / result.count
+    if variance <= lesson.smallest_scale**2:
         return 0.0
     if scale == "core":
         return variance
     parents = np.array([len(lesson.frame.centres)])
-    ratios = kl_optimal_ratios(len(result.rows), parents, lesson.frame.intercept)
-    return float(variance * ratios[0])
+    return float(variance * kl_optimal_ratios(result.count, parents, lesson.frame.intercept)[0])
 
 
-def _suspicious_cells(lesson: Lesson, verdict: Verdict | None) -> SuspiciousCells | None:
+def _suspicious_cells(
+    lesson: Lesson, rejected: IntArray, verdict: Verdict | None
+) -> SuspiciousCells | None:
     """Cells of rejected rows, and those that the verdict does not clear."""
-    rejected, trimmed = lesson.rejected, lesson.trimmed
-    rows = lesson.rows[rejected]
+    trimmed, rows = lesson.trimmed, lesson.rows[rejected]
+    residuals = trimmed.trial.residuals[rejected]
     found = SuspiciousCells(
         rows,
-        np.full(len(rejected), FLAGGED, dtype=np.uint8),
-        lesson.node.columns[rows, lesson.node.number] - trimmed.trial.residuals[rejected],
-        np.full(len(rejected), trimmed.scale**2),
-        trimmed.trial.residuals[rejected] / trimmed.scale,
+        np.full(len(rows), FLAGGED, dtype=np.uint8),
+        lesson.node.columns[rows, lesson.node.number] - residuals,
+        np.full(len(rows), trimmed.scale**2),
+        residuals / trimmed.scale,
     )
     if verdict is not None:
         found = found.joined(verdict.suspicious(lesson.frame.reference))
     return found if len(found.rows) else None
 
 
-def _testimonies(node: Node, verdict: Verdict | None) -> dict[int, Testimony]:
-    """What the verdict says of each parent that has suspicious cells."""
-    if verdict is None:
-        return {}
-    pairs = enumerate(zip(node.parents.tolist(), node.above, strict=True), start=node.intercept)
+def _testimonies(node: Node, verdict: Verdict) -> dict[int, FloatArray]:
+    """What the verdict says of the cells of each parent that has suspicious ones."""
+    offsets = verdict.above.offsets.tolist()
+    spans = zip(node.parents.tolist(), pairwise(offsets), strict=True)
     return {
-        parent: verdict.testimony(column) for column, (parent, cells) in pairs if cells is not None
+        parent: verdict.judged.testimony[start:stop]
+        for parent, (start, stop) in spans
+        if stop > start
     }

@@ -1,9 +1,8 @@
-"""The variance of the noise from the residuals that trimming keeps."""
+"""What makes a variance the one of least expected KL divergence."""
 
 import numpy as np
 
 from gaussnet._types import FloatArray, IntArray
-from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.scales import KlOptimal
 
 
@@ -20,10 +19,3 @@ def kl_optimal_ratios(rows: int, parents: IntArray, intercept: bool) -> FloatArr
     found = KlOptimal().factors(rows, parents, intercept)
     return np.where(np.isnan(found), 1.0, found)
 
-
-def core_variance(residuals: FloatArray, cutoff: float) -> float:
-    r"""Mean square of the kept residuals, corrected for the truncation at the cutoff.
-
-    .. math:: \hat s^2 = \frac{1}{\kappa(t)\, |F|} \sum_{k \in F} r_k^2
-    """
-    return float(residuals @ residuals) / truncated_variance(cutoff) / len(residuals)

@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, IntArray, Rows
+from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
-from gaussnet.estimate.robust.cells import SuspiciousCells, Testimony
+from gaussnet.estimate.robust.cells import SuspiciousCells
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
 from gaussnet.estimate.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
@@ -42,7 +42,7 @@ class Walk:
         self.ranks = families.sizes.copy()
         self.cells: dict[int, SuspiciousCells] = {}
         self.left_out: dict[int, IntArray] = {}
-        self.testimonies: dict[int, list[Testimony]] = {}
+        self.testimonies: dict[int, FloatArray] = {}
 
     def learn(self, order: IntArray, scale: RobustScale, threads: int) -> RobustSolution:
         """All nodes, those of one level of the graph side by side."""
@@ -133,13 +133,14 @@ class Walk:
         if answer.cells is not None:
             self.cells[number] = answer.cells
         for parent, testimony in answer.testimonies.items():
-            self.testimonies.setdefault(parent, []).append(testimony)
+            before = self.testimonies.get(parent, 0.0)
+            self.testimonies[parent] = testimony + before
 
     def _confirm(self) -> None:
         """Hear the children on flagged cells of their parents."""
-        for parent, testimonies in self.testimonies.items():
+        for parent, testimony in self.testimonies.items():
             cells = self.cells[parent]
-            self.cells[parent] = cells.confirmed(testimonies, self.settings.evidence)
+            self.cells[parent] = cells.confirmed(testimony, self.settings.evidence)
 
 
 def _missing(rows: Rows) -> dict[int, IntArray]:

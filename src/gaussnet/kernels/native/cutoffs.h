@@ -67,10 +67,10 @@ static double find_cutoff(const Tail *tail, double gate_level, double level, dou
     double last = INFINITY, limit = SMALLEST_CUTOFF;
     for (ptrdiff_t k = 0; k < tail->size; k++) {
         const double value = tail->values[k];
-        if (value >= point && value < last)
-            last = value;
-        if (value < point && value > limit)
-            limit = value;
+        const double above = value >= point ? value : INFINITY;
+        const double below = value < point ? value : 0.0;
+        last = above < last ? above : last;
+        limit = below > limit ? below : limit;
     }
     limit = fmax(limit, two_sided_point(chance));
     return fmin(limit, nextafter(last, 0.0));
@@ -87,7 +87,7 @@ static double widen_by_band(const Tail *tail, double limit)
     for (ptrdiff_t k = 0; k < tail->size; k++) {
         const double value = tail->values[k];
         near += value <= far;
-        close += value > far && value <= NOT_FAR * far;
+        close += (value > far) & (value <= NOT_FAR * far);
         squares += value <= far ? value * value : 0.0;
     }
     const ptrdiff_t beyond = tail->size - near, clean = tail->count - beyond;
@@ -97,7 +97,7 @@ static double widen_by_band(const Tail *tail, double limit)
     const double usual = (double)clean * (farther_than(limit) - farther_than(far));
     const double edge = limit * sqrt(variance);
     for (ptrdiff_t k = 0; k < tail->size; k++)
-        between += tail->values[k] <= far && tail->values[k] > edge;
+        between += (tail->values[k] <= far) & (tail->values[k] > edge);
     const double slack = (double)close <= 0.1 * (double)beyond ? 4.0 : 2.0;
     return (double)between <= usual + slack * sqrt(usual) ? far : limit;
 }

@@ -4,6 +4,7 @@
 
 #include "batches.c"
 #include "finite.c"
+#include "judging.c"
 #include "medians.c"
 #include "moments.c"
 #include "propagate.c"
@@ -18,5 +19,5 @@
 const Kernels TABLE = {
     TABLE_NAME,       all_finite,  family_moments, solve_moments, batch_solutions,
     square_solutions, row_medians, residuals,      residual_moments, propagate,
-    turn_columns,     screen_families, trim_family,
+    turn_columns,     screen_families, judge_rows,     trim_family,
 };

@@ -10,6 +10,8 @@
 
 /* Smallest pivot of scaled cross-products from which repeated steps still converge. */
 #define REFINABLE 1e-10
+/* Rows that are copied at a time: they should stay in the nearest cache. */
+#define PIECE 512
 
 /* Cross-products of `size` columns of kept rows, factored: with columns Z, (Z Z')^-1 = W' W. */
 typedef struct {
@@ -22,7 +24,7 @@ typedef struct {
     double pivot;
 } Factor;
 
-/* Copy the rows with |judged| <= limit of some columns; gives how many. */
+/* Copy the rows with |judged| <= limit of one column or more; gives how many. */
 static ptrdiff_t keep_rows(const double *judged, double limit, const double *const *columns,
                            ptrdiff_t count, ptrdiff_t rows, double *const *to)
 {
@@ -30,9 +32,9 @@ static ptrdiff_t keep_rows(const double *judged, double limit, const double *con
     ptrdiff_t kept = 0, r = 0;
     for (; r + LANES <= rows; r += LANES) {
         const Mask stays = is_at_least(farthest, absolute(load(judged + r)));
-        ptrdiff_t more = count_mask(stays);
-        for (ptrdiff_t c = 0; c < count; c++)
-            more = store_kept(to[c] + kept, load(columns[c] + r), stays);
+        const ptrdiff_t more = store_kept(to[0] + kept, load(columns[0] + r), stays);
+        for (ptrdiff_t c = 1; c < count; c++)
+            store_kept(to[c] + kept, load(columns[c] + r), stays);
         kept += more;
     }
     for (; r < rows; r++) {
@@ -43,14 +45,37 @@ static ptrdiff_t keep_rows(const double *judged, double limit, const double *con
     return kept;
 }
 
-/* Sum the products of `size` + 1 columns, the last being what is fitted. */
-static void sum_products(Factor *factor, double *const *columns, ptrdiff_t rows)
+/* Add the products of `size` + 1 columns, the last being what is fitted. */
+static void add_rows(Factor *factor, const double *const *columns, ptrdiff_t rows)
 {
     const ptrdiff_t side = factor->size + 1;
-    memset(factor->packed, 0, (size_t)triangle_length(side) * sizeof(double));
-    add_products((const double *const *)columns, side, rows, factor->packed);
+    add_products(columns, side, rows, factor->packed);
     for (ptrdiff_t c = 0; c < side; c++)
-        factor->packed[triangle_length(c + 1) - 1] = column_squares(columns[c], rows);
+        factor->packed[triangle_length(c + 1) - 1] += column_squares(columns[c], rows);
+}
+
+static void clear_products(Factor *factor)
+{
+    memset(factor->packed, 0, (size_t)triangle_length(factor->size + 1) * sizeof(double));
+}
+
+/* Sum the products over the rows with |judged| <= limit, a piece at a time, which `kept` has room
+ * for; gives how many rows. `from` is room for as many pointers as there are columns. */
+static ptrdiff_t sum_kept(Factor *factor, const double *judged, double limit,
+                          const double *const *columns, ptrdiff_t rows, const double **from,
+                          double *const *kept)
+{
+    ptrdiff_t count = 0;
+    clear_products(factor);
+    for (ptrdiff_t first = 0; first < rows; first += PIECE) {
+        for (ptrdiff_t c = 0; c <= factor->size; c++)
+            from[c] = columns[c] + first;
+        const ptrdiff_t piece = keep_rows(judged + first, limit, from, factor->size + 1,
+                                          smaller(PIECE, rows - first), kept);
+        add_rows(factor, (const double *const *)kept, piece);
+        count += piece;
+    }
+    return count;
 }
 
 /* Factor the products of the columns; 0 if they do not have the digits for it. */

@@ -43,7 +43,8 @@ typedef struct {
 /* One node to be trimmed: its columns, and the rows to be judged. */
 typedef struct {
     int64_t child;
-    const int64_t *parents, *rows;
+    const int64_t *parents;
+    const unsigned char *sound; /* which rows are to be judged */
     ptrdiff_t size, row_count;
     int intercept;
 } TrimTask;
@@ -52,6 +53,20 @@ typedef struct {
 typedef struct {
     double gate_level, extent_level, wide_level, spread, half, suspected;
 } TrimLimits;
+
+/* Rows with suspicious parents, and the equation that judges them. */
+typedef struct {
+    int64_t child;
+    const int64_t *parents, *rows;
+    ptrdiff_t size, row_count;
+    /* Suspicious cells of parent s: offsets[s] .. offsets[s + 1], by row. */
+    const int64_t *offsets, *cell_rows;
+    const double *cell_expected, *cell_variances;
+    /* Of the constant, if there is one, and of the parents; `rank` rows of the whitener. */
+    const double *coefficients, *centres, *whitener;
+    ptrdiff_t width, rank;
+    double reference, scale, limit, cleaned_cutoff, largest_vagueness, cap;
+} JudgeTask;
 
 /* Families first..last of a screen, and their least squares over all rows. */
 typedef struct {
@@ -96,6 +111,8 @@ typedef struct {
     int (*turn_columns)(const Matrix *x, double *out);
     int (*screen_families)(const Matrix *x, const Families *families, const Screen *screen,
                            double *verdicts);
+    int (*judge_rows)(const Matrix *x, const JudgeTask *task, double *verdicts,
+                      unsigned char *statuses, double *testimony);
     int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
                        TrimAnswer *answer);
 } Kernels;

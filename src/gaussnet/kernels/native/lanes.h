@@ -258,7 +258,8 @@ INLINE ptrdiff_t count_mask(Mask counts)
     return sum;
 }
 
-/* Write the lanes that the mask keeps next to each other; up to LANES values are touched.
+/* holds_everywhere: whether the mask holds in all lanes.
+ * store_kept: write the lanes that the mask keeps next to each other; up to LANES values are touched.
  * Gives how many were kept. */
 #ifdef GAUSSNET_AVX2
 typedef int32_t HalfLanes __attribute__((vector_size(32)));
@@ -270,6 +271,7 @@ static const HalfLanes kept_first[16] = {
     {4, 5, 6, 7, 0, 1, 2, 3}, {0, 1, 4, 5, 6, 7, 2, 3}, {2, 3, 4, 5, 6, 7, 0, 1},
     {0, 1, 2, 3, 4, 5, 6, 7},
 };
+INLINE int holds_everywhere(Mask mask) { return __builtin_ia32_movmskpd256((Lanes)mask) == 15; }
 INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
 {
     int kept = __builtin_ia32_movmskpd256((Lanes)mask);
@@ -277,6 +279,7 @@ INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
     return __builtin_popcount((unsigned)kept);
 }
 #else
+INLINE int holds_everywhere(Mask mask) { return count_mask(mask) == LANES; }
 INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
 {
     ptrdiff_t kept = 0;

@@ -11,7 +11,7 @@
 
 #include "kernels.h"
 
-#define MOST_BUFFERS 10
+#define MOST_BUFFERS 13
 
 static const Kernels *kernels = &kernels_baseline;
 
@@ -36,7 +36,7 @@ static Py_buffer *hold(Held *held, PyObject *array, const char *formats, int dim
     held->count++;
     const char *format = view->format ? view->format : "B";
     if (view->ndim != dimensions || strlen(format) != 1 || !strchr(formats, format[0]) ||
-        view->itemsize != (format[0] == 'f' ? 4 : format[0] == '?' ? 1 : 8)) {
+        view->itemsize != (format[0] == 'f' ? 4 : strchr("?B", format[0]) ? 1 : 8)) {
         PyErr_Format(PyExc_TypeError, "expected %d dimensions of type %s, got %d of type %s",
                      dimensions, formats, view->ndim, format);
         return NULL;
@@ -433,7 +433,61 @@ static PyObject *call_screen_families(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
-/* Arguments x, (child, intercept), parents, rows, limits, numbers, residuals, kept. The numbers
+/* Arguments x, (child, reference, scale, limit, cleaned_cutoff, largest_vagueness, cap), parents,
+ * rows, (offsets, cell_rows, cell_expected, cell_variances), (coefficients, centres, whitener),
+ * verdicts, statuses, testimony. */
+static PyObject *call_judge_rows(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *given[12];
+    Matrix x;
+    JudgeTask task;
+    Py_ssize_t cells, numbers, size;
+    long long child;
+    double *verdicts, *testimony;
+    unsigned char *statuses;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O(Ldddddd)OO(OOOO)(OOO)OOO", &x_array, &child,
+                          &task.reference, &task.scale, &task.limit, &task.cleaned_cutoff,
+                          &task.largest_vagueness, &task.cap, &given[0], &given[1], &given[2],
+                          &given[3], &given[4], &given[5], &given[6], &given[7], &given[8],
+                          &given[9], &given[10], &given[11]))
+        return NULL;
+    task.child = child;
+    if (hold_columns(&held, x_array, &x) == 0 &&
+        (task.parents = hold_values(&held, given[0], "lq", -1, 0, &size)) &&
+        (task.rows = hold_values(&held, given[1], "lq", -1, 0, &task.row_count)) &&
+        (task.offsets = hold_values(&held, given[2], "lq", size + 1, 0, NULL)) &&
+        (task.cell_rows = hold_values(&held, given[3], "lq", -1, 0, &cells)) &&
+        (task.cell_expected = hold_values(&held, given[4], "d", cells, 0, NULL)) &&
+        (task.cell_variances = hold_values(&held, given[5], "d", cells, 0, NULL)) &&
+        (task.coefficients = hold_values(&held, given[6], "d", -1, 0, &task.width)) &&
+        (task.centres = hold_values(&held, given[7], "d", size, 0, NULL)) &&
+        (task.whitener = hold_values(&held, given[8], "d", -1, 0, &numbers)) &&
+        (verdicts = hold_out(&held, given[9], 4 * task.row_count)) &&
+        (statuses = hold_values(&held, given[10], "B", task.row_count, 1, NULL)) &&
+        (testimony = hold_out(&held, given[11], cells))) {
+        task.size = size;
+        task.rank = task.width ? numbers / task.width : 0;
+        int sound = (task.width == size || task.width == size + 1) && task.offsets[0] == 0 &&
+                    task.offsets[size] == cells && is_within(&task.child, 1, x.columns) &&
+                    is_within(task.parents, size, x.columns) &&
+                    is_within(task.rows, task.row_count, x.rows);
+        for (Py_ssize_t s = 0; s < size; s++)
+            sound = sound && task.offsets[s] <= task.offsets[s + 1];
+        if (!sound) {
+            PyErr_SetString(PyExc_ValueError, "the node points outside the rows or columns");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->judge_rows(&x, &task, verdicts, statuses, testimony);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    return finish(&held, status);
+}
+
+/* Arguments x, (child, intercept), parents, sound, limits, numbers, residuals, kept. The numbers
  * are written one after the other: the four of a TrimAnswer, coefficients, centres, whitener. */
 static PyObject *call_trim_family(PyObject *self, PyObject *arguments)
 {
@@ -452,9 +506,12 @@ static PyObject *call_trim_family(PyObject *self, PyObject *arguments)
     task.child = child;
     if (hold_columns(&held, x_array, &x) == 0 &&
         (task.parents = hold_values(&held, given[0], "lq", -1, 0, &task.size)) &&
-        (task.rows = hold_values(&held, given[1], "lq", -1, 0, &task.row_count)) &&
+        (task.sound = hold_values(&held, given[1], "?", x.rows, 0, NULL)) &&
         (limits = hold_values(&held, given[2], "d", sizeof *limits / 8, 0, NULL))) {
         const Py_ssize_t size = task.size + (task.intercept ? 1 : 0);
+        task.row_count = 0;
+        for (Py_ssize_t r = 0; r < x.rows; r++)
+            task.row_count += task.sound[r] != 0;
         answer.numbers = hold_out(&held, given[3], 4 + size + task.size + size * size);
         if (answer.numbers &&
             (answer.residuals = hold_out(&held, given[4], task.row_count)) &&
@@ -463,9 +520,8 @@ static PyObject *call_trim_family(PyObject *self, PyObject *arguments)
             answer.centres = answer.coefficients + size;
             answer.whitener = answer.centres + task.size;
             if (!is_within(&task.child, 1, x.columns) ||
-                !is_within(task.parents, task.size, x.columns) ||
-                !is_within(task.rows, task.row_count, x.rows)) {
-                PyErr_SetString(PyExc_ValueError, "the node points outside the rows or columns");
+                !is_within(task.parents, task.size, x.columns)) {
+                PyErr_SetString(PyExc_ValueError, "the node points outside the columns");
             } else {
                 Py_BEGIN_ALLOW_THREADS
                 status = kernels->trim_family(&x, &task, limits, &answer);
@@ -532,6 +588,7 @@ static PyMethodDef methods[] = {
     {"propagate", call_propagate, METH_VARARGS, NULL},
     {"turn_columns", call_turn_columns, METH_VARARGS, NULL},
     {"screen_families", call_screen_families, METH_VARARGS, NULL},
+    {"judge_rows", call_judge_rows, METH_VARARGS, NULL},
     {"trim_family", call_trim_family, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
     {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},

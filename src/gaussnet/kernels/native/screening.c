@@ -54,7 +54,8 @@ static double explained_half(ScreenSpace *space, double median, int intercept)
         const double origin = space->kept[c][0];
         mean = origin + subtract_mean(space->kept[c], count, origin);
     }
-    sum_products(factor, space->kept, count);
+    clear_products(factor);
+    add_rows(factor, (const double *const *)space->kept, count);
     if (!factor_products(factor))
         return NAN;
     find_whitener(factor);
