@@ -12,7 +12,11 @@ import numpy as np
 import pytest
 
 from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.kernels import plain
+from gaussnet.estimate.robust import SequentialTrim
+from gaussnet.estimate.robust.checks import trim_limits
+from gaussnet.estimate.robust.frames import Node
+from gaussnet.estimate.robust.trimming import trim
+from gaussnet.kernels import plain, plain_robust
 from gaussnet.kernels.families import Families
 
 if os.environ.get("GAUSSNET_KERNELS") == "numpy":
@@ -364,3 +368,97 @@ def test_a_column_that_is_not_there_is_refused() -> None:
         native.family_moments(x, family_table([np.array([0, 3])]), False)
     with pytest.raises(ValueError, match="families point outside"):
         native.residuals(x, family_table([np.array([-1, 2])]), np.zeros(1))
+
+
+def robust_columns(rows: int = 400, seed: int = 5) -> FloatArray:
+    """Rows of a child and three parents, with gaps, in Fortran order."""
+    rng = np.random.default_rng(seed)
+    x = rng.normal(size=(rows, 4)) + 3.0
+    x[:, 3] += x[:, :3] @ [1.0, -2.0, 0.5]
+    x[: rows // 10, 3] += 40.0
+    return np.asfortranarray(x)
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_whole_columns_agree(rows: int, columns: int, layout: str) -> None:
+    x = LAYOUTS[layout](normal_rows(rows, columns))
+    found = native.whole_columns(x)
+    assert found.dtype == np.float64
+    assert rows < 2 or found.strides[0] == 8
+    assert np.array_equal(found, plain_robust.whole_columns(x))
+
+
+@pytest.mark.parametrize("intercept", [False, True])
+@pytest.mark.parametrize("suspected", [False, True])
+@pytest.mark.parametrize("wrong", [0, 1, 60, 150])
+def test_trimming_agrees_with_its_definition(wrong: int, suspected: bool, intercept: bool) -> None:
+    x = robust_columns()
+    x[:, 3] -= 40.0 * (np.arange(400) < 40)
+    x[:wrong, 3] += np.linspace(4.0, 300.0, wrong) if wrong > 1 else 12.0
+    sound = np.arange(400) % 7 != 3
+    rows, parents = np.flatnonzero(sound), np.arange(3)
+    node = Node(x, 3, parents, [None] * 3, np.empty(0, dtype=np.int64), intercept)
+    frame = node.frame(rows)
+    settings = SequentialTrim()
+    expected = trim(node.regression(rows, frame), settings, suspected)
+    limits = np.array(trim_limits(len(rows), 3 + intercept, settings, suspected))
+    task = plain_robust.TrimTask(3, parents, sound, intercept)
+    found = native.trim_family(x, task, limits)
+    assert found is not None
+    kept = np.ones(len(rows), dtype=bool) if expected.kept is None else expected.kept
+    assert np.array_equal(found.kept, kept)
+    # Sums of 400 terms in another order, a condition below 10.
+    np.testing.assert_allclose(found.coefficients, expected.trial.coefficients, rtol=1e-11)
+    np.testing.assert_allclose(found.residuals, expected.trial.residuals, rtol=0, atol=1e-10)
+    np.testing.assert_allclose(
+        found.whitener.T @ found.whitener,
+        expected.factor.whitener.T @ expected.factor.whitener,
+        rtol=1e-10,
+        atol=1e-14,
+    )
+    np.testing.assert_allclose(
+        (found.scale, found.cutoff, found.reference),
+        (expected.scale, expected.cutoff, frame.reference),
+        rtol=1e-10,
+    )
+
+
+def test_trimming_leaves_collinear_parents_to_its_definition() -> None:
+    x = robust_columns()
+    x[:, 1] = x[:, 0]
+    task = plain_robust.TrimTask(3, np.arange(3), np.ones(400, dtype=bool), True)
+    limits = np.array(trim_limits(400, 4, SequentialTrim(), True))
+    assert native.trim_family(x, task, limits) is None
+
+
+@pytest.mark.parametrize("constant", [False, True])
+def test_judging_agrees(constant: bool) -> None:
+    x = robust_columns(seed=6)
+    x[5, 3], x[9, 0] = np.nan, np.nan
+    rng = np.random.default_rng(7)
+    rows = np.flatnonzero((rng.random(400) < 0.5) | np.isnan(x[:, 3]))
+    own = [rng.permutation(400)[: 100 * s] for s in range(3)]
+    cells = np.concatenate([np.sort(part) for part in own])
+    above = plain_robust.Cells(
+        np.array([0, 0, 100, 300]), cells, rng.normal(size=300) + 3.0, rng.random(300)
+    )
+    width = 3 + constant
+    task = plain_robust.JudgeTask(
+        3,
+        np.arange(3),
+        rows,
+        above,
+        np.array([0.1, 1.0, -2.0, 0.5])[4 - width :],
+        np.full(3, 3.0 * constant),
+        np.tril(rng.normal(size=(width, width))) / 5.0,
+        1.5,
+        0.8,
+        (4.0, 3.0, 2.0, 16.0),
+    )
+    found, expected = native.judge_rows(x, task), plain_robust.judge_rows(x, task)
+    for ours, theirs in zip(found, expected, strict=True):
+        # Sums of a few terms of size 1, squared: rounding times the largest of about 4,000.
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-11)
+    assert set(found.statuses.tolist()) == {0, 1, 2, 3}
+    assert 0 < np.count_nonzero(found.testimony) < 300

@@ -159,7 +159,8 @@ def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
         statuses,
         testimony,
     )
-    return Judged(*verdicts, statuses, testimony)
+    expected, variances, evidence, recorded = verdicts
+    return Judged(expected, variances, evidence, recorded, statuses, testimony)
 
 
 def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> TrimAnswer | None:
@@ -171,7 +172,7 @@ def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> Trim
     residuals, kept = np.empty(judged), np.empty(judged, dtype=bool)
     node = (task.child, task.intercept)
     _native.trim_family(columns, node, task.parents, task.sound, limits, numbers, residuals, kept)
-    scale, cutoff, reference, pivot = numbers[:4].tolist()
+    scale, cutoff, reference, smallest = numbers[:4].tolist()
     if np.isnan(scale):
         return None
     ends = (4 + size, 4 + size + count)
@@ -179,7 +180,7 @@ def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> Trim
         scale,
         cutoff,
         reference,
-        pivot,
+        smallest,
         numbers[4 : ends[0]],
         numbers[ends[0] : ends[1]],
         numbers[ends[1] :].reshape(size, size),

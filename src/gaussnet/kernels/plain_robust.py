@@ -7,7 +7,6 @@ Without compiled kernels its steps are done where they are defined, in
 from typing import NamedTuple
 
 import numpy as np
-
 from numpy.typing import NDArray
 
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
@@ -61,8 +60,8 @@ class TrimAnswer(NamedTuple):
     """Infinite if all rows are kept."""
     reference: float
     """What the child was centred at."""
-    pivot: float
-    """Smallest pivot of the cross-products scaled to unit diagonal."""
+    smallest_scale: float
+    """Below this a scale is rounding error."""
     coefficients: FloatArray
     """Of the constant, if there is an intercept, and of the parents, (p,)."""
     centres: FloatArray
@@ -131,7 +130,7 @@ def whole_columns(x: Rows) -> FloatArray:
 
 
 def screen_families(columns: FloatArray, families: Families, screen: Screen) -> FloatArray:
-    """Whether least squares of some families needs no trimming: 1, 0, or NaN: left to the caller."""
+    """Whether least squares needs no trimming, family by family: NaN, it is left to the caller."""
     return np.full(screen.part[1] - screen.part[0], np.nan)
 
 

@@ -60,13 +60,14 @@ def _verdicts(
     """1 for families that pass the checks, 0 for those that fail, NaN for want of digits."""
     families = equations.families
     limits = Limits.each(len(columns), families.sizes + equations.intercept, settings)
-    assert solution.mean_squares is not None and solution.intercepts is not None
+    assert solution.mean_squares is not None
+    assert solution.intercepts is not None
     fitted = (solution.coefficients, solution.intercepts, solution.mean_squares * len(columns))
 
     def look(part: tuple[int, int]) -> FloatArray:
         own = (part, equations.intercept, limits.spread, settings.gate_level)
         screen = kernels.Screen(*own, *fitted, limits.half)
-        return kernels.screen_families(columns, families, screen)
+        return np.asarray(kernels.screen_families(columns, families, screen))
 
     edges = [len(families) * worker // threads for worker in range(threads + 1)]
     return np.concatenate(list(thread_map(look, list(pairwise(edges)), threads)))

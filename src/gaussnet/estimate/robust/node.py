@@ -42,6 +42,8 @@ class Lesson:
     rows: IntArray
     """The rows with sound parents."""
     trimmed: Trimmed
+    smallest_scale: float
+    """Below this a residual scale is rounding error."""
 
     @classmethod
     def of(
@@ -55,9 +57,11 @@ class Lesson:
         found = kernels.trim_family(node.columns, task, limits)
         if found is None:
             frame = node.frame(rows)
-            return cls(node, frame, rows, trim(node.regression(rows, frame), settings, suspected))
+            regression = node.regression(rows, frame)
+            trimmed = trim(regression, settings, suspected)
+            return cls(node, frame, rows, trimmed, regression.smallest_scale)
         frame = Frame(found.centres, found.reference, node.intercept)
-        return cls(node, frame, rows, Trimmed.found(found))
+        return cls(node, frame, rows, Trimmed.found(found), found.smallest_scale)
 
     @property
     def regression(self) -> Regression:
@@ -76,7 +80,7 @@ class Result(NamedTuple):
 
     coefficients: FloatArray
     squares: float
-    count: int
+    used: int
 
 
 def learn_node(
@@ -135,7 +139,7 @@ def _with_events(
     if joined is None:
         return result
     left_out[verdict.rows[events]] = False
-    return Result(joined.coefficients, result.squares + joined.added, result.count + len(events))
+    return Result(joined.coefficients, result.squares + joined.added, result.used + len(events))
 
 
 def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
@@ -148,13 +152,13 @@ def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
     if scale == "mean-square":
         residuals = lesson.regression.trial(result.coefficients).residuals
         return float(residuals @ residuals) / len(residuals)
-    variance = result.squares / truncated_variance(lesson.trimmed.cutoff) / result.count
+    variance = result.squares / truncated_variance(lesson.trimmed.cutoff) / result.used
     if variance <= lesson.smallest_scale**2:
         return 0.0
     if scale == "core":
         return variance
     parents = np.array([len(lesson.frame.centres)])
-    return float(variance * kl_optimal_ratios(result.count, parents, lesson.frame.intercept)[0])
+    return float(variance * kl_optimal_ratios(result.used, parents, lesson.frame.intercept)[0])
 
 
 def _suspicious_cells(

@@ -54,15 +54,18 @@ class Screen(NamedTuple):
         """The chosen families."""
         families = self.equations.families
         part = families.subset(chosen)
-        slots = np.repeat(families.column_offsets[chosen] - part.column_offsets[:-1], part.sizes + 1)
-        assert self.solution.mean_squares is not None and self.solution.intercepts is not None
+        slots = np.repeat(
+            families.column_offsets[chosen] - part.column_offsets[:-1], part.sizes + 1
+        )
+        assert self.solution.mean_squares is not None
+        assert self.solution.intercepts is not None
         solution = replace(
             self.solution,
             coefficients=self.solution.coefficients[families.edges_of(chosen)],
             intercepts=self.solution.intercepts[chosen],
             mean_squares=self.solution.mean_squares[chosen],
         )
-        means = self.means[np.arange(len(slots)) + slots]
+        means = self.means[slots]
         return Screen(self.x, Equations(part, self.equations.intercept), means, solution)
 
     @quiet

@@ -38,7 +38,7 @@ class Trimmed:
         """The same as the compiled kernel gives it."""
         kept = None if math.isinf(answer.cutoff) else answer.kept
         trial = Trial(answer.coefficients, answer.residuals)
-        factor = Factor(answer.whitener, pivot=answer.pivot)
+        factor = Factor(answer.whitener)
         return cls(trial, factor, answer.scale, answer.cutoff, kept)
 
 

@@ -18,4 +18,3 @@ def kl_optimal_ratios(rows: int, parents: IntArray, intercept: bool) -> FloatArr
     """
     found = KlOptimal().factors(rows, parents, intercept)
     return np.where(np.isnan(found), 1.0, found)
-

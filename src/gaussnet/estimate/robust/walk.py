@@ -71,9 +71,7 @@ class Walk:
         whole = np.flatnonzero(~self._families_with_holes())
         whole = whole[np.argsort(families.sizes[whole], kind="stable")]
         equations = Equations(families.subset(whole), self.intercept)
-        solution, clean = learn_all_rows(
-            self.rows, equations, self.settings, threads, self.columns
-        )
+        solution, clean = learn_all_rows(self.rows, equations, self.settings, threads, self.columns)
         self.coefficients[families.edges_of(whole)] = solution.coefficients
         if self.intercept and solution.intercepts is not None:
             self.intercepts[whole] = solution.intercepts

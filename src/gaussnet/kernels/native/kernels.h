@@ -78,7 +78,7 @@ typedef struct {
 } Screen;
 
 /* What trimming has found: numbers are scale (NaN if digits are lacking), cutoff, the child's
- * reference and the smallest pivot. */
+ * reference and the smallest scale that is not rounding error. */
 typedef struct {
     double *numbers, *coefficients, *centres, *whitener, *residuals;
     unsigned char *kept;

@@ -268,7 +268,7 @@ static void tell(const Regression *own, const Trimmed *state, int failed, TrimAn
 {
     Trial out = {answer->coefficients, answer->whitener, answer->residuals, 0.0};
     const double numbers[4] = {failed ? NAN : state->scale, state->cutoff, own->reference,
-                               own->factor.pivot};
+                               own->smallest};
     memcpy(answer->numbers, numbers, sizeof numbers);
     copy_trial(own, &own->trial, &out);
     for (ptrdiff_t r = 0; r < own->rows; r++)
