@@ -12,6 +12,7 @@ from scipy.stats import multivariate_normal
 
 import gaussnet as gn
 from gaussnet.errors import DataError, EstimationError, NetworkError, SettingError
+from gaussnet.fitting.evidence import StreamedEvidence
 from gaussnet.fitting.validation import first_within_noise
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d]")
@@ -305,3 +306,28 @@ def test_a_tie_goes_to_the_method_named_first():
 def test_settings_of_cross_validation_are_checked(rows, settings, sentence):
     with pytest.raises(gn.GaussnetError, match=sentence):
         gn.cross_validate(rows, DAG, **({"methods": ["least-squares"]} | settings))
+
+
+@pytest.mark.parametrize("missing", ["raise", "drop-rows", "drop-by-node"])
+def test_scores_of_rows_read_page_by_page_are_those_of_rows_in_memory(
+    rows, tmp_path, missing, monkeypatch
+):
+    monkeypatch.setattr("gaussnet.stream.opening.LARGEST_WHOLE_BYTES", 0)
+    if missing != "raise":
+        rows[7, 1] = rows[250, 0] = np.nan
+    frame = pd.DataFrame(rows, columns=list(DAG.nodes))
+    frame.to_parquet(tmp_path / "rows.parquet")
+    settings = {"missing": missing, "page_rows": 64}
+    streamed = gn.fit(tmp_path / "rows.parquet", DAG, **settings)
+    assert isinstance(streamed._evidence, StreamedEvidence)
+    expected = gn.fit(frame, DAG, **settings)
+    np.testing.assert_allclose(streamed.log_likelihood, expected.log_likelihood, rtol=1e-12)
+    np.testing.assert_allclose(streamed.bic, expected.bic, rtol=1e-12)
+
+
+def test_the_robust_method_has_a_likelihood_of_all_rows(rows):
+    rows[3, 0] = 1e4
+    fit = gn.fit(rows, DAG, "robust")
+    joint = multivariate_normal(fit.network.mean(), fit.network.covariance())
+    np.testing.assert_allclose(fit.log_likelihood, joint.logpdf(rows).sum(), rtol=1e-9)
+    assert "AIC and BIC are made for least squares" in gn.compare([fit])["robust"].notes[0]

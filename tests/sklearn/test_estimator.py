@@ -333,3 +333,10 @@ def test_scikit_learn_is_loaded_only_when_it_is_asked_for():
         [sys.executable, "-c", script], capture_output=True, env=places, text=True, check=True
     )
     assert run.stdout.strip() == "False"
+
+
+def test_predictions_are_those_of_the_network(frame):
+    model = GaussianBayesianNetwork(DAG).fit(frame)
+    for node in DAG.nodes:
+        expected = model.network_.predict(frame, node).mean
+        np.testing.assert_allclose(model.predict(frame, node), expected, rtol=1e-9, atol=1e-9)

@@ -1,5 +1,6 @@
 """Evidence: where a network was learnt from, so that its errors can be asked for later."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property, partial
 from operator import index
@@ -59,6 +60,10 @@ class Evidence:
         """The portions of both phases."""
         return self.reading.portions(*self.rows())
 
+    def fold(self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any]) -> Any:
+        """A summary of all rows learnt from, of which some may hold NaN."""
+        return summarize(self.rows()[0])
+
 
 @dataclass(frozen=True, eq=False)
 class StreamedEvidence(Evidence):
@@ -70,6 +75,10 @@ class StreamedEvidence(Evidence):
     def rows(self) -> tuple[Rows, bool]:
         """All rows in memory, if they are not too many."""
         return self.reading.rows(read_whole(self.data, "this"))
+
+    def fold(self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any]) -> Any:
+        """The same, a page at a time."""
+        return self.pages.fold(summarize, merge, self.work.threads)
 
     @cached_property
     def pages(self) -> StreamedPages:

@@ -1,16 +1,20 @@
 """Log-likelihood, AIC and BIC of a fit on the rows that it was learnt from."""
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
+from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import EstimationError
 from gaussnet.model.scores import log_likelihoods
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
+
+Likelihoods = tuple[FloatArray, IntArray]
+"""Log-likelihood of each node, and the rows it rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +77,13 @@ def find_scores(fit: "Fit") -> Scores:
             "this fit no longer has the rows that it was learnt from, because it was copied or "
             "loaded: score it where the data are, or give rows to network.score"
         )
-    sums, counts = log_likelihoods(fit.network, evidence.rows()[0])
+    sums, counts = evidence.fold(partial(log_likelihoods, fit.network), _add)
     total = float(sums.sum())
     parameters = fit.details.ranks + 1 + int(fit.intercept)
     count = int(parameters.sum())
     penalty = float((parameters * np.log(counts)).sum())
     return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
+
+
+def _add(left: Likelihoods, right: Likelihoods) -> Likelihoods:
+    return left[0] + right[0], left[1] + right[1]
