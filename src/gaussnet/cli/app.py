@@ -9,6 +9,7 @@ import typer
 
 from gaussnet import __version__
 from gaussnet.cli import modelling
+from gaussnet.cli.query import query
 from gaussnet.errors import GaussnetError
 
 app = typer.Typer(
@@ -35,7 +36,7 @@ def main() -> None:
         sys.exit(1)
 
 
-for command in (modelling.fit, modelling.sample, modelling.compare, modelling.simulate):
+for command in (modelling.fit, modelling.sample, modelling.compare, modelling.simulate, query):
     app.command()(command)
 
 

@@ -169,6 +169,19 @@ def test_amplifying_chain_keeps_all_digits():
     np.testing.assert_allclose(found.mean, mean[:-1], rtol=0, atol=1e-11)
 
 
+def test_variances_that_are_small_differences_keep_their_digits(way):
+    """Prior variances reach 1e10 where conditional ones are near 1/2, in every solver.
+
+    The noise-space solver works with standard deviations of 1e5, so it keeps 1e-16 of these.
+    """
+    nodes = 30
+    dag = gn.simulate.chain(nodes)
+    network = gn.GaussianNetwork.from_arrays(dag, [1.5] * (nodes - 1), [1.0] * nodes)
+    found = network.condition({dag.nodes[-1]: 10.0})
+    _, variances = smoothed_chain(Fraction(3, 2), nodes, 10)
+    np.testing.assert_allclose(found.variances, variances[:-1], rtol=1e-8)
+
+
 def test_draws_given_evidence_have_the_conditional_law(way):
     """Means and covariances of 40,000 draws lie within 5 standard errors."""
     rng = np.random.default_rng(8)

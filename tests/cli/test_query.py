@@ -1,0 +1,89 @@
+"""`gaussnet query`."""
+
+import json
+import re
+import shlex
+import sys
+
+import pytest
+
+import gaussnet as gn
+from gaussnet.cli import main
+from gaussnet.cli.query import query
+
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+NETWORK = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
+
+
+@pytest.fixture
+def gaussnet(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    NETWORK.save("model.json")
+
+    def call(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gaussnet", "query", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        output = capsys.readouterr()
+        return stopped.value.code, output.out, output.err
+
+    return call
+
+
+def test_json_holds_the_conditional_law(gaussnet):
+    options = ["--given", "wet=2", "--do", "season=-0.5", "--level", "0.9", "--json"]
+    code, out, _ = gaussnet("model.json", *options)
+    assert code == 0
+    answer = json.loads(out)
+    law = NETWORK.do({"season": -0.5}).condition({"wet": 2.0})
+    assert list(answer["nodes"]) == list(law.names) == ["season", "rain"]
+    rain = answer["nodes"]["rain"]
+    assert rain["mean"] == pytest.approx(law.mean[1])
+    assert rain["scale"] == pytest.approx(law.variances[1] ** 0.5)
+    assert rain["high"] == pytest.approx(rain["mean"] + 1.6448536 * rain["scale"])
+    assert answer["given"] == {"wet": 2.0}
+    assert answer["do"] == {"season": -0.5}
+
+
+def test_a_table_names_the_evidence_and_the_targets(gaussnet):
+    code, out, _ = gaussnet("model.json", "--given", "wet=2", "--target", "rain")
+    assert code == 0
+    assert out.startswith("Given wet = 2\n")
+    assert "rain" in out
+    assert "season" not in out
+
+
+def test_without_evidence_it_shows_the_joint_law(gaussnet):
+    code, out, _ = gaussnet("model.json")
+    assert code == 0
+    assert out.startswith("Without evidence\n")
+    assert all(node in out for node in DAG.nodes)
+
+
+def test_the_example_of_the_help_runs(gaussnet):
+    example = re.search(r"Example: gaussnet query (.*)", query.__doc__).group(1)
+    assert gaussnet(*shlex.split(example))[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--given", "wet"], "got --given 'wet', expected a node and a number as in wet=2"),
+        (["--given", "wet=much"], "got --given 'wet=much', expected a node and a number"),
+        (["--given", "=2"], "got --given '=2', expected a node and a number"),
+        (["--given", "wet=1", "--given", "wet=2"], "got --given twice for the node 'wet'"),
+        (["--given", "wet=nan"], "the evidence of 'wet' is nan"),
+        (["--do", "snow=1"], "there is no node 'snow'"),
+        (["--target", "snow"], "there is no node 'snow'"),
+        (["--given", "wet=1", "--target", "wet"], "'wet' has a given value"),
+        (["--do", "wet=1", "--given", "wet=2"], "the evidence is impossible"),
+        (["--level", "2"], "got --level 2.0"),
+    ],
+)
+def test_bad_options_give_one_sentence(gaussnet, options, message):
+    code, out, error = gaussnet("model.json", *options)
+    assert code == 1
+    assert out == ""
+    assert error.startswith("gaussnet: ")
+    assert message in error
+    assert error.count("\n") == 1
