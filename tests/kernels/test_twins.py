@@ -16,7 +16,7 @@ from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.robust.checks import trim_limits
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.trimming import trim
-from gaussnet.kernels import plain, plain_robust
+from gaussnet.kernels import plain, plain_brackets, plain_robust
 from gaussnet.kernels.families import Families
 
 if os.environ.get("GAUSSNET_KERNELS") == "numpy":
@@ -275,6 +275,62 @@ def test_medians_do_not_depend_on_layout(layout: str) -> None:
     values = normal_rows(9, 101)
     medians, _ = native.row_medians(LAYOUTS[layout](values))
     assert np.array_equal(medians, np.median(values, axis=1))
+
+
+BRACKETS = [
+    (-np.inf, np.inf),
+    (-0.5, 0.5),
+    (0.0, 0.0),
+    (-np.inf, -1.0),
+    (1.0, np.inf),
+    (-np.inf, -np.inf),
+    (50.0, 60.0),
+    (np.nan, np.nan),
+]
+
+
+@pytest.mark.parametrize("kind", ["plain", "holes", "ties", "infinite", "zeros"])
+@pytest.mark.parametrize("longest", [1, 7, 300, 20_000])
+def test_rows_are_split_alike(longest: int, kind: str) -> None:
+    rng = np.random.default_rng(longest)
+    lengths = np.append(rng.integers(0, longest + 1, len(BRACKETS) - 1), longest)
+    starts = np.concatenate(([0], np.cumsum(lengths)))
+    values = rng.standard_cauchy(starts[-1])
+    if kind == "ties":
+        values = np.round(2.0 * values) / 2.0
+    elif kind == "infinite":
+        values = rng.choice([-np.inf, -1.0, 0.5, np.inf], starts[-1])
+    elif kind == "zeros":
+        values = np.copysign(0.0, values)
+    elif kind == "holes":
+        values[rng.random(starts[-1]) < 0.4] = np.nan
+    lows, highs = np.array(BRACKETS).T
+    ours = native.split_rows(values, starts, lows, highs)
+    theirs = plain_brackets.split_rows(values, starts, lows, highs)
+    for own, other in zip(ours, theirs, strict=True):
+        assert own.dtype == other.dtype
+        assert same_with_nan(own, other)
+
+
+def test_rows_to_split_lie_within_the_values() -> None:
+    ends = np.zeros(1), np.ones(1)
+    for starts in ([0, 6], [-1, 3], [4, 2]):
+        with pytest.raises(ValueError, match="rows start outside"):
+            native.split_rows(np.zeros(5), np.array(starts), *ends)
+    nothing = native.split_rows(np.zeros(0), np.zeros(1, dtype=np.int64), *np.zeros((2, 0)))
+    assert [len(part) for part in nothing] == [0, 0, 0, 1]
+
+
+def test_zeros_of_both_signs_have_the_median_zero() -> None:
+    for kernels in (native, plain):
+        for count in (3, 4, 99, 5000):
+            medians, _ = kernels.row_medians(np.full((1, count), -0.0))
+            assert not np.signbit(medians[0])
+
+
+def test_the_smallest_number_is_its_own_median() -> None:
+    for kernels in (native, plain):
+        assert kernels.row_medians(np.full((1, 3), 5e-324))[0][0] == 5e-324
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

@@ -22,7 +22,8 @@ The median absolute deviation takes two folds: medians of the residuals, then, b
 medians of |residual - median|.
 """
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -30,7 +31,7 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.estimate.middles import Medians, Regions, mean_of_middle, middle_ranks
-from gaussnet.estimate.samples import Sample, draw, sorted_spread
+from gaussnet.estimate.samples import Sample, draw, middle_part, quantiles, sorted_spread
 
 if TYPE_CHECKING:
     from gaussnet.estimate.recounts import Recount
@@ -38,12 +39,12 @@ if TYPE_CHECKING:
 WIDTH = 16.0
 """A bracket holds so many square roots of the number of values."""
 
-SLACK = 1.5
+SLACK = 2.0
 """A bracket is narrowed when it holds so many times what it should."""
 
-LARGEST_ROOM = 8_192
-SMALLEST_ROOM = 512
-SAMPLE_ROOMS = 8
+LARGEST_ROOM = 4_096
+SMALLEST_ROOM = 256
+SAMPLE_ROOMS = 16
 """The sample of the stream is at most so many times the room."""
 
 SUMMARY_VALUES = 1 << 23
@@ -52,14 +53,17 @@ SUMMARY_VALUES = 1 << 23
 NARROWING_SAMPLE = 1_024
 """Values that the ends of a narrower bracket are chosen by."""
 
+SAMPLE_ERROR = 3.0 / np.sqrt(NARROWING_SAMPLE)
+"""Three standard deviations of the share of a row that its sample puts on either side."""
+
 
 def default_room(coefficients: int) -> int:
-    """Values of a coefficient that are all kept: 8,192, fewer beyond a hundred coefficients.
+    """Values of a coefficient that are all kept: 4,096, fewer beyond a hundred coefficients.
 
     Examples
     --------
     >>> default_room(10), default_room(1_000), default_room(100_000)
-    (8192, 883, 512)
+    (4096, 466, 256)
     """
     fitting = int(SUMMARY_VALUES / ((SLACK + SAMPLE_ROOMS) * max(coefficients, 1)))
     return min(max(fitting, SMALLEST_ROOM), LARGEST_ROOM)
@@ -108,26 +112,28 @@ class Brackets:
             sample = draw(flat, starts, count, SAMPLE_ROOMS * room)
             lengths = np.full(rows, count)
             ordered = sorted_spread(flat, starts[:-1], lengths, NARROWING_SAMPLE)
-            lows, highs = _middle_part(ordered, allowed / count)
+            lows, highs = middle_part(ordered, allowed / count + SAMPLE_ERROR)
         counts, _, values, kept_starts = kernels.split_rows(flat, starts, lows, highs)
         used = counts.sum(axis=1) + np.diff(kept_starts)
         places = counts[:, 0], counts[:, 1], counts[:, 2]
-        return cls(room, lows, highs, used, count - used, *places, values, kept_starts, sample)
+        found = cls(room, lows, highs, used, count - used, *places, values, kept_starts, sample)
+        return found._settled(loose=False)
 
     def merge(self, other: "Brackets") -> "Brackets":
         """The summary of both: what lies between ends that both can vouch for."""
         lows, highs = np.maximum(self.lows, other.lows), np.minimum(self.highs, other.highs)
         lost = ~(lows <= highs)
         lows[lost] = highs[lost] = np.nan
-        left, right = self._within(lows, highs), other._within(lows, highs)
-        values, starts = joined_rows(left.values, left.starts, right.values, right.starts)
+        values, starts = joined_rows(self.values, self.starts, other.values, other.starts)
         room, sample = min(self.room, other.room), None
         if self.sample is not None or other.sample is not None:
             sample = self._drawn().merge(other._drawn(), SAMPLE_ROOMS * room)
-        merged = replace(left, room=room, values=values, starts=starts, sample=sample)
-        for name in ("used", "missing", "below", "at_low", "at_high"):
-            merged = replace(merged, **{name: getattr(left, name) + getattr(right, name)})
-        return merged._narrowed()
+        used, missing = self.used + other.used, self.missing + other.missing
+        below, at_low, at_high = self._outside(lows, highs) + other._outside(lows, highs)
+        both = Brackets(
+            room, lows, highs, used, missing, below, at_low, at_high, values, starts, sample
+        )
+        return both._settled(loose=True)
 
     def medians(self) -> Medians:
         """Medians: exact where the counts prove it, else a guess with a bound on its rank."""
@@ -138,7 +144,7 @@ class Brackets:
         missed = self.missed()
         for place, row in enumerate(missed.chosen.tolist()):
             medians[row], errors[row] = missed.guess(place)
-        return Medians(medians, self.used, proven, errors)
+        return Medians(medians, self.used.copy(), proven, errors)
 
     def missed(self) -> Regions:
         """The coefficients whose median is not proven, and where it must lie."""
@@ -150,9 +156,10 @@ class Brackets:
         highs = np.where(lost | above, np.inf, self.lows[chosen])
         counts = np.where(above, used - reached, np.where(lost, used, below))
         ranks = np.minimum(used // 2 - np.where(above, reached, 0), counts - 1)
+        sample = self._drawn().values[chosen] if len(chosen) else np.zeros((0, 0))
         guides = [
             np.sort(drawn[(drawn >= low) & (drawn <= high)])
-            for drawn, low, high in zip(self._drawn().values[chosen], lows, highs, strict=True)
+            for drawn, low, high in zip(sample, lows, highs, strict=True)
         ]
         return Regions(chosen, lows, highs, counts, ranks, guides)
 
@@ -222,70 +229,65 @@ class Brackets:
         )
         return mean_of_middle(lower, upper, used)
 
-    def _within(self, lows: FloatArray, highs: FloatArray) -> "Brackets":
-        """The same values seen through brackets inside these; one of NaN is lost."""
-        counts, _, values, starts = kernels.split_rows(self.values, self.starts, lows, highs)
-        stays_low, stays_high = self.lows == lows, self.highs == highs
-        below = self.below + counts[:, 0] + np.where(stays_low, 0, self.at_low)
-        at_low = counts[:, 1] + np.where(stays_low, self.at_low, 0)
-        at_high = counts[:, 2] + np.where(stays_high, self.at_high, 0)
-        single, lost = lows == highs, np.isnan(lows)
-        at_low = np.where(single, at_low + at_high, at_low)
-        at_high = np.where(single, 0, at_high)
-        for count in (below, at_low, at_high):
-            count[lost] = 0
-        return Brackets(
-            self.room, lows, highs, self.used, self.missing, below, at_low, at_high, values,
-            starts, self.sample,
-        )  # fmt: skip
+    def _outside(self, lows: FloatArray, highs: FloatArray) -> IntArray:
+        """What is not kept, seen from brackets inside these: below, at the low and high end."""
+        is_low, is_high, single = self.lows == lows, self.highs == highs, lows == highs
+        below = self.below + np.where(is_low, 0, self.at_low)
+        at_high = np.where(is_high, self.at_high, 0)
+        at_low = np.where(is_low, self.at_low, 0) + np.where(single, at_high, 0)
+        return np.stack((below, at_low, np.where(single, 0, at_high)))
 
-    def _narrowed(self) -> "Brackets":
-        """Itself, or with the values furthest from the middle counted and no longer kept."""
-        lengths, allowed = np.diff(self.starts), _allowed(self.room, self.used)
-        chosen = np.flatnonzero(lengths > SLACK * allowed)
-        if not len(chosen):
+    def _settled(self, *, loose: bool) -> "Brackets":
+        """With a bracket that holds no more than it should, and the values inside alone.
+
+        `loose` says that some values may lie outside the present bracket.
+        """
+        lows, highs = self._narrower()
+        narrowed = lows is not self.lows
+        if not (narrowed or loose):
             return self
-        lengths, allowed = lengths[chosen], allowed[chosen]
-        ordered = sorted_spread(self.values, self.starts[chosen], lengths, NARROWING_SAMPLE)
-        middle = self.used[chosen] / 2 - self.below[chosen] - self.at_low[chosen]
-        first = np.clip(middle - allowed / 2, 0.0, lengths - allowed)
+        sample = self._drawn() if narrowed and self.sample is None else self.sample
+        counts, _, values, starts = kernels.split_rows(self.values, self.starts, lows, highs)
+        below, at_low, at_high = self._outside(lows, highs) + counts[:, :3].T
+        for count in (below, at_low, at_high):
+            count[np.isnan(lows)] = 0
+        used, missing = self.used, self.missing
+        return Brackets(
+            self.room, lows, highs, used, missing, below, at_low, at_high, values, starts, sample
+        )
+
+    def _narrower(self) -> tuple[FloatArray, FloatArray]:
+        """Ends that leave the values nearest the middle; the present ones where that is all."""
+        lengths, allowed = np.diff(self.starts), _allowed(self.room, self.used)
+        rows = np.flatnonzero(lengths > SLACK * allowed)
+        if not len(rows):
+            return self.lows, self.highs
+        lengths, allowed = lengths[rows], allowed[rows]
         lows, highs = self.lows.copy(), self.highs.copy()
-        lows[chosen] = _quantiles(ordered, first / lengths, self.lows[chosen])
-        highs[chosen] = _quantiles(ordered, (first + allowed) / lengths, self.highs[chosen])
-        return replace(self, sample=self._drawn())._within(lows, highs)
+        ordered = sorted_spread(self.values, self.starts[rows], lengths, NARROWING_SAMPLE)
+        begin = lengths * (ordered < lows[rows, None]).mean(axis=1)
+        end = lengths * (ordered <= highs[rows, None]).mean(axis=1)
+        middle = self.used[rows] / 2 - self.below[rows] - self.at_low[rows]
+        first = np.maximum(np.minimum(middle - allowed / 2, end - allowed), begin)
+        low = np.fmax(lows[rows], quantiles(ordered, first / lengths, lows[rows]))
+        high = np.fmin(highs[rows], quantiles(ordered, (first + allowed) / lengths, highs[rows]))
+        full = (end - begin > SLACK * allowed) & (low <= high)
+        lows[rows] = np.where(full, low, lows[rows])
+        highs[rows] = np.where(full, high, highs[rows])
+        return lows, highs
 
 
 def joined_rows(
     left: FloatArray, left_starts: IntArray, right: FloatArray, right_starts: IntArray
 ) -> tuple[FloatArray, IntArray]:
     """Rows that go on with those of the right: row r of left, then row r of right."""
-    starts = left_starts + right_starts
-    values = np.empty(starts[-1])
-    for own, own_starts, shift in (
-        (left, left_starts, right_starts[:-1]),
-        (right, right_starts, left_starts[1:]),
-    ):
-        values[np.arange(len(own)) + np.repeat(shift, np.diff(own_starts))] = own
-    return values, starts
+    pieces = [np.zeros(0)]
+    left_ends, right_ends = left_starts.tolist(), right_starts.tolist()
+    for ends, other_ends in zip(pairwise(left_ends), pairwise(right_ends), strict=True):
+        pieces += left[slice(*ends)], right[slice(*other_ends)]
+    return np.concatenate(pieces), left_starts + right_starts
 
 
 def _allowed(room: int, used: IntArray) -> FloatArray:
     """Values that a bracket should hold."""
     return np.maximum(float(room), WIDTH * np.sqrt(used))
-
-
-def _middle_part(ordered: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
-    """Ends of the middle part of sorted rows, `share` of their places; NaN, last, set aside."""
-    found = np.count_nonzero(~np.isnan(ordered), axis=1) / ordered.shape[1]
-    unbounded = np.full(len(ordered), np.inf)
-    lows = _quantiles(ordered, 0.5 * (found - share), -unbounded)
-    highs = _quantiles(ordered, 0.5 * (found + share), unbounded)
-    return np.where(np.isnan(lows), -np.inf, lows), np.where(np.isnan(highs), np.inf, highs)
-
-
-def _quantiles(ordered: FloatArray, shares: FloatArray, otherwise: FloatArray) -> FloatArray:
-    """Values at these shares of sorted rows; `otherwise` for shares of 0 or less, 1 or more."""
-    size = ordered.shape[1]
-    places = np.clip((shares * size).astype(np.int64), 0, size - 1)
-    values = np.take_along_axis(ordered, places[:, None], axis=1)[:, 0]
-    return np.where((shares > 0.0) & (shares < 1.0), values, otherwise)

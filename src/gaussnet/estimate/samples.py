@@ -6,13 +6,14 @@ seen at one of its phases only.
 """
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray
 
-FIRST_STRIDE = 16
+FIRST_STRIDE = 64
 """Values of a run that give one to a fresh sample."""
 
 
@@ -74,11 +75,36 @@ def sorted_spread(values: FloatArray, begins: IntArray, lengths: IntArray, size:
 
     Row r is the ``lengths[r]`` >= 1 values from ``begins[r]`` on.
     """
-    steps = (np.arange(size) + _scrambled(size, 1) % 1024 / 1024.0) / size
-    places = (steps * lengths[:, None]).astype(np.int64)
-    return np.sort(values[begins[:, None] + places], axis=1)
+    places = begins[:, None] + (_spread_steps(size) * lengths[:, None]).astype(np.int64)
+    drawn = values[places]
+    drawn.sort(axis=1)
+    return drawn
 
 
+def middle_part(ordered: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
+    """Ends of the middle part of sorted rows, `share` of their places; NaN, last, set aside."""
+    found = np.count_nonzero(~np.isnan(ordered), axis=1) / ordered.shape[1]
+    unbounded = np.full(len(ordered), np.inf)
+    lows = quantiles(ordered, 0.5 * (found - share), -unbounded)
+    highs = quantiles(ordered, 0.5 * (found + share), unbounded)
+    return np.where(np.isnan(lows), -np.inf, lows), np.where(np.isnan(highs), np.inf, highs)
+
+
+def quantiles(ordered: FloatArray, shares: FloatArray, otherwise: FloatArray) -> FloatArray:
+    """Values at these shares of sorted rows; `otherwise` for shares of 0 or less, 1 or more."""
+    size = ordered.shape[1]
+    places = np.minimum(np.maximum((shares * size).astype(np.int64), 0), size - 1)
+    values = ordered[np.arange(len(ordered)), places]
+    return np.where((shares > 0.0) & (shares < 1.0), values, otherwise)
+
+
+@lru_cache(maxsize=8)
+def _spread_steps(size: int) -> FloatArray:
+    """One place in each of `size` equal parts of 0..1."""
+    return np.asarray((np.arange(size) + _scrambled(size, 1) % 1024 / 1024.0) / size)
+
+
+@lru_cache(maxsize=64)
 def _scrambled(count: int, key: int) -> IntArray:
     """Non-negative integers without pattern, the same for the same key (splitmix64)."""
     mixed: NDArray[np.uint64] = np.arange(1, count + 1, dtype=np.uint64)

@@ -74,7 +74,7 @@ residual_moments = _module.residual_moments
 residuals = _module.residuals
 row_medians = _module.row_medians
 solve_moments = _module.solve_moments
-split_rows = plain_brackets.split_rows
+split_rows = _module.split_rows if backend == "native" else plain_brackets.split_rows
 square_solutions = _module.square_solutions
 
 _robust = _module if backend == "native" else plain_robust

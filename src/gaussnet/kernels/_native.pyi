@@ -91,5 +91,16 @@ def trim_family(
     kept: BoolArray,
     /,
 ) -> None: ...
+def split_rows(
+    values: FloatArray,
+    starts: IntArray,
+    lows: FloatArray,
+    highs: FloatArray,
+    counts: IntArray,
+    largest: FloatArray,
+    kept: FloatArray,
+    kept_starts: IntArray,
+    /,
+) -> None: ...
 def builds() -> list[str]: ...
 def use_build(name: str, /) -> None: ...

@@ -10,6 +10,9 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import batch_range, window_range
 from gaussnet.kernels.plain_robust import Judged, JudgeTask, Screen, TrimAnswer, TrimTask
 
+MOST_LANES = 8
+"""Values that a compiled kernel may write beyond what it keeps."""
+
 __all__ = [
     "all_finite",
     "batch_range",
@@ -22,6 +25,7 @@ __all__ = [
     "row_medians",
     "screen_families",
     "solve_moments",
+    "split_rows",
     "square_solutions",
     "trim_family",
     "whole_columns",
@@ -187,6 +191,20 @@ def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> Trim
         residuals,
         kept,
     )
+
+
+def split_rows(
+    values: FloatArray, starts: IntArray, lows: FloatArray, highs: FloatArray
+) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
+    """Count where the values of each row lie, and keep those strictly inside its bracket."""
+    rows = len(lows)
+    counts = np.empty((rows, 4), dtype=np.int64)
+    largest, kept = np.empty(rows), np.empty(len(values) + MOST_LANES)
+    kept_starts = np.empty(rows + 1, dtype=np.int64)
+    brackets = np.ascontiguousarray(lows), np.ascontiguousarray(highs)
+    flat, firsts = np.ascontiguousarray(values), np.ascontiguousarray(starts)
+    _native.split_rows(flat, firsts, *brackets, counts.reshape(-1), largest, kept, kept_starts)
+    return counts, largest, kept[: kept_starts[-1]].copy(), kept_starts
 
 
 def _readable(x: Rows) -> Rows:

@@ -3,6 +3,7 @@
 #include "windows.c"
 
 #include "batches.c"
+#include "brackets.c"
 #include "finite.c"
 #include "judging.c"
 #include "medians.c"
@@ -20,4 +21,5 @@ const Kernels TABLE = {
     TABLE_NAME,       all_finite,  family_moments, solve_moments, batch_solutions,
     square_solutions, row_medians, residuals,      residual_moments, propagate,
     turn_columns,     screen_families, judge_rows,     trim_family,
+    split_rows,
 };

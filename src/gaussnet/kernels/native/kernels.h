@@ -84,6 +84,18 @@ typedef struct {
     unsigned char *kept;
 } TrimAnswer;
 
+/* Brackets of rows of values, one a row, and what a split by them gives: counts of 4 places a
+ * row, the largest value below, the values inside and where those of each row start. */
+typedef struct {
+    const double *lows, *highs;
+    int64_t *counts;
+    double *largest, *kept;
+    int64_t *kept_starts;
+} Brackets;
+
+/* Values that a kernel may write beyond what it keeps. */
+#define MOST_LANES 8
+
 /* A pivot of a unit-diagonal Gram matrix below this costs a solution more than six digits. */
 #define WELL_CONDITIONED 1e-6
 /* A pivot this small beside its column is rounding error. */
@@ -115,6 +127,8 @@ typedef struct {
                       unsigned char *statuses, double *testimony);
     int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
                        TrimAnswer *answer);
+    int (*split_rows)(const double *values, const int64_t *starts, ptrdiff_t rows,
+                      const Brackets *brackets);
 } Kernels;
 
 extern const Kernels kernels_baseline;

@@ -229,10 +229,10 @@ static double row_median(const double *row, ptrdiff_t count, double *memory, int
         return NAN;
     const double upper = finish_search(&search, &lower);
     if (*used % 2)
-        return upper;
+        return upper + 0.0;  /* -0.0 becomes 0.0: no order of equal zeros can show */
     if (search.rank == 0)
         lower = largest_below(row, count, upper);
-    return 0.5 * lower + 0.5 * upper;
+    return 0.5 * lower + 0.5 * upper + 0.0;
 }
 
 static int row_medians(const Matrix *values, double *medians, int64_t *used)

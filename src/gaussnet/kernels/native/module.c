@@ -532,6 +532,47 @@ static PyObject *call_trim_family(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
+/* Whether rows `starts[r]..starts[r + 1]` follow each other within `limit` values. */
+static int is_rising(const int64_t *starts, Py_ssize_t rows, Py_ssize_t limit)
+{
+    int sound = starts[0] >= 0 && starts[rows] <= limit;
+    for (Py_ssize_t r = 0; r < rows; r++)
+        sound = sound && starts[r] <= starts[r + 1];
+    return sound;
+}
+
+static PyObject *call_split_rows(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *arrays[8];
+    Brackets brackets;
+    const double *values;
+    const int64_t *starts;
+    Py_ssize_t count, rows;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OOOOOOOO", &arrays[0], &arrays[1], &arrays[2], &arrays[3],
+                          &arrays[4], &arrays[5], &arrays[6], &arrays[7]))
+        return NULL;
+    if ((values = hold_values(&held, arrays[0], "d", -1, 0, &count)) &&
+        (brackets.lows = hold_values(&held, arrays[2], "d", -1, 0, &rows)) &&
+        (brackets.highs = hold_values(&held, arrays[3], "d", rows, 0, NULL)) &&
+        (starts = hold_values(&held, arrays[1], "lq", rows + 1, 0, NULL)) &&
+        (brackets.counts = hold_values(&held, arrays[4], "lq", 4 * rows, 1, NULL)) &&
+        (brackets.largest = hold_out(&held, arrays[5], rows)) &&
+        (brackets.kept = hold_out(&held, arrays[6], count + MOST_LANES)) &&
+        (brackets.kept_starts = hold_values(&held, arrays[7], "lq", rows + 1, 1, NULL))) {
+        if (!is_rising(starts, rows, count)) {
+            PyErr_SetString(PyExc_ValueError, "rows start outside the values or before each other");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->split_rows(values, starts, rows, &brackets);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    return finish(&held, status);
+}
+
 /* The builds that this processor can run, best first; NULL at the end. */
 static const Kernels *const *runnable(void)
 {
@@ -590,6 +631,7 @@ static PyMethodDef methods[] = {
     {"screen_families", call_screen_families, METH_VARARGS, NULL},
     {"judge_rows", call_judge_rows, METH_VARARGS, NULL},
     {"trim_family", call_trim_family, METH_VARARGS, NULL},
+    {"split_rows", call_split_rows, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
     {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},
     {NULL, NULL, 0, NULL},
