@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from gaussnet.fitting.claims import GraphCheck, MissingEdge
     from gaussnet.fitting.comparison import ScoreTable, compare
     from gaussnet.fitting.effects import Effect
+    from gaussnet.fitting.solving import solve
+    from gaussnet.fitting.summaries import Summary, merge, summarize
+    from gaussnet.fitting.summary_files import load_summary
     from gaussnet.fitting.validation import CrossValidation, cross_validate
     from gaussnet.graph import Dag, read_dag, write_dag
     from gaussnet.graph.separation import Independence
@@ -78,6 +81,9 @@ _HOMES = {
     ),
     "gaussnet.fitting": ("Fit", "fit"),
     "gaussnet.fitting.comparison": ("ScoreTable", "compare"),
+    "gaussnet.fitting.solving": ("solve",),
+    "gaussnet.fitting.summaries": ("Summary", "merge", "summarize"),
+    "gaussnet.fitting.summary_files": ("load_summary",),
     "gaussnet.fitting.validation": ("CrossValidation", "cross_validate"),
     "gaussnet.fitting.claims": ("GraphCheck", "MissingEdge"),
     "gaussnet.fitting.effects": ("Effect",),
@@ -134,6 +140,7 @@ __all__ = [
     "ScoreTable",
     "SequentialTrim",
     "SettingError",
+    "Summary",
     "TotalVariation",
     "__version__",
     "baselines",
@@ -146,6 +153,8 @@ __all__ = [
     "hellinger",
     "kl_by_node",
     "kl_divergence",
+    "load_summary",
+    "merge",
     "networks",
     "plan",
     "read_dag",
@@ -153,6 +162,8 @@ __all__ = [
     "robust_score",
     "simulate",
     "sklearn",
+    "solve",
+    "summarize",
     "to_pgmpy",
     "total_variation",
     "write_dag",

@@ -7,7 +7,7 @@ from gaussnet.errors import EstimationError
 from gaussnet.estimate.cauchy import Cauchy
 from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
-from gaussnet.estimate.solution import Estimator
+from gaussnet.estimate.solution import Estimator, Solution
 from gaussnet.estimate.with_moments import WithMoments
 from gaussnet.fitting.phases import (
     Work,
@@ -64,21 +64,24 @@ class Learner:
     def learn_coefficients(self, portion: Portion, method: Estimator) -> None:
         """Phase 1, in parts that keep within the budget."""
         if portion.knows_rows:
-            self._require_rows(portion)
+            self.require_rows(portion)
         for part in portion.parts(kept_by_method(method, portion), self.work.budget):
             solution = find_coefficients(method, part, self.work)
-            self._require_rows(part)
+            self.require_rows(part)
             self.passes = max(self.passes, solution.passes - isinstance(self.estimator, Cauchy))
-            nodes = part.nodes
-            self.coefficients[self.dag.families.edges_of(nodes)] = solution.coefficients
-            if solution.intercepts is not None and solution.mean_squares is not None:
-                self.intercepts[nodes] = solution.intercepts
-                self.variances[nodes] = solution.mean_squares
-            self.details.rows[nodes] = part.rows
-            self.details.batches[nodes] = solution.batches
-            self.details.singular[nodes] = solution.singular
-            self.details.ranks[nodes] = solution.ranks
-            self._require_answers(nodes)
+            self.enter(part.nodes, solution, part.rows)
+
+    def enter(self, nodes: IntArray, solution: Solution, rows: int) -> None:
+        """Enter what was found for some nodes from so many rows."""
+        self.coefficients[self.dag.families.edges_of(nodes)] = solution.coefficients
+        if solution.intercepts is not None and solution.mean_squares is not None:
+            self.intercepts[nodes] = solution.intercepts
+            self.variances[nodes] = solution.mean_squares
+        self.details.rows[nodes] = rows
+        self.details.batches[nodes] = solution.batches
+        self.details.singular[nodes] = solution.singular
+        self.details.ranks[nodes] = solution.ranks
+        self._require_answers(nodes)
 
     def learn_spread(self, portion: Portion, other_rows: bool) -> None:
         """Phase 2, in parts that keep within the budget."""
@@ -117,7 +120,8 @@ class Learner:
             self.dag, self.coefficients, self.variances, self.intercepts if intercept else None
         )
 
-    def _require_rows(self, portion: Portion) -> None:
+    def require_rows(self, portion: Portion) -> None:
+        """Refuse nodes with fewer rows than the method needs."""
         sizes = portion.equations.families.sizes.tolist()
         for size in sorted(set(sizes)):
             needed = self.estimator.rows_needed(size, portion.equations.intercept)

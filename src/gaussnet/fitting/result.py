@@ -22,6 +22,7 @@ from gaussnet.model.network import GaussianNetwork
 if TYPE_CHECKING:
     from gaussnet.fitting.evidence import Evidence
     from gaussnet.fitting.outliers import Outliers
+    from gaussnet.fitting.summaries import Summary
     from gaussnet.fitting.trimming import Trimming
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
     from gaussnet.planning import Certificate
@@ -63,6 +64,7 @@ class Fit(Scored, Questions):
     _evidence: "Evidence | None" = field(default=None, repr=False, compare=False)
     trimming: "Trimming | None" = field(default=None, repr=False, compare=False)
     """What the robust method found wrong with the data; None for the other methods."""
+    _summary: "Summary | None" = field(default=None, repr=False, compare=False)
 
     @property
     def dag(self) -> Dag:
@@ -140,6 +142,23 @@ class Fit(Scored, Questions):
         from gaussnet.fitting.outliers import cleaned_data
 
         return cleaned_data(self)
+
+    def update(self, more_rows: Any) -> "Fit":
+        """The fit to these rows and then more, the same as to all of them at once.
+
+        Works from a summary where the method has one, and else reads all rows again.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0]], dag).update([[5.0, 2.0], [7.2, 3.0]])
+        >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 2)
+        (4, 2.06)
+        """
+        from gaussnet.fitting.solving import update
+
+        return update(self, more_rows)
 
     def certificate(self, delta: float = 0.05) -> "Certificate":
         """How far the learnt network can be from the truth, with what probability, and if what.
@@ -261,7 +280,7 @@ class Fit(Scored, Questions):
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data."""
-        return self.__dict__ | {"_evidence": None}
+        return self.__dict__ | {"_evidence": None, "_summary": None}
 
     def __repr__(self) -> str:
         return (

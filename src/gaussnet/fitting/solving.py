@@ -1,0 +1,126 @@
+"""From a summary to a fit, and from a fit and more rows to the next."""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from gaussnet.errors import EstimationError, SettingError
+from gaussnet.estimate.names import check_together, scale_named
+from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
+from gaussnet.fitting.evidence import Evidence, Reading, StreamedEvidence
+from gaussnet.fitting.learn import STREAMED_BUDGET, fit_streamed, general_notes
+from gaussnet.fitting.learner import Learner
+from gaussnet.fitting.phases import Work
+from gaussnet.fitting.portions import Portion
+from gaussnet.fitting.result import Fit
+from gaussnet.fitting.states import NotInSummary, States
+from gaussnet.fitting.summaries import Summary
+from gaussnet.kernels.threads import available_threads
+from gaussnet.stream.loaded import Loaded
+from gaussnet.stream.opening import open_data
+from gaussnet.stream.source import ArraySource, Chain, Source
+
+
+def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
+    """The fit that a summary gives, the same as `gaussnet.fit` gives for its rows.
+
+    Variances are mean squares, or for least squares "kl-optimal": other scales need the
+    rows themselves, as do standard errors.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
+    >>> gn.solve(gn.summarize(rows, dag)).network == gn.fit(rows, dag).network
+    True
+    """
+    spread = scale_named(scale, summary.method)
+    check_together(summary.method, spread)
+    if not isinstance(spread, MeanSquare):
+        raise SettingError(
+            f"got scale={spread.name!r}, expected 'mean-square': a summary has no residuals, so "
+            "fit the rows themselves"
+        )
+    rows, nodes = summary.rows, summary.dag.families.sorted_by_size[0]
+    learner = Learner(summary.dag, summary.method, spread, Work(1, 1))
+    portion = Portion(nodes, summary.states.equations, [np.empty((rows, 0))])
+    learner.require_rows(portion)
+    solution, notes = summary.states.solve(summary.total())
+    learner.enter(nodes, solution, rows)
+    learner.settle_spread([portion], True)
+    general = general_notes((), rows + summary.dropped, rows) + notes
+    found = (learner.network(summary.intercept), rows, summary.method, spread)
+    return Fit(*found, summary.intercept, None, learner.details, general, None, _summary=summary)
+
+
+def update(fit: Fit, more_rows: Any) -> Fit:
+    """The fit to the old rows and then these, the same as to all of them at once."""
+    evidence = _joined(fit, more_rows)
+    if fit.split is not None:
+        raise SettingError(
+            "the fit used some rows for coefficients and others for variances: fit all rows "
+            "again, with a split of their new number"
+        )
+    if evidence is not None and not _has_summary(fit, evidence.reading):
+        return fit_streamed(evidence, fit.method, fit.scale)  # type: ignore[arg-type]
+    summary = _summary_of(fit).add(more_rows)
+    if evidence is None:
+        return solve(summary, scale=fit.scale)
+    try:
+        if summary.states.is_proven(summary.total()):
+            found = solve(summary, scale=fit.scale)
+            return replace(found, _evidence=evidence)
+    except NotInSummary:
+        pass
+    again = fit_streamed(evidence, fit.method, fit.scale)  # type: ignore[arg-type]
+    return replace(again, _summary=summary)
+
+
+def _has_summary(fit: Fit, reading: Reading) -> bool:
+    """Whether a summary says all that the next fit needs."""
+    if fit._summary is not None:
+        return True
+    try:
+        States(fit.dag, fit.method, fit.intercept)  # type: ignore[arg-type]
+    except SettingError:
+        return False
+    by_squares = isinstance(fit.scale, MeanSquare | KlOptimal)
+    return by_squares and reading.missing != "drop-by-node"
+
+
+def _summary_of(fit: Fit) -> Summary:
+    if fit._summary is not None:
+        return fit._summary
+    evidence = _evidence(fit)
+    reading = evidence.reading
+    states = States(fit.dag, fit.method, fit.intercept)  # type: ignore[arg-type]
+    return Summary(states, reading.page_rows, reading.missing).add(_source(evidence))
+
+
+def _evidence(fit: Fit) -> Evidence:
+    if fit._evidence is None:
+        raise EstimationError(
+            "this fit no longer has the rows that it was learnt from, because it was copied or "
+            "loaded: update a summary of them instead, as summary.add(rows)"
+        )
+    return fit._evidence
+
+
+def _source(evidence: Evidence) -> Source:
+    if isinstance(evidence, StreamedEvidence):
+        return evidence.data  # type: ignore[no-any-return]
+    opened = open_data(evidence.data, evidence.reading.dag.nodes)
+    return ArraySource(opened.rows) if isinstance(opened, Loaded) else opened
+
+
+def _joined(fit: Fit, more_rows: Any) -> StreamedEvidence | None:
+    """The rows of the fit and more, where they can be read again; else None."""
+    if fit._evidence is None and fit._summary is not None:
+        return None
+    evidence = _evidence(fit)
+    opened = open_data(more_rows, fit.dag.nodes)
+    more = ArraySource(opened.rows, opened.ignored) if isinstance(opened, Loaded) else opened
+    work = Work(available_threads(), STREAMED_BUDGET)
+    return StreamedEvidence(Chain((_source(evidence), more)), evidence.reading, work)

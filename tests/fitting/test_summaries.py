@@ -1,0 +1,246 @@
+"""Summaries: added to, merged, saved, solved; the answer is that of all rows at once."""
+
+import json
+import pickle
+import zipfile
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import gaussnet as gn
+from gaussnet.errors import DataError, EstimationError, FileError, SettingError
+from gaussnet.stream import opening
+from gaussnet.stream.sinks import write_rows
+
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e][g]")
+ROWS = gn.simulate.random_network(DAG, seed=1).sample(2_345, seed=2) + np.arange(7.0)
+PAGE = 128
+METHODS = (
+    gn.LeastSquares(),
+    gn.BatchAverage(7),
+    gn.BatchMedian(20),
+    gn.CauchyTree(),
+    gn.CauchyTree(windows="sliding"),
+)
+PIECES = (0, 1, 128, 300, 301, 1_500, 2_000, 2_345)
+"""Seven uneven pieces."""
+
+
+def pieces(rows=ROWS, edges=PIECES):
+    return [rows[first:last] for first, last in pairwise(edges)]
+
+
+def same(left, right):
+    assert left.network == right.network
+    np.testing.assert_array_equal(left.network.variance_array, right.network.variance_array)
+    for name in ("rows", "dropped", "batches", "singular", "ranks"):
+        np.testing.assert_array_equal(getattr(left.details, name), getattr(right.details, name))
+    assert (left.rows, left.notes) == (right.rows, right.notes)
+
+
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_rows_added_in_uneven_pieces_give_the_bits_of_all_at_once(tmp_path, method, intercept):
+    first, *others = pieces()
+    summary = gn.summarize(first, DAG, method, intercept=intercept, page_rows=PAGE)
+    for more in others:
+        summary.save(tmp_path / "yesterday.npz")
+        summary = gn.load_summary(tmp_path / "yesterday.npz").add(more)
+    assert (summary.rows, summary.rows_inside) == (len(ROWS), len(ROWS) % PAGE)
+    same(gn.solve(summary), gn.fit(ROWS, DAG, method, intercept=intercept, page_rows=PAGE))
+
+
+@pytest.mark.parametrize("scale", ["mean-square", "mad"])
+@pytest.mark.parametrize("method", [*METHODS, gn.Cauchy()], ids=repr)
+def test_a_fit_updated_in_seven_pieces_is_the_fit_to_all_rows(method, scale):
+    first, *others = pieces(edges=(0, 30, 128, 300, 301, 1_500, 2_000, 2_345))
+    fit = gn.fit(first, DAG, method, scale=scale, page_rows=PAGE)
+    for more in others:
+        fit = fit.update(more)
+    whole = gn.fit(ROWS, DAG, method, scale=scale, page_rows=PAGE)
+    same(fit, whole)
+    assert fit.standard_errors.coefficients == whole.standard_errors.coefficients
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_files_are_summarised_page_by_page(tmp_path, monkeypatch, method):
+    monkeypatch.setattr(opening, "LARGEST_WHOLE_BYTES", -1)
+    write_rows(tmp_path / "1.parquet", DAG.nodes, [ROWS[:700], ROWS[700:1_000]])
+    write_rows(tmp_path / "2.csv", DAG.nodes, [ROWS[1_000:]])
+    expected = gn.fit(ROWS, DAG, method, page_rows=PAGE)
+    same(gn.solve(gn.summarize(tmp_path, DAG, method, page_rows=PAGE, threads=3)), expected)
+    fit = gn.fit(tmp_path / "1.parquet", DAG, method, page_rows=PAGE)
+    same(fit.update(tmp_path / "2.csv"), expected)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_sites_merge_the_same_in_any_grouping_and_hold_no_rows(method):
+    one, two, three = (
+        gn.summarize(rows, DAG, method, page_rows=PAGE)
+        for rows in (ROWS[:700], ROWS[700:1_500], ROWS[1_500:])
+    )
+    left = gn.merge(gn.merge(one, two), three)
+    right = gn.merge(one, gn.merge(two, three))
+    same(gn.solve(left), gn.solve(right))
+    assert (left.rows, left.rows_inside) == (len(ROWS), 0)
+
+
+def test_sites_together_learn_what_all_rows_teach():
+    """Least squares of merged cross-products is that of all rows, to rounding."""
+    parts = [gn.summarize(rows, DAG) for rows in pieces(edges=(0, 500, 600, 2_345))]
+    found = gn.solve(gn.merge(gn.merge(*parts[:2]), parts[2])).network
+    whole = gn.fit(ROWS, DAG).network
+    np.testing.assert_allclose(found.coefficient_array, whole.coefficient_array, rtol=1e-10)
+    np.testing.assert_allclose(found.variance_array, whole.variance_array, rtol=1e-10)
+
+
+def test_shared_summaries_hold_no_value_of_a_row(tmp_path):
+    summary = gn.summarize(ROWS[:50], DAG)
+    summary.share().save(tmp_path / "shared.npz")
+    with np.load(tmp_path / "shared.npz") as arrays:
+        kept = np.concatenate([np.ravel(arrays[name]) for name in arrays if name != "header"])
+    assert not np.isin(ROWS[:50], kept).any()
+    assert np.isin(ROWS[:50], gn.summarize(ROWS[:50], DAG).tail).all()
+
+
+def test_a_shared_summary_may_be_added_to():
+    parts = gn.summarize(ROWS[:700], DAG, page_rows=PAGE).share().add(ROWS[700:])
+    sites = [gn.summarize(rows, DAG, page_rows=PAGE) for rows in (ROWS[:700], ROWS[700:])]
+    same(gn.solve(parts), gn.solve(gn.merge(*sites)))
+
+
+def test_rows_with_missing_values_are_refused_or_dropped():
+    rows = ROWS.copy()
+    rows[::9, 2] = np.nan
+    with pytest.raises(DataError, match="261 values are missing, the first in row 0"):
+        gn.summarize(rows, DAG)
+    with pytest.raises(SettingError, match="got missing='drop-by-node', expected"):
+        gn.summarize(rows, DAG, missing="drop-by-node")
+    settings = {"missing": "drop-rows", "page_rows": PAGE}
+    expected = gn.fit(rows, DAG, "cauchy-tree", **settings)
+    first, *others = pieces(rows, (0, 200, 1_000, 2_345))
+    summary = gn.summarize(first, DAG, "cauchy-tree", **settings)
+    fit = gn.fit(first, DAG, "cauchy-tree", **settings)
+    for more in others:
+        summary, fit = summary.add(more), fit.update(more)
+    same(gn.solve(summary), expected)
+    same(fit, expected)
+
+
+def test_updates_by_node_read_all_rows_again():
+    rows = ROWS.copy()
+    rows[1_000:1_100, 2] = np.nan
+    settings = {"missing": "drop-by-node", "page_rows": PAGE}
+    fit = gn.fit(rows[:1_050], DAG, **settings).update(rows[1_050:])
+    same(fit, gn.fit(rows, DAG, **settings))
+
+
+def test_kl_optimal_variances_come_from_a_summary_too():
+    summary = gn.summarize(ROWS, DAG)
+    same(gn.solve(summary, scale="kl-optimal"), gn.fit(ROWS, DAG, scale="kl-optimal"))
+
+
+def test_what_a_summary_cannot_tell_is_refused():
+    with pytest.raises(SettingError, match="got method='cauchy', which needs all rows more than"):
+        gn.summarize(ROWS, DAG, "cauchy")
+    with pytest.raises(SettingError, match="got method='robust', which needs all rows"):
+        gn.summarize(ROWS, DAG, "robust")
+    with pytest.raises(SettingError, match="got scale='mad', expected 'mean-square'"):
+        gn.solve(gn.summarize(ROWS, DAG), scale="mad")
+    with pytest.raises(EstimationError, match="no longer has the rows"):
+        _ = gn.solve(gn.summarize(ROWS, DAG)).standard_errors
+    with pytest.raises(EstimationError, match="the node 'b' has 1 parents and 3 rows"):
+        gn.solve(gn.summarize(ROWS[:3], DAG, "batch-median"))
+    with pytest.raises(DataError, match="the data have no rows"):
+        gn.summarize(ROWS[:0], DAG)
+    with pytest.raises(SettingError, match="a page holds at least 1 row"):
+        gn.summarize(ROWS, DAG, page_rows=0)
+    with pytest.raises(SettingError, match="used some rows for coefficients and others"):
+        gn.fit(ROWS, DAG, split=(100, 200)).update(ROWS)
+
+
+def test_lost_digits_are_refused_alone_and_found_where_the_rows_are():
+    rows = ROWS.copy()
+    rows[:, 1] = 2.0 * rows[:, 0] + 1e-9 * rows[:, 3]
+    with pytest.raises(EstimationError, match="too few digits for the node 'b'"):
+        gn.solve(gn.summarize(rows, DAG))
+    same(gn.fit(rows[:999], DAG, page_rows=PAGE).update(rows[999:]),
+         gn.fit(rows, DAG, page_rows=PAGE))  # fmt: skip
+
+
+def test_a_copied_fit_cannot_be_updated():
+    copied = pickle.loads(pickle.dumps(gn.fit(ROWS, DAG).update(ROWS)))
+    with pytest.raises(EstimationError, match=r"update a summary of them instead"):
+        copied.update(ROWS)
+
+
+def test_drift_is_noted_with_its_rank_error_where_no_row_is_left(monkeypatch):
+    monkeypatch.setattr("gaussnet.estimate.brackets.LARGEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.brackets.SMALLEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.brackets.WIDTH", 1.0)
+    rows = ROWS.copy()
+    rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
+    summary = gn.summarize(rows, DAG, "cauchy-tree", page_rows=PAGE)
+    (note,) = [str(note) for note in gn.solve(summary).notes]
+    assert "medians are not exact: the share of values below" in note
+    fit = gn.fit(rows[:1_000], DAG, "cauchy-tree", page_rows=PAGE).update(rows[1_000:])
+    assert fit.network == gn.fit(rows, DAG, "cauchy-tree", page_rows=PAGE).network
+
+
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [("dag", gn.Dag.parse("a ~ b")), ("method", "cauchy-tree"), ("intercept", False),
+     ("page_rows", 64), ("missing", "drop-rows")],
+)  # fmt: skip
+def test_summaries_of_different_things_do_not_merge(change, value):
+    rows = ROWS[:, :2] if change == "dag" else ROWS
+    settings = {} if change == "dag" else {change: value}
+    other = gn.summarize(rows, value if change == "dag" else DAG, **settings)
+    with pytest.raises(SettingError, match=f"the summaries differ in {change}"):
+        gn.merge(gn.summarize(ROWS, DAG), other)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_damaged_files_are_refused_with_one_sentence(tmp_path, method):
+    path = tmp_path / "summary.npz"
+    gn.summarize(ROWS, DAG, method, page_rows=PAGE).save(path)
+    whole = path.read_bytes()
+    for length in (0, 10, len(whole) // 2, len(whole) - 30):
+        path.write_bytes(whole[:length])
+        with pytest.raises(FileError, match=r"'.*summary\.npz' is not a whole summary|cannot read"):
+            gn.load_summary(path)
+    with pytest.raises(FileError, match=r"cannot read '.*absent\.npz': no such file"):
+        gn.load_summary(tmp_path / "absent.npz")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [("nodes", ["a"]), ("method", {"name": "robust", "settings": {}}), ("sizes", [1]),
+     ("format", "other"), ("page_rows", 3)],
+)  # fmt: skip
+def test_files_that_do_not_fit_together_are_refused(tmp_path, key, value):
+    path, spoilt = tmp_path / "summary.npz", tmp_path / "spoilt.npz"
+    gn.summarize(ROWS, DAG, page_rows=PAGE).save(path)
+    with np.load(path) as arrays:
+        changed = dict(arrays)
+    header = json.loads(changed["header"].tobytes()) | {key: value}
+    changed["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(spoilt, **changed)
+    with pytest.raises(FileError, match="is not a whole summary"):
+        gn.load_summary(spoilt)
+    header |= {"version": 99, "format": "gaussnet summary"}
+    changed["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+    np.savez(spoilt, **changed)
+    with pytest.raises(FileError, match="has version 99 of the format of summaries, expected 1"):
+        gn.load_summary(spoilt)
+
+
+def test_nothing_is_unpickled(tmp_path):
+    path = tmp_path / "summary.npz"
+    np.savez(path, header=np.array([print], dtype=object))
+    with pytest.raises(FileError, match="is not a whole summary"):
+        gn.load_summary(path)
+    gn.summarize(ROWS, DAG).save(path)
+    with zipfile.ZipFile(path) as archive:
+        assert all(name.endswith(".npy") for name in archive.namelist())
