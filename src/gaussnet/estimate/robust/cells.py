@@ -6,7 +6,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet._types import FloatArray, IntArray
+from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.kernels import Cells
 from gaussnet.kernels.plain_robust import FINE, FLAGGED, MISSING, UNVERIFIED
 
@@ -50,6 +50,10 @@ class SuspiciousCells:
         order = np.argsort(np.concatenate((self.rows, other.rows)))
         pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
         return SuspiciousCells(*(np.concatenate(pair)[order] for pair in pairs))
+
+    def only(self, chosen: BoolArray) -> "SuspiciousCells":
+        """The chosen cells."""
+        return SuspiciousCells(*(getattr(self, field.name)[chosen] for field in fields(self)))
 
     @property
     def flagged(self) -> int:

@@ -2,6 +2,7 @@
 
 import math
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 
@@ -29,6 +30,7 @@ FEW = 0.1
 """Share of the wrong values that may lie not far beyond the band by chance."""
 
 
+@lru_cache
 def bonferroni_point(count: int) -> float:
     """The deviation that any of `count` clean values exceeds with chance 0.05.
 

@@ -1,5 +1,6 @@
 """Rows with suspicious parents: are their own cells right, and was the event real?"""
 
+from functools import lru_cache
 from typing import NamedTuple
 
 import numpy as np
@@ -88,13 +89,20 @@ def readmit(trimmed: Trimmed, columns: FloatArray, child: FloatArray) -> Joined 
     white = whitener @ columns
     matrix = np.eye(len(white)) + white @ white.T
     step, coefficients, own = np.zeros(len(white)), before, child - before @ columns
+    inverse = np.linalg.inv(matrix)
     for _ in range(2):
-        step = step + np.linalg.solve(matrix, white @ own - step)
+        step = step + inverse @ (white @ own - step)
         coefficients = before + whitener.T @ step
         own = child - coefficients @ columns
     count = len(child)
     variance = trimmed.scale**2
-    farthest = chi_square_points(READMISSION_LEVEL, np.array([len(columns)]))[0]
+    farthest = _farthest(len(columns))
     moved = step @ step > variance * farthest
     spread = own @ own > variance * (count + 3.0 * np.sqrt(2.0 * count))
     return None if moved or spread else Joined(coefficients, float(step @ step + own @ own))
+
+
+@lru_cache
+def _farthest(parameters: int) -> float:
+    """How far coefficients may move, in squared standard errors, when rows are taken back."""
+    return float(chi_square_points(READMISSION_LEVEL, np.array([parameters]))[0])

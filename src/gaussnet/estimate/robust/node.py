@@ -25,6 +25,8 @@ class NodeAnswer(NamedTuple):
     coefficients: FloatArray
     intercept: float
     variance: float
+    noise: float
+    """Variance of the noise as the trimming has it, whatever variance was asked for."""
     cutoff: float
     rank: int
     left_out: IntArray
@@ -105,6 +107,7 @@ def learn_node(
         coefficients,
         intercept,
         _variance(lesson, result, scale),
+        trimmed.scale**2,
         trimmed.cutoff,
         trimmed.factor.rank - node.intercept,
         np.flatnonzero(left_out),

@@ -9,6 +9,7 @@ from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
+from gaussnet.estimate.robust.attribution import Model, attribute
 from gaussnet.estimate.robust.cells import SuspiciousCells
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
@@ -37,6 +38,7 @@ class Walk:
         self.coefficients = np.zeros(len(families.parents))
         self.intercepts = np.zeros(nodes)
         self.variances = np.zeros(nodes)
+        self.noise = np.zeros(nodes)
         self.cutoffs = np.full(nodes, np.inf)
         self.used = np.full(nodes, len(rows), dtype=np.int64)
         self.ranks = families.sizes.copy()
@@ -54,6 +56,15 @@ class Walk:
             for node, answer in zip(work, list(answers), strict=True):
                 self._enter(node, answer)
         self._confirm()
+        model = Model(
+            self.columns,
+            self.families,
+            self.coefficients,
+            self.intercepts,
+            self.noise,
+            self.cells,
+        )
+        cells = attribute(model, self.settings)
         return RobustSolution(
             self.coefficients,
             self.intercepts,
@@ -61,7 +72,7 @@ class Walk:
             self.cutoffs,
             self.used,
             self.ranks,
-            self.cells,
+            cells,
             self.left_out,
         )
 
@@ -76,7 +87,7 @@ class Walk:
         if self.intercept and solution.intercepts is not None:
             self.intercepts[whole] = solution.intercepts
         if solution.mean_squares is not None:
-            self.variances[whole] = solution.mean_squares
+            self.variances[whole] = self.noise[whole] = solution.mean_squares
         if scale == "kl-optimal":
             sizes = families.sizes[whole]
             self.variances[whole] *= kl_optimal_ratios(len(self.rows), sizes, self.intercept)
@@ -123,6 +134,7 @@ class Walk:
         self.coefficients[edges] = answer.coefficients
         self.intercepts[number] = answer.intercept
         self.variances[number] = answer.variance
+        self.noise[number] = answer.noise
         self.cutoffs[number] = answer.cutoff
         self.ranks[number] = answer.rank
         self.used[number] = len(self.rows) - len(answer.left_out)

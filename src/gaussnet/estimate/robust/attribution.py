@@ -1,0 +1,240 @@
+"""Parent or child? A wrong cell that its own equation lets pass shows in its children.
+
+A cell wrong by a few standard deviations may be missed where it stands, and its children, which
+disagree with it, are flagged instead. After the walk each flagged cell is weighed against its
+parents: of the two explanations the likelier is kept.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet.estimate.robust.cells import (
+    CONFIRMED,
+    FINE,
+    FLAGGED,
+    NO_CELLS,
+    SuspiciousCells,
+    cells_above,
+)
+from gaussnet.estimate.robust.cutoffs import SMALLEST_CUTOFF, bonferroni_point
+from gaussnet.estimate.robust.sequential_trim import SequentialTrim
+from gaussnet.kernels.families import Families
+
+MOST_ROUNDS = 10
+
+
+class Model(NamedTuple):
+    """What the walk has learnt: rows (rows, nodes), equations, and suspicious cells by node."""
+
+    columns: FloatArray
+    families: Families
+    coefficients: FloatArray
+    intercepts: FloatArray
+    variances: FloatArray
+    cells: dict[int, SuspiciousCells]
+
+
+class Spots(NamedTuple):
+    """Cells anywhere in the data."""
+
+    nodes: IntArray
+    rows: IntArray
+
+    def only(self, chosen: BoolArray | IntArray) -> "Spots":
+        """The chosen ones."""
+        return Spots(self.nodes[chosen], self.rows[chosen])
+
+
+@dataclass(frozen=True, eq=False)
+class Board:
+    """All suspicious cells in one table, by node and row, and their statuses, which change."""
+
+    model: Model
+    keys: IntArray
+    """node * rows + row, ascending."""
+    expected: FloatArray
+    spread: FloatArray
+    z: FloatArray
+    statuses: IntArray
+
+    @classmethod
+    def of(cls, model: Model) -> "Board":
+        """The cells that the walk has found."""
+        nodes = range(len(model.families))
+        found = cells_above([model.cells.get(node) for node in nodes])
+        owners = np.repeat(np.arange(len(nodes)), np.diff(found.offsets))
+        keys = owners * len(model.columns) + found.rows
+        parts = [model.cells.get(node, NO_CELLS) for node in nodes]
+        statuses = np.concatenate([cells.statuses for cells in parts]).astype(np.int64)
+        z = np.concatenate([cells.deviations for cells in parts])
+        return cls(model, keys, found.expected, found.variances, z, statuses)
+
+    def spots(self, chosen: IntArray) -> Spots:
+        """Where the chosen cells of the table are."""
+        return Spots(*np.divmod(self.keys[chosen], len(self.model.columns)))
+
+    def find(self, spots: Spots) -> tuple[IntArray, BoolArray]:
+        """Places in the table, and whether the cells are suspicious."""
+        wanted = spots.nodes * len(self.model.columns) + spots.rows
+        places = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
+        return places, (self.keys[places] == wanted) & (self.statuses[places] != FINE)
+
+    def deviations(self, spots: Spots) -> tuple[FloatArray, FloatArray]:
+        """Recorded minus expected by the cleaned parents, and its standard deviation."""
+        model, families = self.model, self.model.families
+        edges = families.edges_of(spots.nodes)
+        owners = np.repeat(np.arange(len(spots.nodes)), families.sizes[spots.nodes])
+        above = Spots(families.parents[edges], spots.rows[owners])
+        places, known = self.find(above)
+        values = np.where(known, self.expected[places], model.columns[above.rows, above.nodes])
+        blurred = np.where(known, self.spread[places], 0.0)
+        slopes, count = model.coefficients[edges], len(spots.nodes)
+        rest = model.columns[spots.rows, spots.nodes] - model.intercepts[spots.nodes]
+        rest = rest - np.bincount(owners, slopes * values, count)
+        spread = model.variances[spots.nodes] + np.bincount(owners, slopes**2 * blurred, count)
+        return rest, np.sqrt(spread)
+
+    def prices(self) -> FloatArray:
+        r"""What a wrong cell of each node costs: :math:`-2 \log` of the accused share, (nodes,)."""
+        nodes, rows = len(self.model.families), len(self.model.columns)
+        counts = np.bincount(self.spots(self.accused).nodes, minlength=nodes)
+        return np.asarray(-2.0 * np.log((1.0 + counts) / (1.0 + rows)))
+
+    @property
+    def accused(self) -> IntArray:
+        """Places of the cells that were called wrong or rare."""
+        return np.flatnonzero((self.statuses == FLAGGED) | (self.statuses == CONFIRMED))
+
+
+class Culprits(NamedTuple):
+    """Cells found wrong through their children, with what the whole family expects of them."""
+
+    spots: Spots
+    expected: FloatArray
+    variances: FloatArray
+    deviations: FloatArray
+
+    def of_node(self, node: int) -> SuspiciousCells:
+        """Those of one node."""
+        chosen = self.spots.nodes == node
+        statuses = np.full(np.count_nonzero(chosen), FLAGGED, dtype=np.uint8)
+        values = (self.expected[chosen], self.variances[chosen], self.deviations[chosen])
+        return SuspiciousCells(self.spots.rows[chosen], statuses, *values)
+
+
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
+def attribute(model: Model, settings: SequentialTrim) -> dict[int, SuspiciousCells]:
+    """The suspicious cells after each flagged one was weighed against its parents."""
+    if not model.cells:
+        return model.cells
+    board = Board.of(model)
+    pairs = _suspected_parents(board)
+    if len(pairs.nodes) == 0:
+        return model.cells
+    culprits, cleared = _culprits(board, pairs)
+    for _ in range(MOST_ROUNDS):
+        if len(cleared) == 0:
+            break
+        board.statuses[cleared] = FINE
+        cleared = _cleared_after(board, cleared, settings.cleaned_cutoff)
+    return _rewritten(board, culprits)
+
+
+def _rewritten(board: Board, culprits: Culprits) -> dict[int, SuspiciousCells]:
+    """The cells by node: those cleared are gone, the culprits are in."""
+    cells = dict(board.model.cells)
+    changed = np.unique(
+        np.concatenate(
+            (board.spots(np.flatnonzero(board.statuses == FINE)).nodes, culprits.spots.nodes)
+        )
+    )
+    starts = np.searchsorted(board.keys, changed * len(board.model.columns))
+    for node, start in zip(changed.tolist(), starts.tolist(), strict=True):
+        own = cells.pop(node, NO_CELLS)
+        kept = board.statuses[start : start + len(own.rows)] != FINE
+        found = own.only(kept).joined(culprits.of_node(node))
+        if len(found.rows):
+            cells[node] = found
+    return cells
+
+
+def _suspected_parents(board: Board) -> Spots:
+    """Cells that no one suspects, each a parent of an accused cell that it might explain.
+
+    A parent whose own deviation is at most the Bonferroni point cannot be the reason of a child's
+    that is far larger; and one that lies as expected is not wrong.
+    """
+    model, families = board.model, board.model.families
+    places = board.accused
+    accused, spread = board.spots(places), np.sqrt(board.spread[places])
+    edges = families.edges_of(accused.nodes)
+    owners = np.repeat(np.arange(len(accused.nodes)), families.sizes[accused.nodes])
+    parents = families.parents[edges]
+    ratios = np.abs(model.coefficients[edges]) * np.sqrt(model.variances[parents]) / spread[owners]
+    crowd = np.sqrt(1.0 + np.bincount(families.parents, minlength=len(families))[parents])
+    reach = bonferroni_point(len(model.columns)) * crowd * (ratios + np.sqrt(1.0 + ratios**2))
+    near = np.abs(board.z[places])[owners] <= reach
+    pairs = Spots(parents[near], accused.rows[owners[near]])
+    pairs = Spots(
+        *np.divmod(np.unique(pairs.nodes * len(model.columns) + pairs.rows), len(model.columns))
+    )
+    pairs = pairs.only(~board.find(pairs)[1])
+    rest, spread = board.deviations(pairs)
+    return pairs.only(np.abs(rest) > SMALLEST_CUTOFF * spread)
+
+
+def _culprits(board: Board, pairs: Spots) -> tuple[Culprits, IntArray]:
+    r"""Parents that explain more than their accused children do, and the places of these.
+
+    A record wrong by d moves the standardised residuals z of the cell and its children along a:
+    1/s for itself, -b/s for a child. It leaves :math:`|z|^2 - (a'z)^2 / |a|^2`. To call the
+    children wrong leaves the squares of all others. A wrong cell costs its price.
+    """
+    model, families = board.model, board.model.families
+    by_parent = np.argsort(families.parents, kind="stable")
+    counts = np.bincount(families.parents, minlength=len(families))
+    starts = np.cumsum(counts) - counts
+    owners = np.repeat(np.arange(len(pairs.nodes)), counts[pairs.nodes])
+    first = np.cumsum(counts[pairs.nodes]) - counts[pairs.nodes]
+    slots = np.arange(len(owners)) - first[owners] + starts[pairs.nodes][owners]
+    edges = by_parent[slots]
+    below = Spots(families.family_of_edge[edges], pairs.rows[owners])
+    places, known = board.find(below)
+    accused = known & np.isin(board.statuses[places], (FLAGGED, CONFIRMED))
+    rest, spread = board.deviations(below)
+    heard = np.isfinite(rest) & (accused | ~known)
+    z, a = (
+        np.where(heard, rest / spread, 0.0),
+        np.where(heard, -model.coefficients[edges] / spread, 0.0),
+    )
+    own_rest, own_spread = board.deviations(pairs)
+    own, count = own_rest / own_spread, len(pairs.nodes)
+    lengths = 1.0 / own_spread**2 + np.bincount(owners, a * a, count)
+    along = own / own_spread + np.bincount(owners, a * z, count)
+    squares = own**2 + np.bincount(owners, z * z, count)
+    others = own**2 + np.bincount(owners, np.where(accused, 0.0, z * z), count)
+    prices = board.prices()
+    paid = np.bincount(owners, prices[below.nodes] * (accused & heard), count)
+    better = squares - along**2 / lengths + prices[pairs.nodes] < others + paid
+    spots = pairs.only(better)
+    shift = (along / lengths)[better]
+    expected = model.columns[spots.rows, spots.nodes] - shift
+    culprits = Culprits(spots, expected, 1.0 / lengths[better], (along / np.sqrt(lengths))[better])
+    return culprits, places[better[owners] & accused & heard]
+
+
+def _cleared_after(board: Board, cleared: IntArray, limit: float) -> IntArray:
+    """Accused cells with a parent just cleared that agree with it as recorded."""
+    families = board.model.families
+    accused = board.accused
+    spots = board.spots(accused)
+    edges = families.edges_of(spots.nodes)
+    owners = np.repeat(np.arange(len(accused)), families.sizes[spots.nodes])
+    above = Spots(families.parents[edges], spots.rows[owners])
+    wanted = above.nodes * len(board.model.columns) + above.rows
+    touched = np.unique(owners[np.isin(wanted, board.keys[cleared])])
+    rest, spread = board.deviations(spots.only(touched))
+    return accused[touched[np.abs(rest) <= limit * spread]]
