@@ -171,6 +171,23 @@ def test_square_systems_agree(rows: int, columns: int, layout: str) -> None:
             assert (np.abs(own - other) <= 1e4 * EPSILON * size**2).all()
 
 
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 7, 12, 13])
+@pytest.mark.parametrize("centre", [False, True])
+@pytest.mark.parametrize("sliding", [False, True])
+def test_singular_windows_are_found_by_both(size: int, centre: bool, sliding: bool) -> None:
+    page = normal_rows(400, 14)
+    page[150:190, 2] = 0.75  # constant: singular when centred or beside another constant
+    page[190:230, 0] = 0.0
+    page[250:300, 1] = page[250:300, 0]
+    page[320:360] *= 1e-200
+    families = family_table([np.arange(size + 1), np.arange(size + 1)[::-1]])
+    ours = native.square_solutions(page, 0, 400, families, sliding, centre)[0]
+    theirs = plain.square_solutions(page, 0, 400, families, sliding, centre)[0]
+    assert np.isnan(ours).tolist() == np.isnan(theirs).tolist()
+    assert np.isnan(theirs).any()
+    assert not np.isnan(theirs).all()
+
+
 @pytest.mark.parametrize("size", [1, 2, 3, 5, 8, 9, 13])
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("sliding", [False, True])
@@ -331,6 +348,54 @@ def test_zeros_of_both_signs_have_the_median_zero() -> None:
 def test_the_smallest_number_is_its_own_median() -> None:
     for kernels in (native, plain):
         assert kernels.row_medians(np.full((1, 3), 5e-324))[0][0] == 5e-324
+
+
+def solutions_in_parts(size: int, counts: tuple[int, ...]) -> list[FloatArray]:
+    rng = np.random.default_rng(size)
+    parts = [rng.standard_cauchy(size=(4, size, count)) for count in counts]
+    for part in parts:
+        part[:, :, rng.random(part.shape[2]) < 0.1] = np.nan
+    return parts
+
+
+@pytest.mark.parametrize("counts", [(1,), (41,), (3, 0, 7), (500, 1, 1200)])
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 11])
+def test_medians_of_parts_are_those_of_the_whole(size: int, counts: tuple[int, ...]) -> None:
+    parts = solutions_in_parts(size, counts)
+    whole = np.concatenate(parts, axis=2)
+    expected, used = plain.row_medians(whole.reshape(4 * size, -1))
+    for kernels in (native, plain):
+        medians, found = kernels.joined_medians(parts, None)
+        assert same_with_nan(medians.ravel(), expected)
+        assert found.tolist() == used[::size].tolist()
+
+
+@pytest.mark.parametrize("counts", [(41,), (3, 0, 7), (500, 1, 1200)])
+@pytest.mark.parametrize("size", [1, 2, 3, 6, 11])
+def test_medians_of_turned_solutions_agree(size: int, counts: tuple[int, ...]) -> None:
+    parts = solutions_in_parts(size, counts)
+    turns = np.triu(np.random.default_rng(13).normal(size=(4, size, size)))
+    ours, used = native.joined_medians(parts, turns)
+    theirs, plain_used = plain.joined_medians(parts, turns)
+    assert used.tolist() == plain_used.tolist()
+    assert same_with_nan(ours, theirs)  # to the last bit: streams take the NumPy version
+
+
+@pytest.mark.parametrize("counts", [(1,), (33,), (3, 0, 7), (900, 1, 101)])
+def test_spreads_of_parts_are_exact(counts: tuple[int, ...]) -> None:
+    rng = np.random.default_rng(14)
+    parts = [rng.normal(5.0, 2.0, size=(6, count)) for count in counts]
+    whole = np.concatenate(parts, axis=1)
+    medians = np.median(whole, axis=1)
+    for kernels in (native, plain):
+        found, deviations = kernels.joined_spreads(parts)
+        assert np.array_equal(found, medians)
+        assert np.array_equal(deviations, np.median(np.abs(whole - medians[:, None]), axis=1))
+
+
+def test_parts_of_different_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="the same rows"):
+        native.joined_spreads([normal_rows(3, 5), normal_rows(4, 5)])
 
 
 @pytest.mark.parametrize("layout", LAYOUTS)

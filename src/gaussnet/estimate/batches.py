@@ -11,7 +11,7 @@ from gaussnet.errors import SettingError
 from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.estimate.factors import triangle
 from gaussnet.estimate.solution import Solution
-from gaussnet.estimate.solutions import Solutions, Tally, medians
+from gaussnet.estimate.solutions import Solutions, Tally
 from gaussnet.kernels.plain import SINGULAR, batch_range
 
 
@@ -123,8 +123,7 @@ def solve_medians(summary: Solutions, equations: Equations) -> Solution:
     """The coordinate-wise medians of all solutions."""
     tally = Tally(equations)
     for index, block in enumerate(equations.blocks()):
-        found = summary.of_block(index)
-        tally.add(block, *medians(found), found.shape[2])
+        tally.add_medians(block, summary.parts(index))
     return tally.solution()
 
 

@@ -9,12 +9,12 @@ from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import SettingError
 from gaussnet.estimate.batches import solve_medians
-from gaussnet.estimate.equations import Block, Equations, Stripe
+from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.estimate.factors import Factors
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.solution import Solution
-from gaussnet.estimate.solutions import Solutions, Tally, medians
-from gaussnet.kernels.plain import WELL_CONDITIONED
+from gaussnet.estimate.solutions import Solutions, Tally, turned_back
+from gaussnet.kernels.plain import WELL_CONDITIONED, turned
 
 Windows = Literal["disjoint", "sliding"]
 
@@ -105,7 +105,7 @@ class Cauchy(SquareWindows):
         uppers, doubtful = whitening(moments, equations)
         tally = Tally(equations)
         for index, block in enumerate(equations.blocks()):
-            _add_whitened(tally, block, solutions.of_block(index), uppers[index])
+            tally.add_medians(block, solutions.parts(index), uppers[index])
         return tally.solution(doubtful)
 
     def careful(self) -> "CarefulCauchy":
@@ -136,7 +136,7 @@ class CarefulCauchy(SquareWindows):
         for index, block in enumerate(equations.blocks()):
             members = range(block.families.start, block.families.stop)
             upper = np.stack([factors.parent_factor(family) for family in members])
-            _add_whitened(tally, block, solutions.of_block(index), upper)
+            tally.add_medians(block, solutions.parts(index), upper)
         return tally.solution()
 
     def careful(self) -> "CarefulCauchy":
@@ -161,26 +161,10 @@ def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray],
 
 
 def whitened(upper: FloatArray, solutions: FloatArray) -> FloatArray:
-    """``upper @ solutions`` for each family, (families, p, p) and (families, p, count).
-
-    Term by term, so that a value's bits do not depend on how many stand beside it.
-    """
-    out = upper[:, :, :1] * solutions[:, :1]
-    for place in range(1, upper.shape[1]):
-        rows = slice(0, place + 1)
-        out[:, rows] += upper[:, rows, place, None] * solutions[:, None, place]
-    return out
+    """``upper @ solutions`` for each family, (families, p, p) and (families, p, count)."""
+    return turned(upper, solutions)
 
 
 def unwhitened(upper: FloatArray, answer: FloatArray) -> FloatArray:
     """The coefficients whose whitened coordinates these are, (families, p); NaN if collinear."""
-    regular = np.abs(np.diagonal(upper, axis1=1, axis2=2)).min(axis=1) > 0.0
-    out = np.full_like(answer, np.nan)
-    out[regular] = np.linalg.solve(upper[regular], answer[regular][..., None])[..., 0]
-    return out
-
-
-def _add_whitened(tally: Tally, block: Block, found: FloatArray, upper: FloatArray) -> None:
-    """Enter the medians of ``upper @ solution``, turned back by ``upper``; (families, p, p)."""
-    coordinates, used = medians(whitened(upper, found))
-    tally.add(block, unwhitened(upper, coordinates), used, found.shape[2])
+    return turned_back(upper, answer)

@@ -161,12 +161,7 @@ class Mad:
 
     def solve(self, summary: tuple[FloatArray, ...], intercept: bool) -> Spread:
         """Medians (0 without an intercept) and squared scales."""
-        values = np.concatenate(summary, axis=1)
-        medians, _ = kernels.row_medians(values)
-        values -= medians[:, None]
-        np.abs(values, out=values)
-        deviations, _ = kernels.row_medians(values)
-        return mad_spread(medians, deviations, intercept)
+        return mad_spread(*kernels.joined_spreads(list(summary)), intercept)
 
 
 def mad_spread(medians: FloatArray, deviations: FloatArray, intercept: bool) -> Spread:

@@ -23,19 +23,13 @@ class Solutions:
         """The runs of both."""
         return Solutions(self.runs + other.runs)
 
+    def parts(self, index: int) -> list[FloatArray]:
+        """The solutions of the families of one size, run by run: (families, p, count) each."""
+        return [run[index] for run in self.runs]
+
     def of_block(self, index: int) -> FloatArray:
         """All solutions of the families of one size: (families, p, count), a fresh array."""
-        return np.concatenate([run[index] for run in self.runs], axis=2)
-
-
-def medians(solutions: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Coordinate-wise medians (families, p) of (families, p, count), and how many were used.
-
-    Reorders `solutions`.
-    """
-    families, size, count = solutions.shape
-    values, used = kernels.row_medians(solutions.reshape(families * size, count))
-    return values.reshape(families, size), used.reshape(families, size)[:, 0]
+        return np.concatenate(self.parts(index), axis=2)
 
 
 class Tally:
@@ -46,6 +40,18 @@ class Tally:
         self.coefficients = np.empty(len(equations.families.parents))
         self.batches = no_batches(equations)
         self.singular = no_batches(equations)
+
+    def add_medians(
+        self, block: Block, parts: list[FloatArray], upper: FloatArray | None = None
+    ) -> None:
+        """Enter the coordinate-wise medians of solutions in parts (families, p, count).
+
+        With `upper`, (families, p, p), they are taken of ``upper @ solution`` and turned back.
+        """
+        answer, used = kernels.joined_medians(parts, upper)
+        if upper is not None:
+            answer = turned_back(upper, answer)
+        self.add(block, answer, used, sum(part.shape[2] for part in parts))
 
     def add(self, block: Block, answer: FloatArray, used: IntArray, count: int | IntArray) -> None:
         """Enter coefficients (families, p) found from `used` of `count` batches."""
@@ -63,3 +69,14 @@ class Tally:
             doubtful=doubtful,
             passes=passes,
         )
+
+
+def turned_back(upper: FloatArray, answer: FloatArray) -> FloatArray:
+    """The solutions x of ``upper @ x = answer``, (families, p); NaN where there is none."""
+    diagonals = np.abs(np.diagonal(upper, axis1=1, axis2=2))
+    regular = diagonals.min(axis=1) > 0.0
+    if regular.all():
+        return np.asarray(np.linalg.solve(upper, answer[..., None])[..., 0])
+    out = np.full_like(answer, np.nan)
+    out[regular] = np.linalg.solve(upper[regular], answer[regular][..., None])[..., 0]
+    return out

@@ -30,6 +30,8 @@ __all__ = [
     "backend",
     "batch_solutions",
     "family_moments",
+    "joined_medians",
+    "joined_spreads",
     "judge_rows",
     "propagate",
     "residual_moments",
@@ -69,6 +71,8 @@ backend, _module = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
 all_finite = _module.all_finite
 batch_solutions = _module.batch_solutions
 family_moments = _module.family_moments
+joined_medians = _module.joined_medians
+joined_spreads = _module.joined_spreads
 propagate = _module.propagate
 residual_moments = _module.residual_moments
 residuals = _module.residuals

@@ -42,6 +42,17 @@ def square_solutions(
     /,
 ) -> None: ...
 def row_medians(values: FloatArray, medians: FloatArray, used: IntArray, /) -> None: ...
+def joined_medians(
+    parts: list[FloatArray],
+    size: int,
+    turns: FloatArray | None,
+    medians: FloatArray,
+    used: IntArray,
+    /,
+) -> None: ...
+def joined_spreads(
+    parts: list[FloatArray], medians: FloatArray, deviations: FloatArray, /
+) -> None: ...
 def residuals(
     x: Rows, families: _Families, coefficients: FloatArray, out: FloatArray, /
 ) -> None: ...

@@ -18,6 +18,8 @@ __all__ = [
     "batch_range",
     "batch_solutions",
     "family_moments",
+    "joined_medians",
+    "joined_spreads",
     "judge_rows",
     "propagate",
     "residual_moments",
@@ -98,6 +100,25 @@ def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
         values = np.ascontiguousarray(values)
     _native.row_medians(values, medians, used)
     return medians, used
+
+
+def joined_medians(
+    parts: list[FloatArray], turns: FloatArray | None
+) -> tuple[FloatArray, IntArray]:
+    """Coordinate-wise medians of solutions that come in parts (families, p, count)."""
+    families, size, _ = parts[0].shape
+    medians, used = np.empty(families * size), np.empty(families, dtype=np.int64)
+    rows = [_whole(part).reshape(families * size, part.shape[2]) for part in parts]
+    flat = None if turns is None else _whole(turns).reshape(-1)
+    _native.joined_medians(rows, size, flat, medians, used)
+    return medians.reshape(families, size), used
+
+
+def joined_spreads(parts: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Median of each row of values that come in parts, and the median distance from it."""
+    medians, deviations = np.empty(len(parts[0])), np.empty(len(parts[0]))
+    _native.joined_spreads([_whole(part) for part in parts], medians, deviations)
+    return medians, deviations
 
 
 def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArray:
@@ -213,6 +234,10 @@ def _readable(x: Rows) -> Rows:
         return x
     kind: Any = np.float32 if x.dtype.itemsize == np.dtype(np.float32).itemsize else np.float64
     return np.array(x, dtype=kind)
+
+
+def _whole(values: FloatArray) -> FloatArray:
+    return np.ascontiguousarray(values, dtype=np.float64)
 
 
 def _flat(families: Families) -> tuple[IntArray, IntArray, IntArray]:

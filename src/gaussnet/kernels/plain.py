@@ -179,6 +179,44 @@ def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
 
 
 @_quiet
+def joined_medians(
+    parts: list[FloatArray], turns: FloatArray | None
+) -> tuple[FloatArray, IntArray]:
+    """Coordinate-wise medians of solutions that come in parts (families, p, count).
+
+    With `turns`, upper triangles (families, p, p), the medians are of the solutions multiplied
+    by them. Gives medians (families, p) and how many values those of a family are of.
+    """
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
+    values = values if turns is None else turned(turns, values)
+    families, size, count = values.shape
+    medians, used = row_medians(values.reshape(families * size, count))
+    return medians.reshape(families, size), used[::size]
+
+
+def turned(upper: FloatArray, solutions: FloatArray) -> FloatArray:
+    """``upper @ solutions`` for each family, (families, p, p) and (families, p, count).
+
+    Term by term, so that a value's bits do not depend on how many stand beside it.
+    """
+    out = upper[:, :, :1] * solutions[:, :1]
+    for place in range(1, upper.shape[1]):
+        rows = slice(0, place + 1)
+        out[:, rows] += upper[:, rows, place, None] * solutions[:, None, place]
+    return out
+
+
+@_quiet
+def joined_spreads(parts: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
+    """Median of each row of values that come in parts (rows, count), and the median distance
+    of the values from it."""
+    values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
+    medians, _ = row_medians(values)
+    distances = values - medians[:, None]
+    return medians, row_medians(np.abs(distances, out=distances))[0]
+
+
+@_quiet
 def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArray:
     """Child minus its parents' linear combination, for each family: (families, rows)."""
     out = np.empty((len(families), len(x)))

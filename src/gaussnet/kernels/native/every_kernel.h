@@ -7,6 +7,7 @@
 #include "finite.c"
 #include "judging.c"
 #include "medians.c"
+#include "joined.c"
 #include "moments.c"
 #include "propagate.c"
 #include "residuals.c"
@@ -18,8 +19,21 @@
 #include "turning.c"
 
 const Kernels TABLE = {
-    TABLE_NAME,       all_finite,  family_moments, solve_moments, batch_solutions,
-    square_solutions, row_medians, residuals,      residual_moments, propagate,
-    turn_columns,     screen_families, judge_rows,     trim_family,
-    split_rows,
+    .name = TABLE_NAME,
+    .all_finite = all_finite,
+    .family_moments = family_moments,
+    .solve_moments = solve_moments,
+    .batch_solutions = batch_solutions,
+    .square_solutions = square_solutions,
+    .row_medians = row_medians,
+    .joined_medians = joined_medians,
+    .joined_spreads = joined_spreads,
+    .residuals = residuals,
+    .residual_moments = residual_moments,
+    .propagate = propagate,
+    .turn_columns = turn_columns,
+    .screen_families = screen_families,
+    .judge_rows = judge_rows,
+    .trim_family = trim_family,
+    .split_rows = split_rows,
 };

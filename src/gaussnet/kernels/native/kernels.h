@@ -40,6 +40,14 @@ typedef struct {
     ptrdiff_t first, last, step;
 } WindowRange;
 
+/* Rows of values in parts: row r of part k begins at data[k] + r * lengths[k]. */
+typedef struct {
+    ptrdiff_t count, rows;
+    ptrdiff_t total; /* values of a row in all parts */
+    const double *const *data;
+    const ptrdiff_t *lengths;
+} Parts;
+
 /* One node to be trimmed: its columns, and the rows to be judged. */
 typedef struct {
     int64_t child;
@@ -114,6 +122,9 @@ typedef struct {
     int (*square_solutions)(const Matrix *page, const Families *families,
                             const Windows *windows, double *solutions);
     int (*row_medians)(const Matrix *values, double *medians, int64_t *used);
+    int (*joined_medians)(const Parts *parts, ptrdiff_t size, const double *turns,
+                          double *medians, int64_t *used);
+    int (*joined_spreads)(const Parts *parts, double *medians, double *deviations);
     int (*residuals)(const Matrix *x, const Families *families, const double *coefficients,
                      double *out);
     int (*residual_moments)(const Matrix *x, const Families *families,
@@ -140,8 +151,10 @@ extern const Kernels kernels_avx2;
 /* Helpers are merged into every build's own code, so that they are compiled for its processor. */
 #ifdef __GNUC__
 #define INLINE static inline __attribute__((always_inline, unused))
+#define NOT_INLINE __attribute__((noinline))
 #else
 #define INLINE static inline
+#define NOT_INLINE
 #endif
 
 INLINE ptrdiff_t smaller(ptrdiff_t a, ptrdiff_t b) { return a < b ? a : b; }

@@ -286,6 +286,109 @@ static PyObject *call_row_medians(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
+/* The parts of rows that a call holds. */
+typedef struct {
+    Held *held;       /* one buffer each */
+    const double **data;
+    ptrdiff_t *lengths;
+    Py_ssize_t count;
+} HeldParts;
+
+static void release_parts(HeldParts *own)
+{
+    for (Py_ssize_t k = 0; k < own->count; k++)
+        release(&own->held[k]);
+    PyMem_Free(own->held);
+    PyMem_Free((void *)own->data);
+    PyMem_Free(own->lengths);
+}
+
+/* A list of contiguous float64 arrays (rows, any). */
+static int hold_parts(HeldParts *own, PyObject *list, Parts *parts)
+{
+    own->count = PyList_Size(list);
+    own->held = PyMem_Calloc((size_t)own->count + 1, sizeof *own->held);
+    own->data = PyMem_Calloc((size_t)own->count + 1, sizeof *own->data);
+    own->lengths = PyMem_Calloc((size_t)own->count + 1, sizeof *own->lengths);
+    *parts = (Parts){own->count, 0, 0, own->data, own->lengths};
+    if (!own->held || !own->data || !own->lengths) {
+        own->count = 0;
+        PyErr_NoMemory();
+        return -1;
+    }
+    for (Py_ssize_t k = 0; k < own->count; k++) {
+        Py_buffer *view = hold(&own->held[k], PyList_GetItem(list, k), "d", 2,
+                               PyBUF_C_CONTIGUOUS);
+        if (!view)
+            return -1;
+        if (k > 0 && view->shape[0] != parts->rows) {
+            PyErr_SetString(PyExc_ValueError, "the parts must have the same rows");
+            return -1;
+        }
+        parts->rows = view->shape[0];
+        own->data[k] = view->buf;
+        own->lengths[k] = view->shape[1];
+        parts->total += view->shape[1];
+    }
+    return 0;
+}
+
+/* Arguments parts, size, turns or None, medians, used. */
+static PyObject *call_joined_medians(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    HeldParts own = {.count = 0};
+    PyObject *list, *turns_array, *medians_array, *used_array;
+    Parts parts;
+    Py_ssize_t size;
+    const double *turns = NULL;
+    double *medians;
+    int64_t *used;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O!nOOO", &PyList_Type, &list, &size, &turns_array,
+                          &medians_array, &used_array))
+        return NULL;
+    if (hold_parts(&own, list, &parts) == 0) {
+        if (size < 1 || parts.rows % size)
+            PyErr_SetString(PyExc_ValueError, "expected whole systems of at least one row");
+        else if ((turns_array == Py_None ||
+                  (turns = hold_values(&held, turns_array, "d", parts.rows * size, 0, NULL))) &&
+                 (medians = hold_out(&held, medians_array, parts.rows)) &&
+                 (used = hold_values(&held, used_array, "lq", parts.rows / size, 1, NULL))) {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->joined_medians(&parts, size, turns, medians, used);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    release_parts(&own);
+    return finish(&held, status);
+}
+
+/* Arguments parts, medians, deviations. */
+static PyObject *call_joined_spreads(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    HeldParts own = {.count = 0};
+    PyObject *list, *medians_array, *deviations_array;
+    Parts parts;
+    double *medians, *deviations;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O!OO", &PyList_Type, &list, &medians_array,
+                          &deviations_array))
+        return NULL;
+    if (hold_parts(&own, list, &parts) == 0 &&
+        (medians = hold_out(&held, medians_array, parts.rows)) &&
+        (deviations = hold_out(&held, deviations_array, parts.rows))) {
+        Py_BEGIN_ALLOW_THREADS
+        status = kernels->joined_spreads(&parts, medians, deviations);
+        Py_END_ALLOW_THREADS
+    }
+    release_parts(&own);
+    return finish(&held, status);
+}
+
 static PyObject *call_residuals(PyObject *self, PyObject *arguments)
 {
     (void)self;
@@ -624,6 +727,8 @@ static PyMethodDef methods[] = {
     {"batch_solutions", call_batch_solutions, METH_VARARGS, NULL},
     {"square_solutions", call_square_solutions, METH_VARARGS, NULL},
     {"row_medians", call_row_medians, METH_VARARGS, NULL},
+    {"joined_medians", call_joined_medians, METH_VARARGS, NULL},
+    {"joined_spreads", call_joined_spreads, METH_VARARGS, NULL},
     {"residuals", call_residuals, METH_VARARGS, NULL},
     {"residual_moments", call_residual_moments, METH_VARARGS, NULL},
     {"propagate", call_propagate, METH_VARARGS, NULL},

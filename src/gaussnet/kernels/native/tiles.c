@@ -3,7 +3,7 @@
 /* Sums are quickest while a tile stays close to the processor. Windows do more with every row,
  * and many of them side by side; so their tiles are taller. */
 #define TILE_BYTES (1 << 20)
-#define WINDOW_TILE_BYTES (20 << 20)
+#define WINDOW_TILE_BYTES (10 << 20)
 #define TALLEST_TILE 512
 #define SHORTEST_TILE 64
 #define CACHE_LINE 64
