@@ -155,7 +155,9 @@ def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray],
     uppers: list[FloatArray] = []
     for block in equations.blocks():
         products = moments.parent_products(block.size, block.families)
-        products[doubtful[block.families]] = np.eye(block.size)
+        lost = doubtful[block.families]
+        if lost.any():
+            products[lost] = np.eye(block.size)
         uppers.append(np.linalg.cholesky(products).transpose(0, 2, 1).astype(np.float64))
     return uppers, np.flatnonzero(doubtful)
 

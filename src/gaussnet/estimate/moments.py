@@ -1,11 +1,12 @@
 """Means and cross-products of every family: the summary that least squares needs."""
 
 from dataclasses import dataclass
+from functools import cache
 
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray
+from gaussnet._types import FloatArray, IntArray
 from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.kernels.families import Families
 
@@ -44,15 +45,21 @@ class Moments:
         """Cross-products among the parents of families of one size: (families, p, p)."""
         start, stop = self.families.product_offsets[[chosen.start, chosen.stop]].tolist()
         packed = self.products[start:stop].reshape(chosen.stop - chosen.start, -1)
-        lower = np.tril_indices(size)
-        full = np.empty((len(packed), size, size))
-        full[:, lower[0], lower[1]] = packed[:, : len(lower[0])]
-        full[:, lower[1], lower[0]] = packed[:, : len(lower[0])]
-        return full
+        return packed[:, _places_in_triangle(size)].reshape(len(packed), size, size)
+
+
+@cache
+def _places_in_triangle(size: int) -> IntArray:
+    """Where each entry of a symmetric matrix, row by row, stands in its packed lower triangle."""
+    row, column = np.indices((size, size)).reshape(2, size * size)
+    low, high = np.minimum(row, column), np.maximum(row, column)
+    return np.asarray(high * (high + 1) // 2 + low)
 
 
 def intercepts(families: Families, means: FloatArray, coefficients: FloatArray) -> FloatArray:
     """Child's mean minus the parents' means times their coefficients, (families,)."""
+    if not means.any():
+        return np.zeros(len(families))
     last = families.column_offsets[1:] - 1
     edge_means = np.delete(means, last)
     terms = np.bincount(

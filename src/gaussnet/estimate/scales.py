@@ -161,7 +161,8 @@ class Mad:
 
     def solve(self, summary: tuple[FloatArray, ...], intercept: bool) -> Spread:
         """Medians (0 without an intercept) and squared scales."""
-        return mad_spread(*kernels.joined_spreads(list(summary)), intercept)
+        medians, deviations = kernels.joined_spreads(list(summary))
+        return mad_spread(medians, deviations, intercept)
 
 
 def mad_spread(medians: FloatArray, deviations: FloatArray, intercept: bool) -> Spread:
