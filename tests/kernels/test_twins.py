@@ -528,10 +528,13 @@ def test_trimming_agrees_with_its_definition(wrong: int, suspected: bool, interc
     found = native.trim_family(x, task, limits)
     assert found is not None
     kept = np.ones(len(rows), dtype=bool) if expected.kept is None else expected.kept
-    assert np.array_equal(found.kept, kept)
+    assert np.array_equal(found.rejected, rows[~kept])
+    assert found.used == np.count_nonzero(kept)
     # Sums of 400 terms in another order, a condition below 10.
     np.testing.assert_allclose(found.coefficients, expected.trial.coefficients, rtol=1e-11)
-    np.testing.assert_allclose(found.residuals, expected.trial.residuals, rtol=0, atol=1e-10)
+    residuals = expected.trial.residuals
+    np.testing.assert_allclose(found.residuals, residuals[~kept], rtol=0, atol=1e-10)
+    np.testing.assert_allclose(found.squares, residuals[kept] @ residuals[kept], rtol=1e-10)
     np.testing.assert_allclose(
         found.whitener.T @ found.whitener,
         expected.factor.whitener.T @ expected.factor.whitener,

@@ -99,7 +99,7 @@ def trim_family(
     limits: FloatArray,
     numbers: FloatArray,
     residuals: FloatArray,
-    kept: BoolArray,
+    rejected: IntArray,
     /,
 ) -> None: ...
 def split_rows(

@@ -192,25 +192,27 @@ def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> Trim
     """Trimmed least squares of one child on its parents; None where digits are lacking."""
     count = len(task.parents)
     size = count + task.intercept
-    numbers = np.empty(4 + size + count + size * size)
+    numbers = np.empty(6 + size + count + size * size)
     judged = int(np.count_nonzero(task.sound))
-    residuals, kept = np.empty(judged), np.empty(judged, dtype=bool)
-    node = (task.child, task.intercept)
-    _native.trim_family(columns, node, task.parents, task.sound, limits, numbers, residuals, kept)
-    scale, cutoff, reference, smallest = numbers[:4].tolist()
+    residuals, rejected = np.empty(judged), np.empty(judged, dtype=np.int64)
+    node, parents, sound = (task.child, task.intercept), task.parents, task.sound
+    _native.trim_family(columns, node, parents, sound, limits, numbers, residuals, rejected)
+    scale, cutoff, reference, smallest, squares, used = numbers[:6].tolist()
     if np.isnan(scale):
         return None
-    ends = (4 + size, 4 + size + count)
+    first, second, lost = 6 + size, 6 + size + count, judged - int(used)
     return TrimAnswer(
         scale,
         cutoff,
         reference,
         smallest,
-        numbers[4 : ends[0]],
-        numbers[ends[0] : ends[1]],
-        numbers[ends[1] :].reshape(size, size),
-        residuals,
-        kept,
+        squares,
+        int(used),
+        numbers[6:first],
+        numbers[first:second],
+        numbers[second:].reshape(size, size),
+        residuals[:lost],
+        rejected[:lost],
     )
 
 

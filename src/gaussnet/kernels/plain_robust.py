@@ -62,16 +62,20 @@ class TrimAnswer(NamedTuple):
     """What the child was centred at."""
     smallest_scale: float
     """Below this a scale is rounding error."""
+    squares: float
+    """Sum of squared residuals of the rows kept."""
+    used: int
+    """How many these are."""
     coefficients: FloatArray
     """Of the constant, if there is an intercept, and of the parents, (p,)."""
     centres: FloatArray
     """What the parents were centred at."""
     whitener: FloatArray
-    """W with ``(Z Z')^-1 = W' W`` for the columns Z of the kept rows, (p, p)."""
+    """W with ``(Z Z')^-1 = W' W`` for the columns Z of the kept rows, (rank, p)."""
     residuals: FloatArray
-    """Of the rows judged, (judged,)."""
-    kept: BoolArray
-    """Which of them are kept, (judged,)."""
+    """Of the rows rejected."""
+    rejected: IntArray
+    """The numbers of these, ascending."""
 
 
 class Cells(NamedTuple):

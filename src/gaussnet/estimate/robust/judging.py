@@ -12,7 +12,7 @@ from gaussnet.estimate.robust.cutoffs import bonferroni_point
 from gaussnet.estimate.robust.frames import Frame, Node
 from gaussnet.estimate.robust.normal import chi_square_points
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
-from gaussnet.estimate.robust.trimming import Trimmed
+from gaussnet.kernels import TrimAnswer
 
 READMISSION_LEVEL = 0.01
 """Rows come back if the coefficients that they ask for are no farther off than by this chance."""
@@ -50,7 +50,7 @@ class Verdict(NamedTuple):
 
 
 def judge(
-    node: Node, frame: Frame, trimmed: Trimmed, rows: IntArray, settings: SequentialTrim
+    node: Node, frame: Frame, trimmed: TrimAnswer, rows: IntArray, settings: SequentialTrim
 ) -> Verdict:
     """Judge the rows that were not learnt from."""
     limit = min(trimmed.cutoff, bonferroni_point(len(node.columns)))
@@ -60,9 +60,9 @@ def judge(
         node.parents,
         rows,
         above,
-        trimmed.trial.coefficients,
+        trimmed.coefficients,
         frame.centres,
-        trimmed.factor.whitener,
+        trimmed.whitener,
         frame.reference,
         trimmed.scale,
         (limit, settings.cleaned_cutoff, settings.largest_vagueness, settings.cap),
@@ -79,13 +79,13 @@ class Joined(NamedTuple):
     """What the sum of squared residuals has grown by, over the rows kept before and these."""
 
 
-def readmit(trimmed: Trimmed, columns: FloatArray, child: FloatArray) -> Joined | None:
+def readmit(trimmed: TrimAnswer, columns: FloatArray, child: FloatArray) -> Joined | None:
     r"""Least squares with these rows taken back as good leverage points; None if they do not fit.
 
     With W the whitener of the rows kept before, G = W E the new columns (p, rows) in its
     coordinates and r their residuals, the step is :math:`W' (I + G G')^{-1} G r`.
     """
-    whitener, before = trimmed.factor.whitener, trimmed.trial.coefficients
+    whitener, before = trimmed.whitener, trimmed.coefficients
     white = whitener @ columns
     matrix = np.eye(len(white)) + white @ white.T
     step, coefficients, own = np.zeros(len(white)), before, child - before @ columns

@@ -15,8 +15,9 @@ from gaussnet.estimate.robust.judging import Verdict, judge, readmit
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Regression
 from gaussnet.estimate.robust.sequential_trim import RobustScale, SequentialTrim
-from gaussnet.estimate.robust.trimming import Trimmed, trim
+from gaussnet.estimate.robust.trimming import trim
 from gaussnet.estimate.robust.variances import kl_optimal_ratios
+from gaussnet.kernels import TrimAnswer
 
 
 class NodeAnswer(NamedTuple):
@@ -40,41 +41,52 @@ class Lesson:
     """The equation of a node as the rows with sound parents teach it."""
 
     node: Node
+    sound: BoolArray
+    trimmed: TrimAnswer
     frame: Frame
-    rows: IntArray
-    """The rows with sound parents."""
-    trimmed: Trimmed
-    smallest_scale: float
-    """Below this a residual scale is rounding error."""
 
     @classmethod
     def of(
         cls, node: Node, sound: BoolArray, settings: SequentialTrim, suspected: bool
     ) -> "Lesson":
         """Trim the sound rows; `suspected` says that they are known to fail the checks."""
-        rows = np.flatnonzero(sound)
+        count = int(np.count_nonzero(sound))
         size = len(node.parents) + node.intercept
-        limits = np.array(trim_limits(len(rows), size, settings, suspected))
+        limits = np.array(trim_limits(count, size, settings, suspected))
         task = kernels.TrimTask(node.number, node.parents, sound, node.intercept)
         found = kernels.trim_family(node.columns, task, limits)
         if found is None:
-            frame = node.frame(rows)
-            regression = node.regression(rows, frame)
-            trimmed = trim(regression, settings, suspected)
-            return cls(node, frame, rows, trimmed, regression.smallest_scale)
-        frame = Frame(found.centres, found.reference, node.intercept)
-        return cls(node, frame, rows, Trimmed.found(found), found.smallest_scale)
+            found = _trim_by_definition(node, np.flatnonzero(sound), settings, suspected)
+        return cls(node, sound, found, Frame(found.centres, found.reference, node.intercept))
 
     @property
     def regression(self) -> Regression:
         """The rows and columns that were trimmed."""
-        return self.node.regression(self.rows, self.frame)
+        return self.node.regression(np.flatnonzero(self.sound), self.frame)
 
-    @property
-    def rejected(self) -> IntArray:
-        """Places among the rows of those that are left out."""
-        kept = self.trimmed.kept
-        return np.empty(0, dtype=np.int64) if kept is None else np.flatnonzero(~kept)
+
+def _trim_by_definition(
+    node: Node, rows: IntArray, settings: SequentialTrim, suspected: bool
+) -> TrimAnswer:
+    """What the compiled kernel leaves to NumPy."""
+    frame = node.frame(rows)
+    regression = node.regression(rows, frame)
+    found = trim(regression, settings, suspected)
+    residuals = found.trial.residuals
+    kept = np.ones(len(rows), dtype=bool) if found.kept is None else found.kept
+    return TrimAnswer(
+        found.scale,
+        found.cutoff,
+        frame.reference,
+        regression.smallest_scale,
+        float(residuals[kept] @ residuals[kept]),
+        int(np.count_nonzero(kept)),
+        found.trial.coefficients,
+        frame.centres,
+        found.factor.whitener,
+        residuals[~kept],
+        rows[~kept],
+    )
 
 
 class Result(NamedTuple):
@@ -95,10 +107,10 @@ def learn_node(
     sound = node.sound_rows()
     doubted = np.flatnonzero(~sound)
     lesson = Lesson.of(node, sound, settings, suspected and len(doubted) == 0)
-    frame, trimmed, rejected = lesson.frame, lesson.trimmed, lesson.rejected
+    frame, trimmed = lesson.frame, lesson.trimmed
     left_out = ~sound
-    left_out[lesson.rows[rejected]] = True
-    result, verdict = _result(trimmed), None
+    left_out[trimmed.rejected] = True
+    result, verdict = Result(trimmed.coefficients, trimmed.squares, trimmed.used), None
     if len(doubted):
         verdict = judge(node, frame, trimmed, doubted, settings)
         result = _with_events(lesson, result, verdict, settings, left_out)
@@ -109,18 +121,11 @@ def learn_node(
         _variance(lesson, result, scale),
         trimmed.scale**2,
         trimmed.cutoff,
-        trimmed.factor.rank - node.intercept,
+        len(trimmed.whitener) - node.intercept,
         np.flatnonzero(left_out),
-        _suspicious_cells(lesson, rejected, verdict),
+        _suspicious_cells(lesson, verdict),
         {} if verdict is None else _testimonies(node, verdict),
     )
-
-
-def _result(trimmed: Trimmed) -> Result:
-    """The answer of the rows with sound parents."""
-    own = trimmed.trial.residuals
-    own = own if trimmed.kept is None else own[trimmed.kept]
-    return Result(trimmed.trial.coefficients, float(own @ own), len(own))
 
 
 def _with_events(
@@ -156,7 +161,7 @@ def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
         residuals = lesson.regression.trial(result.coefficients).residuals
         return float(residuals @ residuals) / len(residuals)
     variance = result.squares / truncated_variance(lesson.trimmed.cutoff) / result.used
-    if variance <= lesson.smallest_scale**2:
+    if variance <= lesson.trimmed.smallest_scale**2:
         return 0.0
     if scale == "core":
         return variance
@@ -164,12 +169,9 @@ def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
     return float(variance * kl_optimal_ratios(result.used, parents, lesson.frame.intercept)[0])
 
 
-def _suspicious_cells(
-    lesson: Lesson, rejected: IntArray, verdict: Verdict | None
-) -> SuspiciousCells | None:
+def _suspicious_cells(lesson: Lesson, verdict: Verdict | None) -> SuspiciousCells | None:
     """Cells of rejected rows, and those that the verdict does not clear."""
-    trimmed, rows = lesson.trimmed, lesson.rows[rejected]
-    residuals = trimmed.trial.residuals[rejected]
+    trimmed, rows, residuals = lesson.trimmed, lesson.trimmed.rejected, lesson.trimmed.residuals
     found = SuspiciousCells(
         rows,
         np.full(len(rows), FLAGGED, dtype=np.uint8),

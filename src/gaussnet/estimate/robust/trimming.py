@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray
 from gaussnet.estimate.robust.checks import SPARE_ROWS, looks_clean
 from gaussnet.estimate.robust.cutoffs import Tail
@@ -32,14 +31,6 @@ class Trimmed:
     cutoff: float = math.inf
     kept: BoolArray | None = None
     """(rows,); None if all are kept."""
-
-    @classmethod
-    def found(cls, answer: kernels.TrimAnswer) -> "Trimmed":
-        """The same as the compiled kernel gives it."""
-        kept = None if math.isinf(answer.cutoff) else answer.kept
-        trial = Trial(answer.coefficients, answer.residuals)
-        factor = Factor(answer.whitener)
-        return cls(trial, factor, answer.scale, answer.cutoff, kept)
 
 
 def trim(regression: Regression, settings: SequentialTrim, suspected: bool) -> Trimmed:

@@ -85,11 +85,12 @@ typedef struct {
     int intercept;
 } Screen;
 
-/* What trimming has found: numbers are scale (NaN if digits are lacking), cutoff, the child's
- * reference and the smallest scale that is not rounding error. */
+/* What trimming has found. Numbers are scale (NaN if digits are lacking), cutoff, the child's
+ * reference, the smallest scale that is not rounding error, and the sum of squared residuals and
+ * the number of the rows kept; then the rows rejected and their residuals. */
 typedef struct {
     double *numbers, *coefficients, *centres, *whitener, *residuals;
-    unsigned char *kept;
+    int64_t *rejected;
 } TrimAnswer;
 
 /* Brackets of rows of values, one a row, and what a split by them gives: counts of 4 places a

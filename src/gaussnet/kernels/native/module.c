@@ -590,8 +590,9 @@ static PyObject *call_judge_rows(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
-/* Arguments x, (child, intercept), parents, sound, limits, numbers, residuals, kept. The numbers
- * are written one after the other: the four of a TrimAnswer, coefficients, centres, whitener. */
+/* Arguments x, (child, intercept), parents, sound, limits, numbers, residuals, rejected. The
+ * numbers are written one after the other: the six of a TrimAnswer, coefficients, centres,
+ * whitener. */
 static PyObject *call_trim_family(PyObject *self, PyObject *arguments)
 {
     (void)self;
@@ -615,11 +616,11 @@ static PyObject *call_trim_family(PyObject *self, PyObject *arguments)
         task.row_count = 0;
         for (Py_ssize_t r = 0; r < x.rows; r++)
             task.row_count += task.sound[r] != 0;
-        answer.numbers = hold_out(&held, given[3], 4 + size + task.size + size * size);
+        answer.numbers = hold_out(&held, given[3], 6 + size + task.size + size * size);
         if (answer.numbers &&
             (answer.residuals = hold_out(&held, given[4], task.row_count)) &&
-            (answer.kept = hold_values(&held, given[5], "?", task.row_count, 1, NULL))) {
-            answer.coefficients = answer.numbers + 4;
+            (answer.rejected = hold_values(&held, given[5], "lq", task.row_count, 1, NULL))) {
+            answer.coefficients = answer.numbers + 6;
             answer.centres = answer.coefficients + size;
             answer.whitener = answer.centres + task.size;
             if (!is_within(&task.child, 1, x.columns) ||

@@ -236,10 +236,10 @@ static int trim_rounds(Regression *own, Trimmed *state, int final, double level,
 static int trim_regression(Regression *own, Trimmed *state)
 {
     const TrimLimits *limits = own->limits;
+    state->cutoff = INFINITY;
     if (first_trial(own) < 0)
         return -1;
     state->scale = whole_scale(own);
-    state->cutoff = INFINITY;
     if (own->rows < own->factor.size + SPARE_ROWS || !(own->trial.median > own->smallest))
         return 0;
     if (!limits->suspected) {
@@ -264,15 +264,30 @@ static int trim_regression(Regression *own, Trimmed *state)
 }
 
 /* Write down the answer; a scale of NaN says that digits are lacking. */
-static void tell(const Regression *own, const Trimmed *state, int failed, TrimAnswer *answer)
+static void tell(const Regression *own, const Trimmed *state, const TrimTask *task,
+                 ptrdiff_t all_rows, TrimAnswer *answer)
 {
-    Trial out = {answer->coefficients, answer->whitener, answer->residuals, 0.0};
-    const double numbers[4] = {failed ? NAN : state->scale, state->cutoff, own->reference,
-                               own->smallest};
+    const size_t size = (size_t)own->factor.size;
+    const int all = !isfinite(state->cutoff);
+    ptrdiff_t used = own->rows, place = 0, rejected = 0;
+    double squares = column_squares(own->trial.residuals, own->rows);
+    if (!all)
+        squares = core_squares(own->trial.residuals, state->deviations, state->cutoff, own->rows,
+                               &used);
+    for (ptrdiff_t r = 0; !all && r < all_rows; r++) {
+        if (!task->sound[r])
+            continue;
+        if (!(state->deviations[place] <= state->cutoff)) {
+            answer->rejected[rejected] = r;
+            answer->residuals[rejected++] = own->trial.residuals[place];
+        }
+        place++;
+    }
+    const double numbers[6] = {state->scale,  state->cutoff, own->reference,
+                               own->smallest, squares,       (double)used};
     memcpy(answer->numbers, numbers, sizeof numbers);
-    copy_trial(own, &own->trial, &out);
-    for (ptrdiff_t r = 0; r < own->rows; r++)
-        answer->kept[r] = !isfinite(state->cutoff) || state->deviations[r] <= state->cutoff;
+    memcpy(answer->coefficients, own->trial.coefficients, size * sizeof(double));
+    memcpy(answer->whitener, own->trial.whitener, size * size * sizeof(double));
 }
 
 static int trim_family(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
@@ -291,7 +306,9 @@ static int trim_family(const Matrix *x, const TrimTask *task, const TrimLimits *
         unsound[r] = task->sound[r] ? 0.0 : 1.0;
     fill_regression(&own, x, task, unsound, answer->centres);
     const int failed = trim_regression(&own, &state) < 0;
-    tell(&own, &state, failed, answer);
+    tell(&own, &state, task, x->rows, answer);
+    if (failed)
+        answer->numbers[0] = NAN;
     free(memory);
     free(unsound);
     return 0;
