@@ -164,26 +164,36 @@ def _rewritten(board: Board, culprits: Culprits) -> dict[int, SuspiciousCells]:
 def _suspected_parents(board: Board) -> Spots:
     """Cells that no one suspects, each a parent of an accused cell that it might explain.
 
-    A parent whose own deviation is at most the Bonferroni point cannot be the reason of a child's
-    that is far larger; and one that lies as expected is not wrong.
+    One that lies as expected is not wrong.
     """
-    model, families = board.model, board.model.families
+    families, rows = board.model.families, len(board.model.columns)
     places = board.accused
-    accused, spread = board.spots(places), np.sqrt(board.spread[places])
-    edges = families.edges_of(accused.nodes)
+    near = np.abs(board.z[places]) <= _reach(board.model)[board.keys[places] // rows]
+    accused = board.spots(places[near])
     owners = np.repeat(np.arange(len(accused.nodes)), families.sizes[accused.nodes])
-    parents = families.parents[edges]
-    ratios = np.abs(model.coefficients[edges]) * np.sqrt(model.variances[parents]) / spread[owners]
-    crowd = np.sqrt(1.0 + np.bincount(families.parents, minlength=len(families))[parents])
-    reach = bonferroni_point(len(model.columns)) * crowd * (ratios + np.sqrt(1.0 + ratios**2))
-    near = np.abs(board.z[places])[owners] <= reach
-    pairs = Spots(parents[near], accused.rows[owners[near]])
-    pairs = Spots(
-        *np.divmod(np.unique(pairs.nodes * len(model.columns) + pairs.rows), len(model.columns))
-    )
+    keys = families.parents[families.edges_of(accused.nodes)] * rows + accused.rows[owners]
+    pairs = Spots(*np.divmod(np.unique(keys), rows))
     pairs = pairs.only(~board.find(pairs)[1])
     rest, spread = board.deviations(pairs)
     return pairs.only(np.abs(rest) > SMALLEST_CUTOFF * spread)
+
+
+def _reach(model: Model) -> FloatArray:
+    r"""The largest deviation of each node's cells that a parent might explain, (nodes,).
+
+    A parent no one suspects, and its other children, deviate by at most about the Bonferroni
+    point t. With the ratio :math:`\rho = |b| s_{parent} / s` and k children it explains up to
+    :math:`t \sqrt{1 + k} (\rho + \sqrt{1 + \rho^2})`.
+    """
+    families = model.families
+    scales = np.sqrt(model.variances)
+    ratios = np.abs(model.coefficients) * scales[families.parents]
+    ratios = ratios / scales[families.family_of_edge]
+    crowd = np.sqrt(1.0 + np.bincount(families.parents, minlength=len(families)))
+    reach = crowd[families.parents] * (ratios + np.sqrt(1.0 + ratios**2))
+    largest = np.zeros(len(families))
+    np.maximum.at(largest, families.family_of_edge, np.nan_to_num(reach, nan=np.inf))
+    return np.asarray(bonferroni_point(len(model.columns)) * largest)
 
 
 def _culprits(board: Board, pairs: Spots) -> tuple[Culprits, IntArray]:
@@ -194,13 +204,7 @@ def _culprits(board: Board, pairs: Spots) -> tuple[Culprits, IntArray]:
     children wrong leaves the squares of all others. A wrong cell costs its price.
     """
     model, families = board.model, board.model.families
-    by_parent = np.argsort(families.parents, kind="stable")
-    counts = np.bincount(families.parents, minlength=len(families))
-    starts = np.cumsum(counts) - counts
-    owners = np.repeat(np.arange(len(pairs.nodes)), counts[pairs.nodes])
-    first = np.cumsum(counts[pairs.nodes]) - counts[pairs.nodes]
-    slots = np.arange(len(owners)) - first[owners] + starts[pairs.nodes][owners]
-    edges = by_parent[slots]
+    owners, edges = _edges_below(families, pairs)
     below = Spots(families.family_of_edge[edges], pairs.rows[owners])
     places, known = board.find(below)
     accused = known & np.isin(board.statuses[places], (FLAGGED, CONFIRMED))
@@ -226,15 +230,23 @@ def _culprits(board: Board, pairs: Spots) -> tuple[Culprits, IntArray]:
     return culprits, places[better[owners] & accused & heard]
 
 
+def _edges_below(families: Families, spots: Spots) -> tuple[IntArray, IntArray]:
+    """For each cell the edges to its children: which cell, and which edge."""
+    by_parent = np.argsort(families.parents, kind="stable")
+    counts = np.bincount(families.parents, minlength=len(families))
+    own = counts[spots.nodes]
+    owners = np.repeat(np.arange(len(own)), own)
+    shift = (np.cumsum(counts) - counts)[spots.nodes] - (np.cumsum(own) - own)
+    return owners, by_parent[np.arange(len(owners)) + shift[owners]]
+
+
 def _cleared_after(board: Board, cleared: IntArray, limit: float) -> IntArray:
     """Accused cells with a parent just cleared that agree with it as recorded."""
-    families = board.model.families
-    accused = board.accused
-    spots = board.spots(accused)
-    edges = families.edges_of(spots.nodes)
-    owners = np.repeat(np.arange(len(accused)), families.sizes[spots.nodes])
-    above = Spots(families.parents[edges], spots.rows[owners])
-    wanted = above.nodes * len(board.model.columns) + above.rows
-    touched = np.unique(owners[np.isin(wanted, board.keys[cleared])])
-    rest, spread = board.deviations(spots.only(touched))
-    return accused[touched[np.abs(rest) <= limit * spread]]
+    spots = board.spots(cleared)
+    owners, edges = _edges_below(board.model.families, spots)
+    below = Spots(board.model.families.family_of_edge[edges], spots.rows[owners])
+    places, known = board.find(below)
+    accused = known & np.isin(board.statuses[places], (FLAGGED, CONFIRMED))
+    touched = np.unique(places[accused])
+    rest, spread = board.deviations(board.spots(touched))
+    return np.asarray(touched[np.abs(rest) <= limit * spread])

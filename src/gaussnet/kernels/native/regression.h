@@ -153,8 +153,13 @@ static double explain(Regression *own)
 /* The same for the rows with |judged| <= limit. */
 static double explain_within(Regression *own, const double *judged, double limit)
 {
-    sum_kept(&own->factor, judged, limit, (const double *const *)own->columns, own->rows,
-             own->pieces, own->kept);
+    const double *const *columns = (const double *const *)own->columns;
+    if (limit < INFINITY) {
+        sum_kept(&own->factor, judged, limit, columns, own->rows, own->pieces, own->kept);
+    } else {
+        clear_products(&own->factor);
+        add_rows(&own->factor, columns, own->rows);
+    }
     return explain(own);
 }
 
