@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from gaussnet.model.interchange import from_pgmpy, read_network, to_pgmpy, write_network
     from gaussnet.model.scores import robust_score
     from gaussnet.planning import Certificate, Plan, certify, plan
+    from gaussnet.report.fit_page import write_report
 
 _HOMES = {
     "gaussnet": ("baselines", "networks", "simulate", "sklearn"),
@@ -104,6 +105,7 @@ _HOMES = {
     "gaussnet.model.interchange": ("from_pgmpy", "read_network", "to_pgmpy", "write_network"),
     "gaussnet.model.scores": ("robust_score",),
     "gaussnet.planning": ("Certificate", "Plan", "certify", "plan"),
+    "gaussnet.report.fit_page": ("write_report",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
@@ -168,6 +170,7 @@ __all__ = [
     "total_variation",
     "write_dag",
     "write_network",
+    "write_report",
 ]
 
 

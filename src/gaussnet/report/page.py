@@ -1,8 +1,7 @@
 """The HTML page of a reproduction: claims, deviations and figures, in one file."""
 
 import base64
-from collections.abc import Iterable, Mapping, Sequence
-from html import escape
+from collections.abc import Mapping, Sequence
 
 from gaussnet.experiments.catalogue import experiment_named
 from gaussnet.experiments.claims import Claim
@@ -11,30 +10,7 @@ from gaussnet.experiments.readings import Deviation, summary_of
 from gaussnet.experiments.run import Run
 from gaussnet.experiments.tables import Point
 from gaussnet.figures.style import Picture
-
-STYLE = """
-:root { color-scheme: light dark; --ink: #20242b; --page: #fbfbfa; --faint: #6a717c;
-  --line: #d9dce1; --good: #157347; --bad: #b3261e; --card: #ffffff; }
-@media (prefers-color-scheme: dark) { :root { --ink: #dfe3ea; --page: #15181d; --faint: #9aa2ae;
-  --line: #333943; --good: #5fce97; --bad: #ff8a80; --card: #1b1f26; } }
-body { margin: 0 auto; max-width: 76rem; padding: 2rem 1.25rem 4rem; background: var(--page);
-  color: var(--ink); font: 16px/1.5 system-ui, sans-serif; }
-h1 { font-size: 1.7rem; line-height: 1.2; } h2 { margin-top: 2.6rem; font-size: 1.25rem; }
-h3 { margin: 0 0 .3rem; font-size: 1rem; } p, li { max-width: 48rem; }
-.faint, figcaption, caption { color: var(--faint); font-size: .9rem; }
-.wide { overflow-x: auto; }
-table { border-collapse: collapse; font-size: .9rem; font-variant-numeric: tabular-nums; }
-caption { text-align: left; padding-bottom: .3rem; }
-th, td { padding: .28rem .7rem; border-bottom: 1px solid var(--line); text-align: right;
-  vertical-align: top; }
-th.text, td.text { text-align: left; } th { font-weight: 600; }
-.good { color: var(--good); font-weight: 600; } .bad { color: var(--bad); font-weight: 600; }
-.pair { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 33rem), 1fr));
-  gap: 1rem; }
-figure { margin: 0; padding: .8rem; background: var(--card); border: 1px solid var(--line);
-  border-radius: 8px; } figure img { width: 100%; height: auto; }
-details { margin: .6rem 0 0; } summary { cursor: pointer; color: var(--faint); }
-"""
+from gaussnet.report.markup import table, text, whole_page
 
 
 def reproduction_page(
@@ -55,13 +31,7 @@ def reproduction_page(
         "the legend says so. Crosses: the paper's own points, read off its figures.</p>",
         *(_experiment(name, run, points, pictures) for name in run.experiments),
     ]
-    return (
-        '<!doctype html>\n<html lang="en"><head><meta charset="utf-8">'
-        '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>The paper, reproduced</title><style>{STYLE}</style></head>\n<body>\n"
-        + "\n".join(sections)
-        + "\n</body></html>\n"
-    )
+    return whole_page("The paper, reproduced", sections, ["page.css"])
 
 
 def _head(run: Run) -> str:
@@ -79,16 +49,16 @@ def _claims(settings: str, claims: Sequence[Claim]) -> str:
     rows = [
         [
             str(claim.number),
-            _text(claim.text),
+            text(claim.text),
             _verdict(claim.verdict),
             f"{claim.held} of {claim.tested}" if claim.tested else "",
-            _text(claim.numbers),
+            text(claim.numbers),
         ]
         for claim in claims
         if claim.settings == settings
     ]
     heads = ["", "claim", "verdict", "comparisons", "numbers"]
-    return _table(f"Settings: {settings}", heads, rows, text=(1, 2, 4))
+    return table(f"Settings: {settings}", heads, rows, words=(1, 2, 4))
 
 
 def _deviations(found: Sequence[Deviation]) -> str:
@@ -96,8 +66,8 @@ def _deviations(found: Sequence[Deviation]) -> str:
         return ""
     rows = [
         [
-            _text(one.experiment),
-            _text(label_of(one.method)),
+            text(one.experiment),
+            text(label_of(one.method)),
             f"{one.rows:,}",
             f"{one.reading:.4g}",
             f"{one.ours:.4g}",
@@ -109,11 +79,11 @@ def _deviations(found: Sequence[Deviation]) -> str:
         for one in found
     ]
     heads = ["experiment", "method", "rows", "paper", "ours", "std. error", "deviation", "allowed"]
-    table = _table("Plotted settings", [*heads, "verdict"], rows, text=(0, 1, 8))
+    points = table("Plotted settings", [*heads, "verdict"], rows, words=(0, 1, 8))
     return (
         "<h2>Deviation from the paper's figures</h2>"
-        f"<p>{_text(summary_of(found))}</p>"
-        f"<details><summary>All points</summary>{table}</details>"
+        f"<p>{text(summary_of(found))}</p>"
+        f"<details><summary>All points</summary>{points}</details>"
     )
 
 
@@ -130,7 +100,7 @@ def _experiment(
     )
     own = [point for point in points if point.experiment == name]
     return (
-        f'<h2 id="{name}">{_text(experiment.title)} <span class="faint">{name}</span></h2>'
+        f'<h2 id="{name}">{text(experiment.title)} <span class="faint">{name}</span></h2>'
         f'<div class="pair">{figures}</div>'
         f"<details><summary>Numbers</summary>{_numbers(own)}</details>"
     )
@@ -143,31 +113,15 @@ def _numbers(points: Sequence[Point]) -> str:
         sizes = sorted({point.rows for point in own})
         values = {(p.method, p.rows): f"{p.value:.4g} ± {p.standard_error:.2g}" for p in own}
         rows = [
-            [_text(label_of(method)), *(values[method, size] for size in sizes)]
+            [text(label_of(method)), *(values[method, size] for size in sizes)]
             for method in dict.fromkeys(point.method for point in own)
         ]
         if measure != "seconds":
             limits = {point.rows: point.limit for point in own}
             rows.append(["information limit", *(f"{limits[size]:.4g}" for size in sizes)])
         heads = ["method", *(f"m = {size:,}" for size in sizes)]
-        tables.append(_table(f"{settings}, {measure}", heads, rows, text=(0,)))
+        tables.append(table(f"{settings}, {measure}", heads, rows, words=(0,)))
     return "".join(tables)
-
-
-def _table(
-    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], text: Sequence[int]
-) -> str:
-    def cells(tag: str, row: Sequence[str]) -> str:
-        return "".join(
-            f'<{tag} class="text">{cell}</{tag}>' if place in text else f"<{tag}>{cell}</{tag}>"
-            for place, cell in enumerate(row)
-        )
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return (
-        f'<div class="wide"><table><caption>{caption}</caption>'
-        f"<thead><tr>{cells('th', heads)}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
 
 
 def _verdict(verdict: str) -> str:
@@ -177,8 +131,4 @@ def _verdict(verdict: str) -> str:
 
 def _image(picture: Picture, title: str) -> str:
     coded = base64.b64encode(picture.inline_svg.encode()).decode()
-    return f'<img alt="{escape(title)}" src="data:image/svg+xml;base64,{coded}">'
-
-
-def _text(value: str) -> str:
-    return escape(value)
+    return f'<img alt="{text(title)}" src="data:image/svg+xml;base64,{coded}">'

@@ -1,0 +1,123 @@
+"""All that a report of a network shows, gathered before any of it is drawn."""
+
+import hashlib
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from gaussnet._types import FloatArray, Rows
+from gaussnet.errors import GaussnetError
+from gaussnet.fitting.residuals import rows_of
+from gaussnet.fitting.result import Fit
+from gaussnet.fitting.uncertainty.values import Uncertainty
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.planning import Certificate
+from gaussnet.report.residuals import Residuals, find_residuals
+from gaussnet.stream.rows import open_rows
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """A network, the rows it is shown with, and what is known of its errors."""
+
+    network: GaussianNetwork
+    rows: int
+    residuals: tuple[Residuals | None, ...]
+    notes: tuple[str, ...]
+    rows_hash: str
+    """SHA-256 of the rows that were used; "" if they are no longer there."""
+    fit: Fit | None = None
+    uncertainty: Uncertainty | None = None
+    certificate: Certificate | None = None
+    reasons: dict[str, str] = field(default_factory=dict)
+    """Why something is not there: by "residuals", "uncertainty" or "certificate"."""
+    outliers: Any = None
+
+    @property
+    def explained(self) -> FloatArray:
+        """Share of each node's variance that its parents explain, (nodes,)."""
+        total = self.network.covariance().diagonal()
+        with np.errstate(divide="ignore", invalid="ignore"):
+            share = 1.0 - self.network.variance_array / total
+        return np.where(self.network.dag.in_degrees > 0, share, np.nan)
+
+    @property
+    def standardised(self) -> FloatArray:
+        """Coefficients in standard deviations of child and parent, (edges,); NaN without any."""
+        spread = np.sqrt(self.network.covariance().diagonal())
+        families = self.network.dag.families
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            ratio = spread[families.parents] / spread[families.family_of_edge]
+            return np.asarray(self.network.coefficient_array * ratio)
+
+
+def findings_of_fit(fit: Fit, level: float) -> Findings:
+    """What there is to tell of a fit."""
+    reasons: dict[str, str] = {}
+
+    def ask(what: str, question: Any) -> Any:
+        try:
+            return question()
+        except GaussnetError as refusal:
+            reasons[what] = str(refusal)
+            return None
+
+    rows = ask("residuals", lambda: rows_of(fit))
+    uncertainty = ask("uncertainty", lambda: fit.uncertainty(level=level))
+    notes = [str(note) for note in (*fit.notes, *(uncertainty.notes if uncertainty else ()))]
+    return Findings(
+        network=fit.network,
+        rows=fit.rows,
+        residuals=() if rows is None else tuple(find_residuals(fit.network, rows)),
+        notes=tuple(notes),
+        rows_hash="" if rows is None else hash_rows(rows),
+        fit=fit,
+        uncertainty=uncertainty,
+        certificate=ask("certificate", lambda: fit.certificate(1.0 - level)),
+        reasons=reasons,
+        outliers=ask("outliers", lambda: find_outliers(fit)),
+    )
+
+
+def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
+    """What rows tell of a network that is known already."""
+    loaded = open_rows(data, network.dag.nodes)
+    rows = loaded.rows
+    notes = []
+    if loaded.ignored:
+        notes.append(f"{len(loaded.ignored)} columns are not in the network and were ignored")
+    holes = int((~np.isfinite(rows)).any(axis=1).sum())
+    if holes:
+        notes.append(f"{holes} of {len(rows)} rows have missing or infinite values")
+    reason = "the network was read from a file, which keeps the numbers and not their errors"
+    return Findings(
+        network=network,
+        rows=len(rows),
+        residuals=tuple(find_residuals(network, rows)),
+        notes=tuple(notes),
+        rows_hash=hash_rows(rows),
+        reasons={"uncertainty": reason, "certificate": reason},
+    )
+
+
+def find_outliers(fit: Fit) -> Any:
+    """What the method flagged as wrong; None for methods that flag nothing."""
+    ask = getattr(fit, "outliers", None)
+    return None if ask is None else ask()
+
+
+def hash_rows(rows: Rows) -> str:
+    """SHA-256 of the numbers as little-endian float64, row by row.
+
+    Examples
+    --------
+    >>> hash_rows(np.array([[1.0, 2.0]]))[:16]
+    '98bbe3e9cb42d4ef'
+    """
+    found = hashlib.sha256()
+    step = max(1, (1 << 20) // max(1, rows.shape[1]))
+    for start in range(0, len(rows), step):
+        page = np.ascontiguousarray(rows[start : start + step], dtype="<f8")
+        found.update(page.tobytes())
+    return found.hexdigest()

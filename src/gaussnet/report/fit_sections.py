@@ -1,0 +1,190 @@
+"""The sections of a report: the network, its numbers, its error, residuals, data, origin."""
+
+from gaussnet.report.findings import Findings
+from gaussnet.report.markup import text
+from gaussnet.report.network_picture import draw_network, is_drawn
+from gaussnet.report.numbers import MINUS, many, number, share
+from gaussnet.report.residual_pictures import draw_residuals, shared_shapes
+from gaussnet.report.residuals import Residuals, thinning
+from gaussnet.report.sortable import Sortable
+
+MOST_FIGURES = 200
+MANY_FIGURES = 12
+
+
+def head(findings: Findings, title: str) -> str:
+    """What the report is about, and its main numbers."""
+    dag, fit = findings.network.dag, findings.fit
+    facts = [
+        ("nodes", f"{len(dag):,}"),
+        ("edges", f"{len(dag.edges):,}"),
+        ("rows", f"{findings.rows:,}"),
+    ]
+    how = "a network from a file, shown with these rows"
+    if fit is not None:
+        constants = "with" if fit.intercept else "without"
+        how = f"learnt by {fit.method.name}, variances by {fit.scale.name}, {constants} intercepts"
+    promise = findings.certificate
+    if promise is not None:
+        facts.append(("expected KL from the truth", number(promise.expected_kl)))
+        facts.append((f"TV at most ({share(1 - promise.delta)})", number(promise.tv)))
+    listed = "".join(f"<div><dd>{value}</dd><dt>{text(name)}</dt></div>" for name, value in facts)
+    return f'<h1>{text(title)}</h1><p class="lead">{text(how)}</p><dl class="facts">{listed}</dl>'
+
+
+def network(findings: Findings) -> str:
+    """The drawing with its legend and controls."""
+    if not is_drawn(findings):
+        return "<h2>Network</h2><p>The network is too large for a drawing.</p>"
+    sure = findings.uncertainty
+    unsure = ""
+    if sure is not None:
+        level = share(sure.confidence_intervals.level)
+        unsure = f'<span><i class="key unsure"></i>pale: the {level} interval holds 0</span>'
+    buttons = "".join(
+        f'<button type="button" data-zoom="{way}" title="{title}" aria-label="{title}">{sign}'
+        "</button>"
+        for way, sign, title in (
+            ("in", "+", "Zoom in"),
+            ("out", MINUS, "Zoom out"),
+            ("all", "⤢", "Show all"),
+        )
+    )
+    return (
+        "<h2>Network</h2>"
+        '<div class="controls"><label>Find <input type="search" id="find" placeholder="node" '
+        f'autocomplete="off" spellcheck="false"></label><span class="buttons">{buttons}</span>'
+        '<span class="faint hint">drag to move; click, then turn the wheel to zoom; point at '
+        "nodes and edges for numbers</span></div>"
+        f'<figure class="drawing">{draw_network(findings)}<figcaption class="legend">'
+        '<span><i class="key plus"></i>positive coefficient</span>'
+        '<span><i class="key minus"></i>negative coefficient</span>'
+        f"<span>width: size of the standardised coefficient</span>{unsure}"
+        '</figcaption></figure><div id="tip" role="status" hidden></div>'
+    )
+
+
+def coefficients(findings: Findings) -> str:
+    """The coefficients of the edges and the parameters of the nodes, as tables."""
+    why = findings.reasons.get("uncertainty")
+    missing = f'<p class="faint">No standard errors: {text(why)}.</p>' if why else ""
+    return f"<h2>Coefficients</h2>{missing}{_edge_table(findings)}<h2>Nodes</h2>" + _node_table(
+        findings
+    )
+
+
+def _edge_table(findings: Findings) -> str:
+    net, sure = findings.network, findings.uncertainty
+    if not net.dag.edges:
+        return "<p>The graph has no edges.</p>"
+    heads = ["parent", "child", "coefficient"]
+    columns: list[list[float]] = [net.coefficient_array.tolist()]
+    caption = "One line an edge; click a head to sort"
+    if sure is not None:
+        level = share(sure.confidence_intervals.level)
+        heads += ["std. error", f"{level} from", "to"]
+        columns.append(sure.standard_errors.coefficient_array.tolist())
+        columns += sure.confidence_intervals.coefficient_array.T.tolist()
+        caption += f". Standard errors: {sure.kind}"
+    heads.append("standardised")
+    columns.append(findings.standardised.tolist())
+    lines = [
+        (*edge, *values)
+        for edge, values in zip(net.dag.edges, zip(*columns, strict=True), strict=True)
+    ]
+    return Sortable("coefficients", caption, heads, lines).to_html()
+
+
+def _node_table(findings: Findings) -> str:
+    net, sure = findings.network, findings.uncertainty
+    heads = ["node", "parents", "intercept", "noise std. dev.", "variance explained, %"]
+    columns: list[list[float]] = [
+        net.dag.in_degrees.tolist(),
+        net.intercept_array.tolist(),
+        net.scales.tolist(),
+        (100.0 * findings.explained).tolist(),
+    ]
+    if sure is not None:
+        heads[3:3] = ["std. error"]
+        columns[2:2] = [sure.standard_errors.intercept_array.tolist()]
+    if findings.fit is not None and findings.fit.details.dropped.any():
+        heads.append("rows")
+        columns.append(findings.fit.details.rows.tolist())
+    lines = [
+        (node, *values)
+        for node, values in zip(net.dag.nodes, zip(*columns, strict=True), strict=True)
+    ]
+    return Sortable("nodes", "One line a node", heads, lines).to_html()
+
+
+def certificate(findings: Findings) -> str:
+    """How far the learnt network can be from the truth."""
+    title = "<h2>How near the truth</h2>"
+    promise = findings.certificate
+    if promise is None:
+        why = findings.reasons.get("certificate", "")
+        return f"{title}<p>There is no certificate: {text(why)}.</p>"
+    chance = share(1 - promise.delta)
+    rows = "".join(
+        f'<tr><td class="text">{text(name)}</td><td>{number(value)}</td></tr>'
+        for name, value in (
+            ("expected KL divergence from the truth", promise.expected_kl),
+            (f"KL divergence, at most, with probability {chance}", promise.kl),
+            (f"total variation, at most, with probability {chance}", promise.tv),
+            ("information limit: expected KL of the best estimator", promise.information_limit),
+        )
+    )
+    conditions = "".join(f"<li>{text(one)}</li>" for one in promise.assumptions)
+    return (
+        f'{title}<div class="wide"><table><tbody>{rows}</tbody></table></div>'
+        f"<p>Reached by: {text(promise.argument)}. It holds if</p><ul>{conditions}</ul>"
+    )
+
+
+def residuals(findings: Findings) -> str:
+    """Small pictures of the residuals of every node."""
+    title = "<h2>Residuals</h2>"
+    if not findings.residuals:
+        why = findings.reasons.get("residuals", "the network has no nodes")
+        return f"{title}<p>No pictures of residuals: {text(why)}.</p>"
+    found = [own for own in findings.residuals if own is not None]
+    still = len(findings.residuals) - len(found)
+    shown = _least_gaussian(found)[:MOST_FIGURES] if len(found) > MOST_FIGURES else found
+    words = (
+        f"Residuals in standard deviations of the noise, from {MINUS}4 to 4. Left: histogram and "
+        "the Gaussian. Right: quantiles found (up) against those of the Gaussian (across), with "
+        "the band that holds each point of Gaussian residuals with 95 %. D is the largest "
+        "difference of the distribution functions."
+    )
+    if (step := thinning(findings.rows)) > 1:
+        words += f" One row in {step} is drawn."
+    if still:
+        words += f" {many(still, 'node')} without noise have none."
+    if len(shown) < len(found):
+        words += f" Shown are the {len(shown)} least Gaussian of {len(found)} nodes."
+    controls = (
+        '<div class="controls"><label>Filter <input type="search" data-filter="residuals" '
+        'placeholder="part of a name" autocomplete="off" spellcheck="false"></label><label>Order '
+        '<select id="order"><option value="graph">as in the graph</option><option value="worst">'
+        "least Gaussian first</option></select></label>"
+        f'<span class="count" role="status" data-count="residuals">{len(shown):,}</span></div>'
+        if len(shown) > MANY_FIGURES
+        else ""
+    )
+    figures = "\n".join(draw_residuals(own) for own in shown)
+    return (
+        f'{title}<p class="faint">{words}</p>{shared_shapes()}{controls}'
+        f'<div id="residuals" class="residuals">{figures}</div>'
+    )
+
+
+def _least_gaussian(found: list[Residuals]) -> list[Residuals]:
+    return sorted(found, key=lambda own: -own.departure * own.count**0.5)
+
+
+def notes(findings: Findings) -> str:
+    """What is worth knowing about the data."""
+    if not findings.notes:
+        return "<h2>Notes on the data</h2><p>None: all rows and columns were used as they are.</p>"
+    listed = "".join(f"<li>{text(note)}</li>" for note in findings.notes)
+    return f"<h2>Notes on the data</h2><ul>{listed}</ul>"

@@ -1,0 +1,193 @@
+"""The network drawn: boxes in layers, edges by sign and size of their coefficient."""
+
+import math
+from collections.abc import Sequence
+from itertools import pairwise
+from unicodedata import east_asian_width
+
+from gaussnet.report.findings import Findings
+from gaussnet.report.layered import Layout, Point, Sizes, lay_out
+from gaussnet.report.markup import text
+from gaussnet.report.numbers import brief, number, share
+
+MOST_NODES = 400
+MOST_EDGES = 1_600
+MANY_NODES = 40
+FEW_EDGES = 20
+"""So many edges can carry their coefficients."""
+LONGEST_LABEL = 22
+LETTER = 7.0
+MARGIN = 14.0
+LARGEST = 1.6
+COMFORT = (900.0, 560.0)
+"""A small drawing is enlarged up to these sides."""
+THIN, THICK = 1.1, 5.0
+HEAD = 7.0
+
+
+def draw_network(findings: Findings) -> str:
+    """The network as SVG, each node and edge with a title that tells its numbers."""
+    dag = findings.network.dag
+    labels = [shorten(node) for node in dag.nodes]
+    places = dag.positions
+    arrows = [(places[parent], places[child]) for parent, child in dag.edges]
+    layout = lay_out(len(dag), arrows, _sizes(labels))
+    inscriptions = _inscriptions(findings, layout) if len(arrows) <= FEW_EDGES else []
+    left, top = -MARGIN, -MARGIN
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    zoom = max(1.0, min(LARGEST, COMFORT[0] / width, COMFORT[1] / height))
+    box = f"{left:.0f} {top:.0f} {width:.0f} {height:.0f}"
+    return (
+        f'<svg id="network" class="network" viewBox="{box}" data-box="{box}" '
+        f'width="{zoom * width:.0f}" height="{zoom * height:.0f}" role="img" tabindex="0" '
+        f'aria-label="The network: {len(dag)} nodes, {len(dag.edges)} edges">'
+        f'<g class="edges">{"".join(_edges(findings, layout))}</g>'
+        f'<g class="nodes">{"".join(_nodes(findings, layout, labels))}</g>'
+        f'<g class="inscriptions">{"".join(inscriptions)}</g></svg>'
+    )
+
+
+def is_drawn(findings: Findings) -> bool:
+    """Whether the network is small enough for a drawing."""
+    dag = findings.network.dag
+    return 0 < len(dag) <= MOST_NODES and len(dag.edges) <= MOST_EDGES
+
+
+def shorten(name: str, limit: int = LONGEST_LABEL) -> str:
+    """A name that fits into a box.
+
+    Examples
+    --------
+    >>> shorten("rain"), shorten("a" * 30)
+    ('rain', 'aaaaaaaaaaaaaaaaaaaaa…')
+    """
+    line = " ".join(name.split()) or name
+    return line if len(line) <= limit else f"{line[: limit - 1]}…"
+
+
+def _sizes(labels: Sequence[str]) -> Sizes:
+    widths = [max(28.0, 14.0 + LETTER * _letters(label)) for label in labels]
+    if len(labels) > MANY_NODES:
+        return Sizes(widths, height=20.0, gap=5.0, bend=1.0, between=40.0)
+    return Sizes(widths, height=26.0, gap=14.0, bend=2.0, between=64.0)
+
+
+def _letters(label: str) -> float:
+    """Width of a text in letters of middle width."""
+    wide = sum(east_asian_width(sign) in "WF" for sign in label)
+    capital = sum(sign.isupper() for sign in label)
+    return len(label) + 0.75 * wide + 0.25 * capital
+
+
+def _edges(findings: Findings, layout: Layout) -> list[str]:
+    dag = findings.network.dag
+    sizes = findings.standardised
+    largest = max((abs(size) for size in sizes if math.isfinite(size)), default=0.0) or 1.0
+    drawn = []
+    for place, ((parent, child), route) in enumerate(zip(dag.edges, layout.routes, strict=True)):
+        size = abs(sizes[place]) if math.isfinite(sizes[place]) else 0.0
+        width = THIN + (THICK - THIN) * size / largest
+        value = findings.network.coefficient_array[place]
+        kinds = ["edge", "minus" if value < 0 else "plus"]
+        if _holds_zero(findings, place):
+            kinds.append("unsure")
+        line, head = _curve(route, layout.rightward, width)
+        drawn.append(
+            f'<g class="{" ".join(kinds)}" data-from="{dag.position(parent)}" '
+            f'data-to="{dag.position(child)}"><title>{text(edge_words(findings, place))}</title>'
+            f'<path class="hit" d="{line}"/><path class="line" d="{line}" '
+            f'stroke-width="{width:.1f}"/><path class="head" d="{head}"/></g>'
+        )
+    return drawn
+
+
+def _nodes(findings: Findings, layout: Layout, labels: Sequence[str]) -> list[str]:
+    sizes = _sizes(labels)
+    drawn = []
+    for place, ((x, y), label) in enumerate(zip(layout.centres, labels, strict=True)):
+        width, height = sizes.widths[place], sizes.height
+        drawn.append(
+            f'<g class="node" data-node="{place}"><title>{text(node_words(findings, place))}'
+            f'</title><rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
+            f'height="{height:.1f}" rx="5"/><text x="{x:.1f}" y="{y + 4.2:.1f}">{text(label)}'
+            "</text></g>"
+        )
+    return drawn
+
+
+def _inscriptions(findings: Findings, layout: Layout) -> list[str]:
+    """The coefficients, in the middle of the last free stretch of each edge."""
+    values = findings.network.coefficient_array.tolist()
+    middles = [((r[-2][0] + r[-1][0]) / 2, (r[-2][1] + r[-1][1]) / 2) for r in layout.routes]
+    return [
+        f'<text x="{x:.1f}" y="{y + 3.5:.1f}">{brief(value)}</text>'
+        for (x, y), value in zip(middles, values, strict=True)
+    ]
+
+
+def edge_words(findings: Findings, place: int) -> str:
+    """What is known of an edge, a line each."""
+    network = findings.network
+    parent, child = network.dag.edges[place]
+    lines = [f"{parent} → {child}", f"coefficient {number(network.coefficient_array[place])}"]
+    if findings.uncertainty is not None:
+        errors = findings.uncertainty.standard_errors
+        intervals = findings.uncertainty.confidence_intervals
+        low, high = intervals.coefficient_array[place]
+        lines[1] += f" ± {number(errors.coefficient_array[place])}"
+        lines.append(f"{share(intervals.level)} interval {number(low)} to {number(high)}")
+    lines.append(f"standardised {number(findings.standardised[place])}")
+    return "\n".join(lines)
+
+
+def node_words(findings: Findings, place: int) -> str:
+    """What is known of a node, a line each."""
+    network = findings.network
+    node = network.dag.nodes[place]
+    lines = [
+        node,
+        f"intercept {number(network.intercept_array[place])}",
+        f"noise: standard deviation {number(network.scales[place])}",
+    ]
+    if network.dag.in_degrees[place]:
+        lines.append(f"parents explain {share(findings.explained[place])} of the variance")
+    parents, children = len(network.dag.parents(node)), len(network.dag.children(node))
+    return "\n".join([*lines, f"{parents} parents, {children} children"])
+
+
+def _holds_zero(findings: Findings, place: int) -> bool:
+    if findings.uncertainty is None:
+        return False
+    low, high = findings.uncertainty.confidence_intervals.coefficient_array[place]
+    return bool(low <= 0.0 <= high)
+
+
+def _curve(route: Sequence[Point], rightward: bool, width: float) -> tuple[str, str]:
+    """The line of an edge and its head, as paths."""
+    head = HEAD + width
+    (x, y), last = route[0], route[-1]
+    end = (last[0] - head, last[1]) if rightward else (last[0], last[1] - head)
+    line = f"M{_pair(x, y)}"
+    for one, other in pairwise([*route[:-1], end]):
+        line += _bow(one, other, rightward)
+    half = head / 2
+    if rightward:
+        sides = (f"{-head:.1f} {-half:.1f}", f"0 {2 * half:.1f}")
+    else:
+        sides = (f"{-half:.1f} {-head:.1f}", f"{2 * half:.1f} 0")
+    return line, f"M{_pair(*last)}l{sides[0]} {sides[1]}z"
+
+
+def _bow(one: Point, other: Point, rightward: bool) -> str:
+    """From one point to the next, leaving and arriving along the layers' direction."""
+    if one[rightward] == other[rightward]:
+        return f"L{_pair(*other)}"
+    if rightward:
+        middle = (one[0] + other[0]) / 2
+        return f"C{_pair(middle, one[1])} {_pair(middle, other[1])} {_pair(*other)}"
+    middle = (one[1] + other[1]) / 2
+    return f"C{_pair(one[0], middle)} {_pair(other[0], middle)} {_pair(*other)}"
+
+
+def _pair(x: float, y: float) -> str:
+    return f"{x:.1f} {y:.1f}"
