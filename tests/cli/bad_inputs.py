@@ -163,8 +163,13 @@ BAD_DATA = [
     (
         FIT,
         rows("x,z\n1,2\n"),
-        "'rows.csv' has no column for 1 of 2 nodes ('y'): rename the columns or leave these "
-        "nodes out of the graph",
+        "'rows.csv' has no column for 1 of 2 nodes ('y'), only 'z', 'x': rename the columns or "
+        "leave these nodes out of the graph",
+    ),
+    (
+        FIT,
+        rows(" x,x ,y\n1,2,3\n"),
+        "'rows.csv' has 2 columns 'x' with blanks around it: rename or drop them",
     ),
     (FIT, rows("x,y,x\n1,2,3\n"), "'rows.csv' has 2 columns 'x': rename or drop them"),
     (
@@ -207,8 +212,8 @@ BAD_DATA = [
     (
         "fit rows.parquet --dag graph.txt",
         {"rows.parquet": WHOLE_PARQUET, "graph.txt": "z ~ y"},
-        "'rows.parquet' has no column for 1 of 2 nodes ('z'): rename the columns or leave these "
-        "nodes out of the graph",
+        "'rows.parquet' has no column for 1 of 2 nodes ('z'), only 'x', 'y': rename the columns "
+        "or leave these nodes out of the graph",
     ),
     (
         "fit rows.arrow --dag graph.txt",
@@ -412,6 +417,47 @@ BAD_SETTINGS = [
         "cannot write 'absent/model.json': no such file or directory",
     ),
     (
+        FIT + " --report report.pdf",
+        rows(ROWS),
+        "cannot write a report as 'report.pdf': expected a name that ends in .html",
+    ),
+    (
+        FIT + " --report absent/report.html",
+        rows(ROWS),
+        "cannot write 'absent/report.html': no such file or directory",
+    ),
+    (
+        "report rows.csv --out report.html",
+        rows(ROWS),
+        "give either --dag, to learn a network, or --model, to show a saved one",
+    ),
+    (
+        "report rows.csv --dag graph.txt --model net.json --out report.html",
+        rows(ROWS),
+        "give either --dag, to learn a network, or --model, to show a saved one",
+    ),
+    (
+        "report rows.csv --model net.json --out report.html",
+        rows(ROWS),
+        "cannot read 'net.json': no such file or directory",
+    ),
+    (
+        "report rows.csv --model net.json --out report.html",
+        {"rows.csv": "y,z\n1,2\n", "net.json": NETWORK},
+        "'rows.csv' has no column for 1 of 1 nodes ('x'), only 'y', 'z': rename the columns or "
+        "leave these nodes out of the graph",
+    ),
+    (
+        "report rows.csv --dag graph.txt --level 2 --out report.html",
+        rows(ROWS),
+        "got level=2.0, expected a number between 0 and 1 such as 0.95",
+    ),
+    (
+        "report rows.csv --dag graph.txt --out .",
+        rows(ROWS),
+        "cannot write a report as '.': expected a name that ends in .html",
+    ),
+    (
         "fit rows.csv --dag graph.txt --out rows.csv/model.json",
         rows(ROWS),
         "cannot write 'rows.csv/model.json': not a directory",
@@ -454,6 +500,11 @@ BAD_NETWORKS = [
         "sample net.json --rows 5 --out absent/out.csv",
         network(NETWORK),
         "cannot write 'absent/out.csv': no such file or directory",
+    ),
+    (
+        "sample net.json --rows 5 --json",
+        network(NETWORK),
+        "got --json while the rows go to the standard output: give --out",
     ),
     (
         "sample net.dot --rows 5",

@@ -48,7 +48,13 @@ def gaussnet(monkeypatch, capsys):
     return call
 
 
-COMMANDS = (modelling.fit, modelling.sample, modelling.compare, modelling.simulate)
+COMMANDS = (
+    modelling.fit,
+    modelling.report,
+    modelling.sample,
+    modelling.compare,
+    modelling.simulate,
+)
 
 
 @pytest.mark.usefixtures("folder")
@@ -167,6 +173,12 @@ def test_sample_writes_the_rows_of_the_library(folder, gaussnet, ending):
     gaussnet("sample", "truth.json", "--rows", "50", "--seed", "7", "--out", f"drawn.{ending}")
     drawn = read_rows(folder / f"drawn.{ending}", DAG.nodes).rows
     np.testing.assert_array_equal(drawn, TRUTH.sample(50, seed=7))
+
+
+@pytest.mark.usefixtures("folder")
+def test_sample_tells_what_it_wrote(gaussnet):
+    told = json.loads(gaussnet("sample", "truth.json", "--rows", "9", "--out", "r.csv", "--json"))
+    assert told == {"nodes": 3, "rows": 9, "seed": 0, "out": "r.csv"}
 
 
 def test_pages_of_a_sample_are_the_sample():

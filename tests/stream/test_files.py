@@ -152,8 +152,8 @@ def test_long_files_are_the_same_in_both_ways(tmp_path):
         ("\n \n", "'rows.csv' is empty: expected a first line that names the columns"),
         (
             "a,c\n1,2\n",
-            "'rows.csv' has no column for 1 of 2 nodes ('b'): rename the columns or leave these "
-            "nodes out of the graph",
+            "'rows.csv' has no column for 1 of 2 nodes ('b'), only 'c', 'a': rename the columns or "
+            "leave these nodes out of the graph",
         ),
         ("a,b,a\n1,2,3\n", "'rows.csv' has 2 columns 'a': rename or drop them"),
         (

@@ -36,7 +36,14 @@ def main() -> None:
         sys.exit(1)
 
 
-for command in (modelling.fit, modelling.sample, modelling.compare, modelling.simulate, query):
+for command in (
+    modelling.fit,
+    modelling.report,
+    modelling.sample,
+    modelling.compare,
+    modelling.simulate,
+    query,
+):
     app.command()(command)
 
 
@@ -108,7 +115,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.experiments.run import Run
 
     if names:
-        reproduction.show_experiments()
+        reproduction.show_experiments(as_json)
         return
     wanted = Run.of(
         experiments or (),
@@ -147,7 +154,8 @@ def list_networks(
 @networks.command("import")
 def import_network(
     file: Annotated[Path, typer.Argument(help="A Gaussian bn.fit of bnlearn, saved by saveRDS.")],
-    out: Annotated[Path, typer.Option(help="The network as gaussnet keeps it (JSON).")],
+    out: Annotated[Path, typer.Option(help="The network: .json, .csv, .dot or .R (bnlearn).")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a sentence.")] = False,
 ) -> None:
     """Turn a Gaussian network of bnlearn (.rds) into a gaussnet model file.
 
@@ -155,7 +163,7 @@ def import_network(
     """
     from gaussnet.cli import library
 
-    library.import_rds(file, out)
+    library.import_rds(file, out, as_json)
 
 
 @app.command()

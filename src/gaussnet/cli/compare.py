@@ -6,6 +6,7 @@ from typing import Any
 
 import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_table
+from gaussnet.cli.progress import progress
 from gaussnet.errors import NetworkError
 
 
@@ -39,13 +40,15 @@ class Comparison:
 def run(one: Path, other: Path, samples: int, seed: int) -> Comparison:
     """Read two networks over the same nodes and measure how far apart they are."""
     p, q = gn.read_network(one), gn.read_network(other)
-    return Comparison(
-        gn.kl_divergence(p, q),
-        gn.kl_divergence(q, p),
-        gn.hellinger(p, q),
-        gn.total_variation(p, q, samples=samples, seed=seed),
-        _worst_first(p, q),
-    )
+    with progress(1) as tell:
+        tell("comparing")
+        return Comparison(
+            gn.kl_divergence(p, q),
+            gn.kl_divergence(q, p),
+            gn.hellinger(p, q),
+            gn.total_variation(p, q, samples=samples, seed=seed),
+            _worst_first(p, q),
+        )
 
 
 def show(found: Comparison) -> None:

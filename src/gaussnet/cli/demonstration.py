@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 import gaussnet as gn
+from gaussnet.cli.progress import progress
 from gaussnet.estimate.names import METHODS
 from gaussnet.seeds import children
 
@@ -50,16 +51,13 @@ def run(nodes: int, rows: int, share: float, seed: int) -> Demonstration:
     spoilt_nodes = min(SPOILT_NODES, nodes)
     spoilt = gn.simulate.contaminate(clean, share=share, nodes=spoilt_nodes, seed=spoil).data
     lines = []
-    for method in METHODS:
-        from_clean = gn.fit(clean, dag, method(), intercept=False)
-        from_spoilt = gn.fit(spoilt, dag, method(), scale="mad", intercept=False)
-        lines.append(
-            Line(
-                method.name,
-                gn.kl_divergence(truth, from_clean.network),
-                gn.kl_divergence(truth, from_spoilt.network),
-            )
-        )
+    with progress(len(METHODS)) as tell:
+        for method in METHODS:
+            tell(method.name)
+            from_clean = gn.fit(clean, dag, method(), intercept=False)
+            from_spoilt = gn.fit(spoilt, dag, method(), scale="mad", intercept=False)
+            clean_kl = gn.kl_divergence(truth, from_clean.network)
+            lines.append(Line(method.name, clean_kl, gn.kl_divergence(truth, from_spoilt.network)))
     limit = (len(dag.edges) + nodes) / (2 * rows)
     return Demonstration(
         nodes, len(dag.edges), rows, share, spoilt_nodes, seed, limit, tuple(lines)

@@ -3,16 +3,20 @@
 from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import gaussnet as gn
 from gaussnet.cli.printing import console, print_table
-from gaussnet.cli.progress import row_progress
+from gaussnet.cli.progress import Steps, progress
+from gaussnet.disk.writing import check_folder
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.missing import Missing
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.model.interchange import check_ending
 from gaussnet.stream.opening import open_data
+
+if TYPE_CHECKING:
+    from gaussnet.cli.report import Target
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,20 +32,21 @@ class Request:
     allow_singular: bool = False
     out: Path | None = None
 
+    def __post_init__(self) -> None:
+        if self.out is not None:
+            check_ending(self.out)
+            check_folder(self.out)
+
 
 @dataclass(frozen=True, slots=True)
 class Learnt:
-    """A fit, its standard errors, and the columns that it did not use."""
+    """A fit, its standard errors, and where the network went."""
 
     fit: gn.Fit
     errors: StandardErrors
-    ignored: tuple[str, ...]
     out: Path | None
-
-    @property
-    def notes(self) -> list[str]:
-        """What is worth knowing, first about the file and then about the fit."""
-        return [str(note) for note in self.fit.notes]
+    ignored: tuple[str, ...] = ()
+    report: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -69,8 +74,9 @@ class Learnt:
             "scale": self.fit.scale.name,
             "intercept": self.fit.intercept,
             "out": None if self.out is None else str(self.out),
+            "report": None if self.report is None else str(self.report),
             "ignored": list(self.ignored),
-            "notes": self.notes,
+            "notes": [str(note) for note in self.fit.notes],
             "nodes": nodes,
             **self._flagged(),
         }
@@ -83,28 +89,41 @@ class Learnt:
         return {"outliers": found.to_dicts(), "flagged_shares": dict(found.shares)}
 
 
-def run(request: Request) -> Learnt:
-    """Read, learn, and write the network if a file is named for it."""
-    if request.out is not None:
-        check_ending(request.out)
-    dag = gn.read_dag(request.graph)
-    opened = open_data(request.data, dag.nodes)
-    with row_progress() as tell:
-        fit = gn.fit(
-            opened,
-            dag,
-            request.method,
-            scale=request.scale,
-            intercept=request.intercept,
-            missing=cast(Missing, request.missing),
-            progress=tell,
-        )
-        if not request.allow_singular:
-            _require_determined(fit)
+def run(request: Request, report: "Target | None" = None) -> Learnt:
+    """Read, learn, and write the network and the report if files are named for them."""
+    with progress(3 if report is None else 4) as tell:
+        fit, ignored = learn(request, tell)
+        tell("finding standard errors")
         errors = fit.standard_errors
+        if report is not None:
+            from gaussnet.cli.report import write
+
+            tell("writing the report")
+            write(fit, request.data, report)
     if request.out is not None:
         gn.write_network(fit.network, request.out)
-    return Learnt(fit, errors, opened.ignored, request.out)
+    path = None if report is None else report.path
+    return Learnt(fit, errors, request.out, ignored, path)
+
+
+def learn(request: Request, tell: Steps) -> tuple[gn.Fit, tuple[str, ...]]:
+    """Read rows and graph, and learn; also the columns that were ignored."""
+    tell("reading")
+    dag = gn.read_dag(request.graph)
+    opened = open_data(request.data, dag.nodes)
+    tell("learning")
+    fit = gn.fit(
+        opened,
+        dag,
+        request.method,
+        scale=request.scale,
+        intercept=request.intercept,
+        missing=cast(Missing, request.missing),
+        progress=tell.rows,
+    )
+    if not request.allow_singular:
+        _require_determined(fit)
+    return fit, opened.ignored
 
 
 def show(learnt: Learnt) -> None:
@@ -134,10 +153,11 @@ def show(learnt: Learnt) -> None:
     )
     if fit.trimming is not None:
         _show_flagged(fit)
-    for note in learnt.notes:
+    for note in fit.notes:
         page.print(f"note: {note}")
-    if learnt.out is not None:
-        page.print(f"network written to {learnt.out}")
+    for what, path in (("network", learnt.out), ("report", learnt.report)):
+        if path is not None:
+            page.print(f"{what} written to {path}", soft_wrap=True)
 
 
 def _show_flagged(fit: gn.Fit) -> None:

@@ -7,6 +7,7 @@ from rich.console import Console
 from rich.table import Table
 
 from gaussnet import networks
+from gaussnet.cli.printing import print_json
 
 
 def show(as_json: bool) -> None:
@@ -28,11 +29,14 @@ def show(as_json: bool) -> None:
     Console().print(table)
 
 
-def import_rds(file: Path, out: Path) -> None:
+def import_rds(file: Path, out: Path, as_json: bool) -> None:
     """Read a Gaussian network of bnlearn and save it as a model file."""
-    from gaussnet import read_network
+    from gaussnet import read_network, write_network
 
     network = read_network(file)
-    network.save(out)
+    write_network(network, out)
     nodes, edges = len(network.dag), len(network.dag.edges)
+    if as_json:
+        print_json({"nodes": nodes, "edges": edges, "out": str(out)})
+        return
     Console().print(f"{nodes} nodes and {edges} edges written to {out}", soft_wrap=True)

@@ -11,6 +11,7 @@ import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.printing import console, print_table
+from gaussnet.cli.progress import progress
 from gaussnet.disk.writing import write_bytes
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.estimate.names import METHODS
@@ -35,8 +36,10 @@ def plan_table(dag: Dag, target: Target) -> dict[str, Any]:
     """Rows needed by method and law, and for each method without a law the reason why."""
     rows: dict[str, dict[str, int]] = {}
     reasons: dict[str, str] = {}
-    for method in METHODS:
-        for law in LAWS:
+    pairs = [(method, law) for method in METHODS for law in LAWS]
+    with progress(len(pairs)) as tell:
+        for method, law in pairs:
+            tell(f"{method.name}, {law} law")
             found = _unless_refused(
                 lambda method=method.name, law=law: gn.plan(  # type: ignore[misc]
                     dag,
@@ -61,25 +64,31 @@ def certificate_table(dag: Dag, rows: int, delta: float, intercept: bool) -> dic
     """Expected and guaranteed error by method, and for each method without a law the reason."""
     found: dict[str, dict[str, float]] = {}
     reasons: dict[str, str] = {}
-    for method in METHODS:
-        promise = _unless_refused(
-            lambda method=method.name: gn.certify(  # type: ignore[misc]
-                dag, rows=rows, delta=delta, method=method, intercept=intercept
-            ),
-            reasons,
-            method.name,
-        )
-        if promise is not None:
-            found[method.name] = {
-                "expected KL": promise.expected_kl,
-                "KL": promise.kl,
-                "TV": promise.tv,
-                "information limit": promise.information_limit,
-                "hardness shape of TV": promise.hardness_tv,
-            }
-            assumptions = promise.assumptions
+    with progress(len(METHODS)) as tell:
+        for method in METHODS:
+            tell(method.name)
+            promise = _unless_refused(
+                lambda method=method.name: gn.certify(  # type: ignore[misc]
+                    dag, rows=rows, delta=delta, method=method, intercept=intercept
+                ),
+                reasons,
+                method.name,
+            )
+            if promise is not None:
+                found[method.name] = _figures(promise)
+                assumptions = promise.assumptions
     _require_some(found, reasons)
     return {"certificates": found, "no law": reasons, "assumptions": list(assumptions)}
+
+
+def _figures(promise: gn.Certificate) -> dict[str, float]:
+    return {
+        "expected KL": promise.expected_kl,
+        "KL": promise.kl,
+        "TV": promise.tv,
+        "information limit": promise.information_limit,
+        "hardness shape of TV": promise.hardness_tv,
+    }
 
 
 def show_plan(result: dict[str, Any]) -> None:

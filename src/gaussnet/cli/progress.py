@@ -1,32 +1,69 @@
-"""A progress bar for passes over the rows of large files: on a terminal only, to stderr."""
+"""A progress bar on standard error, for work that takes more than a second on a terminal."""
 
-import time
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from threading import Timer
 
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
 
-from gaussnet.stream.streamed import Progress as Tell
+DELAY = 1.0
+"""Seconds of silence before the bar shows."""
 
-PATIENCE = 1.0
-"""Seconds of work after which the bar appears."""
+
+class Steps:
+    """What is told of the work; nobody hears it where there is no terminal."""
+
+    def __init__(self, bar: Progress | None, total: int) -> None:
+        self._bar, self._done, self._what = bar, -1, ""
+        self._task = None if bar is None else bar.add_task("", total=total)
+
+    def __call__(self, what: str) -> None:
+        """Tell which step begins."""
+        self._done, self._what = self._done + 1, what
+        self._show(what)
+
+    def rows(self, done: int, total: int | None) -> None:
+        """Tell how many rows of a pass over them are read, and of how many if that is known."""
+        known = "" if total is None else f" of {total:,}"
+        self._show(f"{self._what}: {done:,}{known} rows")
+
+    def _show(self, words: str) -> None:
+        if self._bar is not None and self._task is not None:
+            self._bar.update(self._task, description=words, completed=self._done)
 
 
 @contextmanager
-def row_progress() -> Iterator[Tell | None]:
-    """A function to tell rows read and their number, or None where nobody would see the bar."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        yield None
+def progress(steps: int) -> Iterator[Steps]:
+    """Give somebody to tell what begins; the bar has so many steps and vanishes at the end.
+
+    Examples
+    --------
+    >>> with progress(2) as tell:
+    ...     tell("reading")
+    ...     tell("learning")
+    """
+    if not sys.stderr.isatty():
+        yield Steps(None, steps)
         return
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
-    with Progress(*columns, TimeRemainingColumn(), console=console, transient=True) as bar:
-        task = bar.add_task("rows", total=None, visible=False)
-        begun = time.monotonic()
-
-        def tell(done: int, total: int | None) -> None:
-            late = time.monotonic() - begun > PATIENCE
-            bar.update(task, completed=done, total=total, visible=late)
-
-        yield tell
+    text = TextColumn("{task.description}", markup=False)
+    bar = Progress(
+        SpinnerColumn(),
+        text,
+        BarColumn(),
+        TimeElapsedColumn(),
+        console=Console(file=sys.stderr),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    timer = Timer(DELAY, bar.start)
+    timer.daemon = True
+    timer.start()
+    try:
+        yield Steps(bar, steps)
+    finally:
+        timer.cancel()
+        timer.join()
+        bar.stop()

@@ -13,6 +13,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 from rich.table import Table
 
+from gaussnet.cli.printing import print_json
 from gaussnet.errors import SettingError
 from gaussnet.experiments import pool
 from gaussnet.experiments.catalogue import EXPERIMENTS
@@ -51,8 +52,14 @@ def available_processors() -> int:
     return os.cpu_count() or 1
 
 
-def show_experiments() -> None:
+def show_experiments(in_json: bool) -> None:
     """Print the experiments by name."""
+    if in_json:
+        entries = [
+            {"name": one.name, "title": one.title, "figure": one.label} for one in EXPERIMENTS
+        ]
+        print_json(entries)
+        return
     table = Table(title="Experiments of the paper")
     for head in ("name", "what", "figure"):
         table.add_column(head)

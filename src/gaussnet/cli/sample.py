@@ -2,10 +2,12 @@
 
 import sys
 from collections.abc import Iterator
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import gaussnet as gn
 from gaussnet._types import FloatArray
+from gaussnet.cli.progress import Steps, progress
 from gaussnet.model.checks import row_count
 from gaussnet.seeds import generator
 from gaussnet.stream.pages import default_page_rows
@@ -14,7 +16,21 @@ from gaussnet.stream.sinks import write_csv, write_rows
 STANDARD_OUTPUT = "-"
 
 
-def run(model: Path, rows: int, seed: int, out: str) -> None:
+@dataclass(frozen=True, slots=True)
+class Drawn:
+    """What was drawn and where it went."""
+
+    nodes: int
+    rows: int
+    seed: int
+    out: str
+
+    def to_dict(self) -> dict[str, int | str]:
+        """The same as plain values, for JSON."""
+        return asdict(self)
+
+
+def run(model: Path, rows: int, seed: int, out: str) -> Drawn:
     """Draw rows from the network in a file and write them to another, or as CSV to stdout."""
     network = gn.read_network(model)
     pages = sample_pages(network, row_count(rows), seed)
@@ -22,7 +38,15 @@ def run(model: Path, rows: int, seed: int, out: str) -> None:
         write_csv(sys.stdout.buffer, network.dag.nodes, pages)
         sys.stdout.flush()
     else:
-        write_rows(out, network.dag.nodes, pages)
+        with progress(-(-rows // default_page_rows(len(network.dag)))) as tell:
+            write_rows(out, network.dag.nodes, _told(pages, tell))
+    return Drawn(len(network.dag), rows, seed, out)
+
+
+def _told(pages: Iterator[FloatArray], tell: Steps) -> Iterator[FloatArray]:
+    for page in pages:
+        tell("writing rows")
+        yield page
 
 
 def sample_pages(network: gn.GaussianNetwork, rows: int, seed: int) -> Iterator[FloatArray]:

@@ -5,6 +5,7 @@ import secrets
 import shutil
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from errno import EACCES, EISDIR, ENOENT, ENOTDIR
 from typing import BinaryIO
 
 from gaussnet.disk.reading import Path, file_name, reason
@@ -54,6 +55,29 @@ def _beside(target: str) -> Iterator[BinaryIO]:
         with suppress(OSError):
             os.unlink(beside)
         raise
+
+
+def check_folder(path: Path) -> None:
+    """Refuse a file whose folder is not there or may not be written, before work is done for it."""
+    folder = os.path.dirname(os.path.realpath(file_name(path)))
+    if os.path.isdir(file_name(path)):
+        problem = OSError(EISDIR, os.strerror(EISDIR))
+    elif os.path.isdir(folder):
+        if os.access(folder, os.W_OK):
+            return
+        problem = OSError(EACCES, os.strerror(EACCES))
+    else:
+        code = ENOTDIR if _has_file_above(folder) else ENOENT
+        problem = OSError(code, os.strerror(code))
+    raise FileError(f"cannot write {file_name(path)!r}: {reason(problem)}")
+
+
+def _has_file_above(folder: str) -> bool:
+    while folder != os.path.dirname(folder):
+        if os.path.exists(folder):
+            return os.path.isfile(folder)
+        folder = os.path.dirname(folder)
+    return False
 
 
 def write_bytes(path: Path, raw: bytes) -> None:

@@ -238,7 +238,11 @@ class GaussianNetwork(Queries, Exports):
         return float(densities.mean())
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the network to a JSON file, whole or not at all; every number keeps all digits."""
+        """Write the network to a JSON file, whole or not at all; every number keeps all digits.
+
+        For other formats use `gaussnet.write_network`.
+        """
+        storage.check_json(path)
         storage.write_network(
             path, self.dag, self.coefficient_array, self.variance_array, self.intercept_array
         )

@@ -9,15 +9,26 @@ from typing import Any
 import numpy as np
 
 from gaussnet._types import FloatArray
-from gaussnet.disk.reading import read_bytes
+from gaussnet.disk.reading import read_bytes, suffix
 from gaussnet.disk.writing import write_bytes
 from gaussnet.errors import FileError, GraphError
 from gaussnet.graph.dag import Dag
 
 FORMAT = "gaussnet-network"
 VERSION = 1
+OTHER_ENDINGS = (".csv", ".tsv", ".dot", ".gv", ".r", ".rds", ".gml", ".graphml", ".txt")
+"""What says that a file holds no JSON."""
 
 Path = str | os.PathLike[str]
+
+
+def check_json(path: Path) -> None:
+    """Refuse a file name that promises another format than JSON."""
+    if suffix(path) in OTHER_ENDINGS:
+        raise FileError(
+            f"cannot save JSON as {os.fspath(path)!r}: give a name that ends in .json, or use "
+            "gaussnet.write_network for other formats"
+        )
 
 
 def write_network(

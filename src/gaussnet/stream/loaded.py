@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from gaussnet._types import Rows
 from gaussnet.errors import DataError
+from gaussnet.graph.dag import shorten
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -30,19 +31,25 @@ def column_places(
     >>> column_places(["time", "wet", " rain"], ["rain", "wet"])
     [2, 1]
     """
-    place = {column.strip(): index for index, column in reversed(list(enumerate(columns)))}
-    place |= {column: index for index, column in reversed(list(enumerate(columns)))}
-    missing = [name for name in names if name not in place]
+    exact, bare = Counter(columns), Counter(column.strip() for column in columns)
+    missing = [name for name in names if not exact[name] and not bare[name]]
     if missing:
-        shown = ", ".join(repr(name) for name in missing[:6])
+        asked = set(names)
+        others = sorted(columns, key=asked.__contains__)  # those that no node calls come first
         raise DataError(
-            f"{who_has} no column for {len(missing)} of {len(names)} nodes ({shown}): "
+            f"{who_has} no column for {len(missing)} of {len(names)} nodes "
+            f"({', '.join(map(repr, missing[:6]))}), only {shorten(others)}: "
             "rename the columns or leave these nodes out of the graph"
         )
-    counts = Counter(columns)
     for name in names:
-        if counts[name] > 1:
-            raise DataError(f"{who_has} {counts[name]} columns {name!r}: rename or drop them")
+        if (exact[name] or bare[name]) > 1:
+            blanks = "" if exact[name] else " with blanks around it"
+            raise DataError(
+                f"{who_has} {exact[name] or bare[name]} columns {name!r}{blanks}: "
+                "rename or drop them"
+            )
+    place = {column.strip(): index for index, column in enumerate(columns)}
+    place |= {column: index for index, column in enumerate(columns)}
     return [place[name] for name in names]
 
 

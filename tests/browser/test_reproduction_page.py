@@ -1,0 +1,18 @@
+"""The page of a reproduction in a browser."""
+
+from gaussnet.experiments.run import Run
+from gaussnet.experiments.store import Store
+from gaussnet.report.reproduction import write_reproduction
+
+
+def test_the_page_of_a_run_shows_its_figures_and_asks_for_nothing(tmp_path, look):
+    run = Run.of(["er5"], ["plotted"], repetitions=1, nodes=20, rows=[100])
+    store = Store.open(tmp_path, run)
+    for task in run.tasks():
+        store.keep(task, task.run())
+    path = write_reproduction(run, store).page
+    page = look(path)
+    widths = page.locator("figure img").evaluate_all("all => all.map(one => one.naturalWidth)")
+    assert len(widths) == 1
+    assert widths[0] > 100
+    assert page.locator("h1").inner_text().endswith("reproduced")

@@ -1,0 +1,69 @@
+"""The progress bar: only on a terminal, only for work that takes a while."""
+
+import io
+import sys
+
+import pytest
+
+from gaussnet.cli import progress as bar
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def pretend_terminal(monkeypatch):
+    """Called in the test itself: pytest sets its own stream between fixtures and test."""
+    monkeypatch.setenv("TERM", "xterm")
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    return stream
+
+
+def wait_until_shown(stream, words):
+    import time
+
+    end = time.monotonic() + 20.0
+    while words not in stream.getvalue():
+        assert time.monotonic() < end, "the bar did not show"
+        time.sleep(0.01)
+
+
+def test_long_work_shows_what_is_done_now(monkeypatch):
+    terminal = pretend_terminal(monkeypatch)
+    monkeypatch.setattr(bar, "DELAY", 0.0)
+    with bar.progress(2) as tell:
+        tell("reading [red]rows")
+        wait_until_shown(terminal, "reading")
+        tell("learning")
+        wait_until_shown(terminal, "learning")
+
+
+def test_short_work_shows_nothing(monkeypatch):
+    terminal = pretend_terminal(monkeypatch)
+    monkeypatch.setattr(bar, "DELAY", 1_000.0)
+    with bar.progress(1) as tell:
+        tell("reading")
+    assert terminal.getvalue().strip("\x1b[?25hl\r\n") == ""
+
+
+def test_no_terminal_no_bar(monkeypatch, capsys):
+    monkeypatch.setattr(bar, "DELAY", 0.0)
+    with bar.progress(1) as tell:
+        tell("reading")
+    assert capsys.readouterr().err == ""
+
+
+def test_an_error_passes_and_the_bar_goes(monkeypatch):
+    terminal = pretend_terminal(monkeypatch)
+    monkeypatch.setattr(bar, "DELAY", 0.0)
+
+    def divide():
+        with bar.progress(1) as tell:
+            tell("dividing")
+            wait_until_shown(terminal, "dividing")
+            return 1 / 0
+
+    with pytest.raises(ZeroDivisionError):
+        divide()

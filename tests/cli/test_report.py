@@ -1,0 +1,76 @@
+"""`gaussnet fit --report` and `gaussnet report`."""
+
+import hashlib
+import json
+
+import pytest
+from tests.cli.test_modelling import DAG, ROWS, folder, gaussnet
+
+import gaussnet as gn
+
+__all__ = ["folder", "gaussnet"]
+
+
+def page(folder):
+    return (folder / "report.html").read_text(encoding="utf-8")
+
+
+def test_fit_writes_model_and_report(folder, gaussnet):
+    command = ["fit", "rows.csv", "--dag", "graph.txt", "--method", "cauchy", "--scale", "mad"]
+    words = gaussnet(*command, "--out", "net.json", "--report", "report.html")
+    assert "network written to net.json" in words
+    assert "report written to report.html" in words
+    assert gn.read_network(folder / "net.json").dag == DAG
+    source = page(folder)
+    assert hashlib.sha256((folder / "rows.csv").read_bytes()).hexdigest() in source
+    assert f"gaussnet {' '.join(command)} --out net.json --report report.html" in source
+    assert "learnt by cauchy, variances by mad" in source
+    told = json.loads(gaussnet(*command, "--report", "report.html", "--json"))
+    assert told["report"] == "report.html"
+
+
+def test_report_of_rows_and_graph_is_that_of_fit(folder, gaussnet):
+    gaussnet("report", "rows.csv", "--dag", "graph.txt", "--out", "report.html")
+    gn.write_report(
+        gn.fit("rows.csv", DAG),
+        folder / "again.html",
+        source="rows.csv",
+        command="gaussnet report rows.csv --dag graph.txt --out report.html",
+    )
+    assert (folder / "again.html").read_text(encoding="utf-8") == page(folder)
+
+
+def test_report_of_rows_and_model_shows_the_model(folder, gaussnet):
+    told = json.loads(
+        gaussnet("report", "rows.csv", "--model", "truth.json", "--out", "report.html", "--json")
+    )
+    assert told == {
+        "report": "report.html",
+        "bytes": (folder / "report.html").stat().st_size,
+        "nodes": 3,
+        "edges": 3,
+    }
+    assert "a network from a file" in page(folder)
+    assert "No standard errors" in page(folder)
+
+
+def test_title_date_and_level_stand_in_the_report(folder, gaussnet):
+    options = ["--title", "Garden <1>", "--date", "2026-05-01", "--level", "0.9"]
+    gaussnet("report", "rows.csv", "--dag", "graph.txt", "--out", "report.html", *options)
+    source = page(folder)
+    assert "<h1>Garden &lt;1&gt;</h1>" in source
+    assert "2026-05-01" in source
+    assert "90 % from" in source
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_of_the_standard_input_have_a_report_too(folder, gaussnet, monkeypatch):
+    import io
+    import sys
+
+    raw = (folder / "rows.csv").read_bytes()
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
+    gaussnet("report", "-", "--dag", "graph.txt", "--out", "report.html")
+    assert "SHA-256 of the rows" in page(folder)
+    assert "SHA-256 of the file" not in page(folder)
+    assert f"{len(ROWS)}</dd><dt>rows" in page(folder)

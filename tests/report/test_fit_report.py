@@ -1,0 +1,270 @@
+"""The report of a fit as a file: complete, self-contained, the same again, and never too large."""
+
+import hashlib
+import pickle
+import re
+import struct
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import gaussnet as gn
+from gaussnet.report.fit_page import MOST_NODES
+from gaussnet.report.markup import text
+from gaussnet.report.numbers import brief, number, share
+
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
+ROWS = TRUTH.sample(400, seed=2)
+VOID = {"meta", "input", "br", "img"}
+
+
+class Page(HTMLParser):
+    """The page as a tree would see it."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.source, self.tags, self.attributes, self.words = source, [], [], []
+        self._open = []
+        self.feed(source)
+        self.close()
+        assert self._open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+        if tag not in VOID:
+            self._open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_endtag(self, tag):
+        assert self._open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+    @property
+    def text(self):
+        return " ".join(" ".join(self.words).split())
+
+
+def write(path, result, **about):
+    gn.write_report(result, path, **about)
+    return Page(path.read_text(encoding="utf-8"))
+
+
+@pytest.fixture
+def target(tmp_path):
+    return tmp_path / "report.html"
+
+
+@pytest.mark.parametrize(
+    ("method", "scale"),
+    [("least-squares", "mean-square"), ("batch-median", "mad"), ("cauchy", "mad")],
+)
+def test_every_number_of_the_fit_is_there(target, method, scale):
+    fit = gn.fit(ROWS, DAG, method, scale=scale)
+    page = write(target, fit)
+    intervals = fit.confidence_intervals(0.95).coefficients
+    for edge, value in fit.network.coefficients.items():
+        assert number(value) in page.words
+        assert number(fit.standard_errors.coefficients[edge]) in page.words
+        assert all(number(end) in page.words for end in intervals[edge])
+    for node in DAG.nodes:
+        assert number(fit.network.intercepts[node]) in page.words
+    assert all(number(scale) in page.words for scale in fit.network.scales)
+    assert f"learnt by {method}, variances by {scale}, with intercepts" in page.text
+
+
+def test_standardised_coefficients_and_explained_shares_are_those_of_the_data(target):
+    rows = TRUTH.sample(200_000, seed=5)
+    page = write(target, gn.fit(rows, DAG))
+    z = (rows - rows.mean(axis=0)) / rows.std(axis=0)
+    slopes = np.linalg.lstsq(z[:, :2], z[:, 2], rcond=None)[0]
+    explained = 100 * np.corrcoef(z[:, :2] @ slopes, z[:, 2])[0, 1] ** 2
+    # Least squares reproduces the moments of every family, so both agree but for rounding.
+    assert all(number(slope) in page.words for slope in slopes)
+    assert number(explained) in page.words
+
+
+def test_the_certificate_is_told_or_why_there_is_none(target):
+    promise = gn.fit(ROWS, DAG).certificate(0.05)
+    page = write(target, gn.fit(ROWS, DAG))
+    for value in (promise.expected_kl, promise.kl, promise.tv, promise.information_limit):
+        assert number(value) in page.words
+    assert promise.argument in page.text
+    assert all(one in page.text for one in promise.assumptions)
+    page = write(target, gn.fit(ROWS, DAG, "cauchy", scale="mad"))
+    assert "There is no certificate: " in page.text
+
+
+def test_the_level_is_that_of_intervals_and_certificate(target):
+    fit = gn.fit(ROWS, DAG)
+    page = write(target, fit, level=0.8)
+    assert "80 % from" in page.words
+    assert number(fit.certificate(0.2).kl) in page.words
+    low, _ = fit.confidence_intervals(0.8).coefficients["season", "rain"]
+    assert number(low) in page.words
+
+
+def test_notes_on_the_data_are_told(target):
+    rows = ROWS.copy()
+    rows[:3, 1] = np.nan
+    page = write(target, gn.fit(rows, DAG, missing="drop-rows"))
+    assert "3 of 400 rows have missing values and were dropped" in page.text
+    page = write(target, gn.fit(ROWS, DAG))
+    assert "all rows and columns were used as they are" in page.text
+
+
+def test_the_page_is_one_file_that_asks_for_nothing(target):
+    page = write(target, gn.fit(ROWS, DAG))
+    assert not {"link", "img", "iframe", "object", "embed", "base", "form", "a"} & set(page.tags)
+    assert page.tags.count("script") == page.tags.count("style") == 1
+    names = {name for name, _ in page.attributes}
+    assert not any(name.startswith("on") for name in names)
+    assert not {"src", "action", "style"} & names
+    links = [value for name, value in page.attributes if name == "href"]
+    assert links
+    assert all(link in ("#bell", "#frame") for link in links)
+    assert not re.search(r"https?://|@import|fetch\(|XMLHttp|WebSocket|import\(", page.source)
+    assert "default-src 'none'" in page.source
+
+
+def test_the_same_fit_gives_the_same_bytes(tmp_path):
+    for name in ("one.html", "two.html"):
+        gn.write_report(gn.fit(ROWS, DAG), tmp_path / name)
+    assert (tmp_path / "one.html").read_bytes() == (tmp_path / "two.html").read_bytes()
+
+
+def test_origin_is_told_as_far_as_it_is_known(target, tmp_path):
+    source = tmp_path / "rows.csv"
+    source.write_text("a")
+    page = write(target, gn.fit(ROWS, DAG))
+    assert hashlib.sha256(struct.pack(f"<{ROWS.size}d", *ROWS.ravel())).hexdigest() in page.words
+    assert "gn.fit(rows, dag, gn.LeastSquares(), scale=gn.MeanSquare()" in page.text
+    assert "date" not in page.words
+    assert f"{gn.__version__}, " in page.text
+    page = write(target, gn.fit(ROWS, DAG), source=source, command="gaussnet fit", date="May 1")
+    assert hashlib.sha256(b"a").hexdigest() in page.words
+    assert "gaussnet fit" in page.words
+    assert "May 1" in page.words
+    assert page.text.startswith("A Gaussian network, learnt from rows.csv")
+
+
+def test_the_python_call_of_the_report_gives_the_same_fit(target):
+    fit = gn.fit(ROWS, DAG, gn.BatchMedian(30), scale="mad", intercept=False, split=(250, 150))
+    page = write(target, fit)
+    call = next(words for words in page.words if words.startswith("fit = "))
+    told = {"gn": gn, "rows": ROWS, "dag": DAG, "path": target}
+    exec(call, told)  # what a reader would paste
+    assert told["fit"].network == fit.network
+
+
+def test_a_fit_that_lost_its_rows_says_so(target):
+    page = write(target, pickle.loads(pickle.dumps(gn.fit(ROWS, DAG))))
+    assert "No standard errors: this fit no longer has the rows" in page.text
+    assert "No pictures of residuals: this fit no longer has the rows" in page.text
+    assert "standardised" in page.words
+
+
+def test_a_network_is_shown_with_rows(target):
+    with pytest.raises(gn.SettingError, match="got a network without data"):
+        gn.write_report(TRUTH, target)
+    rows = ROWS.copy()
+    rows[0, 0] = np.nan
+    page = write(target, TRUTH, data=rows)
+    assert "a network from a file, shown with these rows" in page.text
+    assert "1 of 400 rows have missing or infinite values" in page.text
+    assert page.tags.count("figure") == 1 + len(DAG)
+    assert "std. error" not in page.words
+
+
+@pytest.mark.parametrize("result", [None, DAG, "model.json"])
+def test_what_is_neither_fit_nor_network_is_refused(target, result):
+    with pytest.raises(gn.SettingError, match=r"expected a gaussnet\.Fit"):
+        gn.write_report(result, target)
+    assert not target.exists()
+
+
+def test_a_name_that_is_no_page_is_refused(tmp_path):
+    with pytest.raises(gn.FileError, match=r"expected a name that ends in \.html"):
+        gn.write_report(gn.fit(ROWS, DAG), tmp_path / "report.pdf")
+
+
+@pytest.mark.parametrize(
+    "name", ["<script>", "</script>", "</title>", '"', "'", "&amp;", "-->", "\x00\x1b[2J", "\ud800",
+             "\u202egnp.exe", "日本", "]]>"]
+)  # fmt: skip
+def test_a_name_is_text_wherever_it_stands(target, name):
+    dag = gn.Dag.from_edges([(name, "y")])
+    other = gn.fit(ROWS[:, :2], gn.Dag.from_edges([("x", "y")]))
+    plain = write(target, other, title="x", command="x", date="x")
+    page = write(target, gn.fit(ROWS[:, :2], dag), title=name, command=name, date=name)
+    assert page.tags == plain.tags
+    assert [key for key, _ in page.attributes] == [key for key, _ in plain.attributes]
+    assert "\x00" not in page.source
+    if name.isprintable():
+        assert page.words.count(name) > plain.words.count(name)
+
+
+def test_text_escapes_every_sign_of_markup():
+    assert text("<>&\"'") == "&lt;&gt;&amp;&quot;&#x27;"
+    assert text("a\u202eb\ud800\x07") == "a\ufffdb\ufffd\ufffd"
+
+
+def test_odd_fits_have_a_report(target):
+    rows = np.column_stack((np.ones(30), np.arange(30.0), 2 * np.arange(30.0)))
+    dag = gn.Dag.parse("still; free; double ~ free + still")
+    page = write(target, gn.fit(rows, dag))
+    assert not re.search(r'[>"]\W?(nan|inf)', page.source)
+    assert page.tags.count("figure") == 2  # the drawing, and the residuals of "free"
+    write(target, gn.fit(ROWS[:1, :1], gn.Dag.parse("[a]")))
+    write(target, gn.fit(ROWS * 1e150, DAG))
+    write(target, gn.fit(ROWS * 1e-150, DAG))
+
+
+def test_150_nodes_stay_small(target):
+    dag = gn.simulate.erdos_renyi(150, 5, seed=0)
+    rows = gn.simulate.random_network(dag, seed=1).sample(2_000, seed=2)
+    page = write(target, gn.fit(rows, dag))
+    assert target.stat().st_size < 1_000_000
+    assert page.tags.count("figure") == 151
+
+
+def test_a_large_network_is_cut_and_says_so(target):
+    dag = gn.simulate.erdos_renyi(MOST_NODES, 6, seed=0)
+    network = gn.simulate.random_network(dag, seed=1, weights=(0.1, 0.3))
+    page = write(target, network, data=network.sample(50, seed=2))
+    assert target.stat().st_size < 2_000_000
+    assert "too large for a drawing" in page.text
+    assert "lines more are not shown" in page.text
+    assert "least Gaussian of 2000 nodes" in page.text
+    more = gn.simulate.random_tree(MOST_NODES + 1, seed=0)
+    with pytest.raises(gn.SettingError, match="a report shows at most 2,000"):
+        gn.write_report(gn.simulate.random_network(more, seed=0), target, data=ROWS)
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (0.0, "0.000"),
+        (-0.0, "0.000"),
+        (99999.6, "100000"),
+        (1e-5, "1.000e-05"),
+        (-123.456, "\N{MINUS SIGN}123.5"),
+        (float("inf"), "∞"),
+        (float("-inf"), "\N{MINUS SIGN}∞"),
+    ],
+)
+def test_numbers_have_four_digits(value, shown):
+    assert number(value) == shown
+
+
+def test_other_numbers():
+    assert share(-0.5) == "\N{MINUS SIGN}50 %"
+    assert brief(-0.5) == "\N{MINUS SIGN}0.50"
+    assert brief(0.0) == "0.00"
