@@ -3,8 +3,9 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
+FUZZ_SECONDS ?= 60
 
-.PHONY: demo test lint bench docs lock clean
+.PHONY: demo test lint bench docs fuzz lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/gaussnet demo
@@ -25,6 +26,9 @@ docs: $(VENV)/developer
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	@echo "open build/site/index.html"
 
+fuzz: $(VENV)/fuzzer
+	$(BIN)/python fuzz/fuzz_parsers.py -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1
+
 lock: $(VENV)/developer
 	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools \
 		| sort > requirements/dev.lock
@@ -41,4 +45,8 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml setup.py requirements/dev.l
 
 $(VENV)/developer: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet -c requirements/dev.lock -e ".[dev]"
+	touch $@
+
+$(VENV)/fuzzer: $(VENV)/developer
+	$(BIN)/python -m pip install --quiet "atheris>=2.3,<4"
 	touch $@

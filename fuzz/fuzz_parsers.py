@@ -1,6 +1,6 @@
 """Feed the parsers with noise: they may raise `GaussnetError` and nothing else.
 
-Needs atheris: ``pip install atheris``, then ``python fuzz/fuzz_parsers.py -max_total_time=60``.
+``make fuzz`` installs atheris and runs this for a minute; ``make fuzz FUZZ_SECONDS=600`` for ten.
 The first byte of an input chooses the parser. Inputs start from whole files of every format; a
 folder given as an argument keeps those that found something new.
 """

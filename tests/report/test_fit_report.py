@@ -183,6 +183,40 @@ def test_a_network_is_shown_with_rows(target):
     assert "std. error" not in page.words
 
 
+def test_flagged_cells_are_shown_worst_first_and_only_for_robust_fits(target):
+    rows = ROWS.copy()
+    rows[[7, 300], 1] = 90.0, -500.0
+    fit = gn.fit(rows, DAG, "robust")
+    page = write(target, fit)
+    found = fit.outliers()
+    assert f"{len(found)} values in {sum(part > 0 for part in found.shares.values())} node" in (
+        page.text
+    )
+    table = page.source[page.source.index('id="flagged"') :]
+    told = re.findall(r'<tr><td data-v="(\d+)">', table)
+    assert told == [str(cell.row) for cell in found]
+    assert told[:2] == ["300", "7"]
+    assert all(number(cell.expected) in page.words for cell in found)
+    assert "Flagged cells" not in write(target, gn.fit(rows, DAG)).words
+
+
+def test_a_robust_fit_of_clean_rows_says_that_nothing_is_flagged(target):
+    rows = np.random.default_rng(0).uniform(-1.0, 1.0, (200, 3))  # no tails, no outliers
+    assert (
+        "None: every value fits its equation." in write(target, gn.fit(rows, DAG, "robust")).words
+    )
+
+
+def test_flagged_rows_are_numbered_as_in_the_data_with_rows_dropped(target):
+    rows = ROWS[:100].copy()
+    rows[:60, 0] = np.nan
+    rows[99, 2] = 1_000.0
+    page = write(target, gn.fit(rows, DAG, "robust", missing="drop-rows"))
+    places = [float(mark) for mark in re.findall(r"M([\d.]+) \d+h", page.source)]
+    assert places
+    assert max(places) <= 190 + 900  # the strip ends there
+
+
 @pytest.mark.parametrize("result", [None, DAG, "model.json"])
 def test_what_is_neither_fit_nor_network_is_refused(target, result):
     with pytest.raises(gn.SettingError, match=r"expected a gaussnet\.Fit"):

@@ -8,6 +8,7 @@ import numpy as np
 
 from gaussnet._types import FloatArray, Rows
 from gaussnet.errors import GaussnetError
+from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import rows_of
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.uncertainty.values import Uncertainty
@@ -32,7 +33,8 @@ class Findings:
     certificate: Certificate | None = None
     reasons: dict[str, str] = field(default_factory=dict)
     """Why something is not there: by "residuals", "uncertainty" or "certificate"."""
-    outliers: Any = None
+    outliers: Outliers | None = None
+    """The cells that a robust fit flagged; None for other methods."""
 
     @property
     def explained(self) -> FloatArray:
@@ -76,7 +78,7 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
         uncertainty=uncertainty,
         certificate=ask("certificate", lambda: fit.certificate(1.0 - level)),
         reasons=reasons,
-        outliers=ask("outliers", lambda: find_outliers(fit)),
+        outliers=None if fit.trimming is None else fit.outliers(),
     )
 
 
@@ -99,12 +101,6 @@ def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
         rows_hash=hash_rows(rows),
         reasons={"uncertainty": reason, "certificate": reason},
     )
-
-
-def find_outliers(fit: Fit) -> Any:
-    """What the method flagged as wrong; None for methods that flag nothing."""
-    ask = getattr(fit, "outliers", None)
-    return None if ask is None else ask()
 
 
 def hash_rows(rows: Rows) -> str:

@@ -16,6 +16,7 @@ from gaussnet.fitting.result import Fit
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report import fit_sections
 from gaussnet.report.findings import Findings, findings_of_fit, findings_of_network
+from gaussnet.report.flagged import flagged_section
 from gaussnet.report.markup import text, whole_page
 
 MOST_NODES = 2_000
@@ -105,6 +106,7 @@ def fit_page(findings: Findings, title: str, origin: Origin) -> str:
         fit_sections.coefficients(findings),
         fit_sections.certificate(findings),
         fit_sections.residuals(findings),
+        flagged_section(findings.outliers, findings.rows),
         fit_sections.notes(findings),
         _again(findings, origin),
     ]
