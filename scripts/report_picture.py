@@ -27,7 +27,6 @@ def main() -> None:
         )
         page = browser.new_page(viewport={"width": WIDTH, "height": HEIGHT}, color_scheme="light")
         page.goto(page_file.as_uri())
-        page.locator("#network .node").nth(truth.dag.position("ygcE")).hover()
         page.screenshot(path=TARGET)
         browser.close()
 
