@@ -72,5 +72,5 @@ def test_rows_of_the_standard_input_have_a_report_too(folder, gaussnet, monkeypa
     monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(raw)))
     gaussnet("report", "-", "--dag", "graph.txt", "--out", "report.html")
     assert "SHA-256 of the rows" in page(folder)
-    assert "SHA-256 of the file" not in page(folder)
+    assert "SHA-256 of the data" not in page(folder)
     assert f"{len(ROWS)}</dd><dt>rows" in page(folder)

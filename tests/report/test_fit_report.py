@@ -13,6 +13,7 @@ import gaussnet as gn
 from gaussnet.report.fit_page import MOST_NODES
 from gaussnet.report.markup import text
 from gaussnet.report.numbers import brief, number, share
+from gaussnet.stream.sinks import write_rows
 
 DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
@@ -215,6 +216,36 @@ def test_flagged_rows_are_numbered_as_in_the_data_with_rows_dropped(target):
     places = [float(mark) for mark in re.findall(r"M([\d.]+) \d+h", page.source)]
     assert places
     assert max(places) <= 190 + 900  # the strip ends there
+
+
+def test_rows_that_are_read_in_pages_have_the_same_pictures(target, tmp_path, monkeypatch):
+    write_rows(tmp_path / "rows.parquet", DAG.nodes, [ROWS])
+    whole = write(target, gn.fit(ROWS, DAG))
+    monkeypatch.setattr("gaussnet.stream.opening.LARGEST_WHOLE_BYTES", 0)
+    paged = write(target, gn.fit(tmp_path / "rows.parquet", DAG, page_rows=64))
+    assert "SHA-256 of the rows" in whole.words
+    assert "SHA-256 of the rows" not in paged.words
+    figures = re.compile(r'<figure class="residual".*?</figure>', re.S)
+    # Pages change the order of sums, so coefficients and D may differ in their last digits.
+    strip = re.compile(r'data-value="[^"]*"|D = \S+')
+    one, other = (
+        [strip.sub("", figure) for figure in figures.findall(page.source)]
+        for page in (whole, paged)
+    )
+    assert one == other
+    assert len(one) == 3
+    page = write(target, TRUTH, data=tmp_path / "rows.parquet")
+    assert page.tags.count("figure") == 4
+
+
+def test_a_folder_of_rows_is_hashed_file_by_file(target, tmp_path):
+    folder = tmp_path / "parts"
+    folder.mkdir()
+    write_rows(folder / "b.csv", DAG.nodes, [ROWS[200:]])
+    write_rows(folder / "a.csv", DAG.nodes, [ROWS[:200]])
+    page = write(target, gn.fit(folder, DAG), source=folder)
+    both = (folder / "a.csv").read_bytes() + (folder / "b.csv").read_bytes()
+    assert hashlib.sha256(both).hexdigest() in page.words
 
 
 @pytest.mark.parametrize("result", [None, DAG, "model.json"])

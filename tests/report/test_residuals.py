@@ -5,6 +5,7 @@ import pytest
 from scipy import stats
 
 import gaussnet as gn
+from gaussnet.report.findings import findings_of_network
 from gaussnet.report.residuals import MOST_ROWS, find_residuals
 
 DAG = gn.Dag.parse("rain; wet ~ rain")
@@ -42,7 +43,7 @@ def test_many_points_are_thinned_but_not_the_tails():
 
 def test_many_rows_are_thinned():
     data = np.tile(NETWORK.sample(1_000, seed=0), (MOST_ROWS // 1_000 + 1, 1))
-    assert find_residuals(NETWORK, data)[0].count == len(data) // 2
+    assert findings_of_network(NETWORK, data).residuals[0].count == len(data) // 2
 
 
 def test_rows_with_holes_are_left_out_node_by_node():

@@ -6,20 +6,39 @@ import numpy as np
 
 from gaussnet._types import FloatArray, Rows
 from gaussnet.errors import EstimationError
+from gaussnet.fitting.evidence import StreamedEvidence
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.stream.streamed import StreamedPages
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
 
 
-def rows_of(fit: "Fit") -> Rows:
+def rows_of(fit: "Fit") -> Rows | StreamedPages:
     """The rows that a network was learnt from, while the fit still has them."""
-    if fit._evidence is None:
+    evidence = fit._evidence
+    if evidence is None:
         raise EstimationError(
             "this fit no longer has the rows that it was learnt from, because it was copied or "
             "loaded: ask where the data are, or fit again"
         )
-    return fit._evidence.rows()[0]
+    return evidence.pages if isinstance(evidence, StreamedEvidence) else evidence.rows()[0]
+
+
+def every(rows: Rows | StreamedPages, step: int) -> Rows:
+    """One row in so many; of pages that are read one after the other, one in so many of each.
+
+    Examples
+    --------
+    >>> every(np.arange(10.0).reshape(5, 2), 2)
+    array([[0., 1.],
+           [4., 5.],
+           [8., 9.]])
+    """
+    if not isinstance(rows, StreamedPages):
+        return rows[::step]
+    parts: list[FloatArray] = rows.fold(lambda page: [page[::step].copy()], list.__add__, 1)
+    return np.concatenate(parts)
 
 
 def node_residuals(network: GaussianNetwork, rows: Rows, position: int) -> FloatArray:

@@ -9,13 +9,18 @@ import numpy as np
 from gaussnet._types import FloatArray, Rows
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.outliers import Outliers
-from gaussnet.fitting.residuals import rows_of
+from gaussnet.fitting.residuals import every, rows_of
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.uncertainty.values import Uncertainty
+from gaussnet.graph.dag import shorten
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate
-from gaussnet.report.residuals import Residuals, find_residuals
-from gaussnet.stream.rows import open_rows
+from gaussnet.report.numbers import many
+from gaussnet.report.residuals import Residuals, find_residuals, thinning
+from gaussnet.stream.loaded import Loaded
+from gaussnet.stream.opening import open_data
+from gaussnet.stream.pages import default_page_rows
+from gaussnet.stream.streamed import StreamedPages
 
 
 @dataclass(frozen=True, eq=False)
@@ -27,7 +32,7 @@ class Findings:
     residuals: tuple[Residuals | None, ...]
     notes: tuple[str, ...]
     rows_hash: str
-    """SHA-256 of the rows that were used; "" if they are no longer there."""
+    """SHA-256 of the rows that were used; "" if they are not in memory."""
     fit: Fit | None = None
     uncertainty: Uncertainty | None = None
     certificate: Certificate | None = None
@@ -66,14 +71,15 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
             return None
 
     rows = ask("residuals", lambda: rows_of(fit))
+    seen = None if rows is None else every(rows, thinning(fit.rows))
     uncertainty = ask("uncertainty", lambda: fit.uncertainty(level=level))
     notes = [str(note) for note in (*fit.notes, *(uncertainty.notes if uncertainty else ()))]
     return Findings(
         network=fit.network,
         rows=fit.rows,
-        residuals=() if rows is None else tuple(find_residuals(fit.network, rows)),
+        residuals=() if seen is None else tuple(find_residuals(fit.network, seen)),
         notes=tuple(notes),
-        rows_hash="" if rows is None else hash_rows(rows),
+        rows_hash=hash_rows(rows) if isinstance(rows, np.ndarray) else "",
         fit=fit,
         uncertainty=uncertainty,
         certificate=ask("certificate", lambda: fit.certificate(1.0 - level)),
@@ -84,21 +90,30 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
 
 def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
     """What rows tell of a network that is known already."""
-    loaded = open_rows(data, network.dag.nodes)
-    rows = loaded.rows
+    opened = open_data(data, network.dag.nodes)
+    rows: Rows | StreamedPages = (
+        opened.rows
+        if isinstance(opened, Loaded)
+        else StreamedPages(opened, default_page_rows(len(network.dag)))
+    )
+    count = rows.rows if isinstance(rows, StreamedPages) else len(rows)
+    seen = every(rows, thinning(count))
     notes = []
-    if loaded.ignored:
-        notes.append(f"{len(loaded.ignored)} columns are not in the network and were ignored")
-    holes = int((~np.isfinite(rows)).any(axis=1).sum())
+    if opened.ignored:
+        notes.append(
+            f"{many(len(opened.ignored), 'column')} not in the network ignored: "
+            f"{shorten(opened.ignored)}"
+        )
+    holes = int((~np.isfinite(seen)).any(axis=1).sum())
     if holes:
-        notes.append(f"{holes} of {len(rows)} rows have missing or infinite values")
+        notes.append(f"{holes} of {len(seen)} rows have missing or infinite values")
     reason = "the network was read from a file, which keeps the numbers and not their errors"
     return Findings(
         network=network,
-        rows=len(rows),
-        residuals=tuple(find_residuals(network, rows)),
+        rows=count,
+        residuals=tuple(find_residuals(network, seen)),
         notes=tuple(notes),
-        rows_hash=hash_rows(rows),
+        rows_hash=hash_rows(rows) if isinstance(rows, np.ndarray) else "",
         reasons={"uncertainty": reason, "certificate": reason},
     )
 

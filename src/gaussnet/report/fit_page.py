@@ -18,9 +18,15 @@ from gaussnet.report import fit_sections
 from gaussnet.report.findings import Findings, findings_of_fit, findings_of_network
 from gaussnet.report.flagged import flagged_section
 from gaussnet.report.markup import text, whole_page
+from gaussnet.stream.opening import files_in
 
 MOST_NODES = 2_000
 ENDINGS = (".html", ".htm")
+BLOCK_BYTES = 1 << 20
+HASHED = (
+    '<p class="faint">The hash of the rows is that of the rows used, as little-endian float64, row '
+    "by row, in the order of the nodes.</p>"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,13 +119,18 @@ def fit_page(findings: Findings, title: str, origin: Origin) -> str:
     return whole_page(title, sections, ["page.css", "fit.css"], "fit.js")
 
 
-def hash_file(path: Path) -> str:
-    """SHA-256 of the bytes of a file."""
-    try:
-        with open(file_name(path), "rb") as stream:
-            return hashlib.file_digest(stream, "sha256").hexdigest()
-    except OSError as problem:
-        raise FileError(f"cannot read {file_name(path)!r}: {reason(problem)}") from None
+def hash_source(path: Path) -> str:
+    """SHA-256 of the bytes of a file, or of all files of a folder, in the order of their names."""
+    found = hashlib.sha256()
+    files = files_in(path) if os.path.isdir(path) else [file_name(path)]
+    for file in files:
+        try:
+            with open(file, "rb") as stream:
+                while block := stream.read(BLOCK_BYTES):
+                    found.update(block)
+        except OSError as problem:
+            raise FileError(f"cannot read {file!r}: {reason(problem)}") from None
+    return found.hexdigest()
 
 
 def _check_size(network: GaussianNetwork) -> None:
@@ -148,7 +159,7 @@ def _again(findings: Findings, origin: Origin) -> str:
         facts.append(("random numbers", "none"))
     if origin.source is not None:
         facts.append(("data", file_name(origin.source)))
-        facts.append(("SHA-256 of the file", hash_file(origin.source)))
+        facts.append(("SHA-256 of the data", hash_source(origin.source)))
     if findings.rows_hash:
         facts.append(("SHA-256 of the rows", findings.rows_hash))
     if origin.date is not None:
@@ -161,8 +172,7 @@ def _again(findings: Findings, origin: Origin) -> str:
     return (
         f"<h2>The same again</h2><pre>{text(origin.command or _python_call(findings))}</pre>"
         f'<div class="wide"><table class="facts-table"><tbody>{lines}</tbody></table></div>'
-        '<p class="faint">The hash of the rows is that of the rows used, as little-endian float64, '
-        "row by row, in the order of the nodes.</p>"
+        f"{HASHED if findings.rows_hash else ''}"
         f"<details><summary>The graph</summary><pre>{text(findings.network.dag.to_formulas())}"
         "</pre></details>"
     )

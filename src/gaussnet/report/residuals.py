@@ -54,9 +54,8 @@ def thinning(rows: int) -> int:
     return max(1, -(-rows // MOST_ROWS))
 
 
-def find_residuals(network: GaussianNetwork, rows: Rows) -> list[Residuals | None]:
+def find_residuals(network: GaussianNetwork, seen: Rows) -> list[Residuals | None]:
     """The residuals of each node; None where there is no noise or no value to judge them by."""
-    seen = rows[:: thinning(len(rows))]
     return [_of_node(network, seen, position) for position in range(len(network.dag))]
 
 
