@@ -101,6 +101,7 @@ def test_the_certificate_is_told_or_why_there_is_none(target):
     assert all(one in page.text for one in promise.assumptions)
     page = write(target, gn.fit(ROWS, DAG, "cauchy", scale="mad"))
     assert "There is no certificate: " in page.text
+    assert f"from as many clean rows, is {number(promise.information_limit)}." in page.text
 
 
 def test_the_level_is_that_of_intervals_and_certificate(target):

@@ -123,7 +123,7 @@ def certificate(findings: Findings) -> str:
     promise = findings.certificate
     if promise is None:
         why = findings.reasons.get("certificate", "")
-        return f"{title}<p>There is no certificate: {text(why)}.</p>"
+        return f"{title}<p>There is no certificate: {text(why)}.</p>{_limit(findings)}"
     chance = share(1 - promise.delta)
     rows = "".join(
         f'<tr><td class="text">{text(name)}</td><td>{number(value)}</td></tr>'
@@ -138,6 +138,19 @@ def certificate(findings: Findings) -> str:
     return (
         f'{title}<div class="wide"><table><tbody>{rows}</tbody></table></div>'
         f"<p>Reached by: {text(promise.argument)}. It holds if</p><ul>{conditions}</ul>"
+    )
+
+
+def _limit(findings: Findings) -> str:
+    """What no estimator can beat, for a fit without certificate."""
+    fit = findings.fit
+    if fit is None:
+        return ""
+    parameters = len(fit.dag.edges) + len(fit.dag) * (1 + fit.intercept)
+    limit = parameters / (2 * fit.rows)
+    return (
+        f"<p>The information limit, the expected KL divergence of the best estimator from as many "
+        f"clean rows, is {number(limit)}.</p>"
     )
 
 

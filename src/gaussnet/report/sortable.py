@@ -36,7 +36,7 @@ class Sortable:
             f'<div class="controls"><label>Filter <input type="search" data-filter="{self.name}" '
             'placeholder="part of a name" autocomplete="off" spellcheck="false"></label>'
             f'<span class="count" role="status" data-count="{self.name}">{len(shown):,}</span>'
-            f'</div><div class="wide"><table id="{self.name}" class="sortable">'
+            f'</div><div class="wide tall"><table id="{self.name}" class="sortable">'
             f"<caption>{text(self.caption)}</caption><thead><tr>{heads}</tr></thead>"
             f"<tbody>{body}</tbody></table></div>{more}"
         )
