@@ -245,8 +245,7 @@ BAD_DATA = [
     (
         "fit . --dag graph.txt",
         {"graph.txt": GRAPH},
-        f"cannot tell the format of '.': expected a name that ends in {DATA_ENDINGS}, or '-' for "
-        "CSV from the standard input",
+        f"the folder '.' has no file of rows: expected names that end in {DATA_ENDINGS}",
     ),
 ]
 
