@@ -48,16 +48,19 @@ def test_commands_of_the_readme_are_targets_of_the_makefile():
 
 
 def test_shell_commands_of_the_readme_run(tmp_path):
-    truth = gn.simulate.random_network(gn.Dag.parse("wet ~ rain + sprinkler"), seed=0)
-    (tmp_path / "graph.txt").write_text("wet ~ rain + sprinkler")
+    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From the shell")[1]
+    section = section.split("\n## ")[0]
+    graph = re.findall(r"^    (.+ ~ .+)$", section, re.MULTILINE)
+    assert len(graph) == 3
+    (tmp_path / "graph.txt").write_text("\n".join(graph))
+    truth = gn.simulate.random_network(gn.read_dag(tmp_path / "graph.txt"), seed=0)
     truth.save(tmp_path / "other.json")
     rows = truth.sample(500, seed=1)
     header = ",".join(truth.dag.nodes)
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header=header, comments="")
-    section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From the shell")[1]
-    commands = [shlex.split(line, comments=True) for line in section.split("```")[1].splitlines()]
-    commands = [command for command in commands if command]
-    assert len(commands) == 6
+    lines = [line for block in section.split("```")[1::2] for line in block.splitlines()]
+    commands = [command for line in lines if (command := shlex.split(line, comments=True))]
+    assert len(commands) == 8
     for command in commands:
         if command[1] == "reproduce":
             command += ["--repetitions", "1", "--nodes", "20", "--rows", "200"]
@@ -69,3 +72,4 @@ def test_shell_commands_of_the_readme_run(tmp_path):
             check=False,
         )
         assert done.returncode == 0, (command, done.stderr)
+    assert 10_000 < (tmp_path / "report.html").stat().st_size < 2_000_000
