@@ -134,6 +134,8 @@ def as_names(names: Iterable[str]) -> tuple[str, ...]:
     """Names of variables: non-empty strings, each once."""
     if isinstance(names, str):
         raise NetworkError(f"got the string {names!r} for names, expected several: give a list")
+    if not isinstance(names, Iterable):
+        raise NetworkError(f"got {names!r} for names, expected several: give a list of strings")
     kept = tuple(names)
     for name in kept:
         if not isinstance(name, str) or not name:
@@ -164,7 +166,7 @@ def as_rows(data: object, names: Sequence[str]) -> Rows:
             raise TypeError
         rows = rows if columns is None else rows[:, columns]
         kept: Rows = rows if rows.dtype == np.float32 else rows.astype(np.float64, copy=False)
-    except (TypeError, ValueError):
+    except (IndexError, TypeError, ValueError):
         raise DataError(
             "the data are not a table of numbers: give a float array (rows, columns)"
         ) from None

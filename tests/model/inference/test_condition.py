@@ -289,6 +289,7 @@ def test_conditional_survives_pickling_as_a_plain_gaussian():
         ({"wet": 1.0}, ["snow"], "there is no node 'snow'"),
         ({"wet": 1.0}, "rain", "got the string 'rain'"),
         ({"wet": 1.0}, ["rain", "rain"], "listed twice"),
+        ({"wet": 1.0}, 5, "got 5 for names"),
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_sentence(evidence, targets, message):

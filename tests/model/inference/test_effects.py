@@ -82,3 +82,10 @@ def test_stations_must_lie_between_the_ends(via):
     )
     with pytest.raises(gn.GraphError, match=r"leave out the ends|there is no node"):
         network.effect("a", "c", via=via)
+
+
+def test_a_limit_is_a_positive_number():
+    network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [2.0], [1.0, 1.0])
+    for limit in (0, "many"):
+        with pytest.raises(gn.SettingError, match="got limit="):
+            network.paths("a", "b", limit=limit)

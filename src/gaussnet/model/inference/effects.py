@@ -104,6 +104,8 @@ def paths(
     dag = network.dag
     start, stop = dag.position(cause), dag.position(target)
     counts = _path_counts(dag, stop)
+    if not isinstance(limit, int) or limit < 1:
+        raise SettingError(f"got limit={limit!r}, expected a whole number of 1 or more")
     if counts[start] > limit:
         raise SettingError(
             f"there are {counts[start]} paths from {cause!r} to {target!r}, more than "
