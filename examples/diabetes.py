@@ -1,10 +1,12 @@
-"""A real table, raw and transformed, by least squares and robustly.
+"""A real table, raw and transformed, by least squares and robustly, ending in a report.
 
-    python examples/diabetes.py
+    python examples/diabetes.py [report.html]
 
 442 patients of the diabetes study of Efron, Hastie, Johnstone and Tibshirani (2004), as
 scikit-learn ships it. docs/real-data.md discusses what comes out.
 """
+
+import sys
 
 import numpy as np
 import pandas as pd
@@ -38,7 +40,7 @@ def transformed(table: pd.DataFrame) -> pd.DataFrame:
 
 
 def main() -> None:
-    """Print both analyses."""
+    """Print both analyses, and write the report of the last fit."""
     raw = patients()
     for title, table, model in (
         ("log triglycerides, as shipped", raw, MODEL),
@@ -52,6 +54,9 @@ def main() -> None:
             scale = fit.network.variances["ldl"] ** 0.5
             print(f"{method}: ldl from {slopes}, standard deviation {scale:.4g}")
     print(f"\n{fit.outliers()}")
+    report = sys.argv[1] if len(sys.argv) > 1 else "diabetes.html"
+    gn.write_report(fit, report, title="Diabetes, robustly")
+    print(f"\nreport in {report}")
 
 
 if __name__ == "__main__":

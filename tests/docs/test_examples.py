@@ -22,3 +22,5 @@ def test_an_example_runs_and_says_something(example, tmp_path):
     )
     assert run.returncode == 0, run.stderr
     assert len(run.stdout.splitlines()) > 5
+    for page in tmp_path.glob("*.html"):
+        assert page.read_text(encoding="utf-8").lower().startswith("<!doctype html>")
