@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 WORKERS ?= 2
 FUZZ_SECONDS ?= 60
 
-.PHONY: demo test lint bench docs fuzz lock clean
+.PHONY: demo test lint bench bench-docs docs fuzz lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/gaussnet demo
@@ -28,6 +28,9 @@ docs: $(VENV)/developer
 
 fuzz: $(VENV)/fuzzer
 	$(BIN)/python fuzz/fuzz_parsers.py -max_total_time=$(FUZZ_SECONDS) -print_final_stats=1
+
+bench-docs: $(VENV)/developer
+	$(BIN)/python -m benchmarks --docs
 
 lock: $(VENV)/developer
 	$(BIN)/python -m pip freeze --exclude-editable --exclude pip --exclude setuptools \

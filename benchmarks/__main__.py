@@ -1,8 +1,9 @@
 """Run all benchmarks and write the table and the plots.
 
-    python -m benchmarks [--quick] [--out FOLDER]
+    python -m benchmarks [--quick] [--out FOLDER] [--docs]
 
-`--quick` leaves out the million rows, for a look in a minute.
+`--quick` leaves out the million rows, for a look in a minute. `--docs` also enters the table and
+the pictures into docs/performance.md.
 """
 
 import argparse
@@ -10,6 +11,7 @@ import dataclasses
 import json
 import os
 import platform
+import shutil
 from pathlib import Path
 
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
@@ -24,16 +26,21 @@ from benchmarks.workloads import W2, W3, W4, W5
 from gaussnet import kernels
 from gaussnet.kernels.threads import available_threads
 
+BEGIN, END = "<!-- figures: begin -->", "<!-- figures: end -->"
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="leave out the largest workloads")
     parser.add_argument("--out", type=Path, default=Path("benchmarks/results"))
+    parser.add_argument("--docs", action="store_true", help="enter the figures into docs/")
     options = parser.parse_args()
     options.out.mkdir(parents=True, exist_ok=True)
     lines = measure(options.quick)
     curves = measure_growth(options.quick)
     write(options.out, lines, curves)
+    if options.docs:
+        enter_into_docs(options.out, lines, "--quick" if options.quick else "")
 
 
 def measure(quick: bool) -> list[Line]:
@@ -85,6 +92,22 @@ def write(out: Path, lines: list[Line], curves: dict[str, growth.Curve]) -> None
     pictures.draw_growth(curves, out / "growth.png")
     missed = [line.what for line in lines if line.met is False]
     print(f"\n{len(lines)} figures, {len(missed)} miss their target: {missed or 'none'}")
+
+
+def enter_into_docs(out: Path, lines: list[Line], option: str) -> None:
+    """Rewrite what stands between the marks of docs/performance.md, and its pictures."""
+    page = Path("docs/performance.md")
+    before, rest = page.read_text().split(BEGIN)
+    _, after = rest.split(END)
+    missed = sum(line.met is False for line in lines)
+    how = (
+        f"From `python -m benchmarks {option}".rstrip() + f"` with version {gn.__version__} on "
+        f"{platform.machine()}, {available_threads()} processors, NumPy {np.__version__}, "
+        f"{kernels.backend} kernels. {len(lines)} figures, {missed} miss their target."
+    )
+    page.write_text(f"{before}{BEGIN}\n{how}\n\n{as_table(lines)}{END}{after}")
+    for name in ("ratios", "growth"):
+        shutil.copy(out / f"{name}.png", f"docs/images/benchmark-{name}.png")
 
 
 def as_text(line: Line) -> str:

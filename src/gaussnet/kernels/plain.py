@@ -11,12 +11,37 @@ import numpy as np
 
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels.families import Families
+from gaussnet.kernels.plain_lanes import SINGULAR, eliminate_lanes, solve_lanes
+from gaussnet.kernels.plain_medians import (
+    joined_medians,
+    joined_spreads,
+    quiet,
+    row_medians,
+    turned,
+)
+
+__all__ = [
+    "SINGULAR",
+    "WELL_CONDITIONED",
+    "all_finite",
+    "batch_range",
+    "batch_solutions",
+    "centred",
+    "family_moments",
+    "joined_medians",
+    "joined_spreads",
+    "propagate",
+    "residual_moments",
+    "residuals",
+    "row_medians",
+    "solve_moments",
+    "square_solutions",
+    "turned",
+    "window_range",
+]
 
 WELL_CONDITIONED = 1e-6
 """Smallest pivot of a unit-diagonal Gram matrix that still leaves ten digits to a solution."""
-
-SINGULAR = 1e-14
-"""A pivot this small beside its column is rounding error: the square system is singular."""
 
 FULL_GRAM_COLUMNS = 250
 """Up to this many columns one Gram matrix of all is faster than one a family."""
@@ -24,16 +49,13 @@ FULL_GRAM_COLUMNS = 250
 SCRATCH_VALUES = 1 << 17
 """Float64 values that a kernel gathers at a time: they should stay in the cache."""
 
-_quiet = np.errstate(over="ignore", divide="ignore", invalid="ignore")
-"""NaN and infinity in, NaN or infinity out: a kernel does not warn of them."""
-
 
 def all_finite(x: Rows) -> bool:
     """Whether no value is NaN or infinite."""
     return all(bool(np.isfinite(block).all()) for block in _blocks(x))
 
 
-@_quiet
+@quiet
 def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArray, FloatArray]:
     """Means and cross-products of the columns of each family.
 
@@ -59,7 +81,7 @@ def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArra
     return means[families.columns], products
 
 
-@_quiet
+@quiet
 def solve_moments(
     families: Families, products: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -77,14 +99,14 @@ def solve_moments(
         packed = products[start : start + len(chosen) * (size + 1) * (size + 2) // 2]
         lower = np.zeros((size + 1, size + 1, len(chosen)))
         lower[np.tril_indices(size + 1)] = packed.reshape(len(chosen), -1).T
-        own, squares[chosen], ratios = _solve_lanes(lower)
+        own, squares[chosen], ratios = solve_lanes(lower)
         pivots[chosen] = ratios.min(axis=0) if size else np.inf
         edge = families.offsets[chosen[0]]
         coefficients[edge : edge + own.size] = own.T.ravel()
     return coefficients, squares, pivots
 
 
-@_quiet
+@quiet
 def batch_solutions(
     page: Rows, start: int, stop: int, families: Families, extra_rows: int, centre: bool
 ) -> list[FloatArray]:
@@ -95,18 +117,18 @@ def batch_solutions(
     p >= 1, in order, an array (families of that size, p, batches). NaN marks a batch where
     the scaled Gram matrix of the parents has a pivot below `WELL_CONDITIONED`.
     """
+    data = _columns(page, start, stop, families, extra_rows + centre)
     solutions = []
     for size, chosen, columns in families.by_size:
         if size == 0:
             continue
         height = size + extra_rows + centre
         first, last = batch_range(start, stop, len(page), height)
-        rows = page[first * height : last * height]
         out = np.empty((len(chosen), size, last - first))
-        for part in _parts(len(chosen), (size + 1) * len(rows)):
-            own = rows[:, columns[part].ravel()].astype(np.float64, copy=False)
-            own = own.reshape(last - first, height, part.stop - part.start, size + 1)
-            own = np.ascontiguousarray(own.transpose(3, 1, 2, 0))
+        for part in _parts(len(chosen), (size + 1) * (last - first) * height):
+            own = data[columns[part].T, first * height - start : last * height - start]
+            own = own.reshape(*own.shape[:2], last - first, height)
+            own = np.ascontiguousarray(own.transpose(0, 3, 1, 2))
             if centre:
                 own -= own[:, :1].copy()
                 own -= own.mean(axis=1, keepdims=True)
@@ -114,14 +136,14 @@ def batch_solutions(
             for i in range(size + 1):
                 for j in range(i + 1):
                     lower[i, j] = np.einsum("bfk,bfk->fk", own[i], own[j])
-            solved, _, ratios = _solve_lanes(lower)
+            solved, _, ratios = solve_lanes(lower)
             sound = ratios[:size].min(axis=0) >= WELL_CONDITIONED
             out[part] = np.where(sound, solved, np.nan).transpose(1, 0, 2)
         solutions.append(out)
     return solutions
 
 
-@_quiet
+@quiet
 def square_solutions(
     page: Rows, start: int, stop: int, families: Families, sliding: bool, centre: bool
 ) -> list[FloatArray]:
@@ -133,6 +155,7 @@ def square_solutions(
     start..stop are solved by elimination with partial pivoting. Gives for each size p >= 1,
     in order, an array (families of that size, p, windows). NaN marks a singular window.
     """
+    data = _columns(page, start, stop, families, centre)
     solutions = []
     for size, chosen, columns in families.by_size:
         if size == 0:
@@ -141,101 +164,59 @@ def square_solutions(
         step = 1 if sliding else height
         first, last = window_range(start, stop, len(page), height, sliding)
         count = last - first
-        rows = page[first * step : (last - 1) * step + height]
+        rows = slice(first * step - start, (last - 1) * step + height - start)
         out = np.empty((len(chosen), size, count))
         for part in _parts(len(chosen) if count else 0, (size + 1) * height * count):
-            own = rows[:, columns[part].ravel()].astype(np.float64, copy=False)
-            own = own.T.reshape(*columns[part].shape, len(rows)).transpose(1, 0, 2)
+            own = data[columns[part].T, rows]
             system = np.empty((height, size + 1, own.shape[1], count))
             for row in range(height):
                 system[row] = own[:, :, row : row + (count - 1) * step + 1 : step]
             largest = np.abs(system[:, :size]).max(axis=0)
             if centre:
                 system = system[1:] - system[0]
-            out[part] = _eliminate_lanes(system, largest).transpose(1, 0, 2)
+            out[part] = eliminate_lanes(system, largest).transpose(1, 0, 2)
         solutions.append(out)
     return solutions
 
 
-@_quiet
-def row_medians(values: FloatArray) -> tuple[FloatArray, IntArray]:
-    """Median of each row of (rows, count) without its NaN, and how many values it is of.
-
-    An even number of values gives the mean of the middle two, none gives NaN. May reorder
-    `values` within its rows.
-    """
-    used = values.shape[1] - np.count_nonzero(np.isnan(values), axis=1)
-    medians = np.full(len(values), np.nan)
-    for count in np.unique(used[used > 0]).tolist():
-        chosen = used == count
-        middle = count // 2
-        # np.partition puts NaN last, and is fastest when asked for a single position.
-        sorted_part = np.partition(values[chosen], middle, axis=1)
-        upper = sorted_part[:, middle]
-        if count % 2 == 0:
-            upper = 0.5 * sorted_part[:, :middle].max(axis=1) + 0.5 * upper
-        medians[chosen] = upper + 0.0  # -0.0 becomes 0.0: no order of equal zeros can show
-    return medians, used
-
-
-@_quiet
-def joined_medians(
-    parts: list[FloatArray], turns: FloatArray | None
-) -> tuple[FloatArray, IntArray]:
-    """Coordinate-wise medians of solutions that come in parts (families, p, count).
-
-    With `turns`, upper triangles (families, p, p), the medians are of the solutions multiplied
-    by them. Gives medians (families, p) and how many values those of a family are of.
-    """
-    values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=2)
-    values = values if turns is None else turned(turns, values)
-    families, size, count = values.shape
-    medians, used = row_medians(values.reshape(families * size, count))
-    return medians.reshape(families, size), used[::size]
-
-
-def turned(upper: FloatArray, solutions: FloatArray) -> FloatArray:
-    """``upper @ solutions`` for each family, (families, p, p) and (families, p, count).
-
-    Term by term, so that a value's bits do not depend on how many stand beside it.
-    """
-    out = upper[:, :, :1] * solutions[:, :1]
-    for place in range(1, upper.shape[1]):
-        rows = slice(0, place + 1)
-        out[:, rows] += upper[:, rows, place, None] * solutions[:, None, place]
-    return out
-
-
-@_quiet
-def joined_spreads(parts: list[FloatArray]) -> tuple[FloatArray, FloatArray]:
-    """Median of each row of values that come in parts (rows, count), and the median distance
-    of the values from it."""
-    values = parts[0] if len(parts) == 1 else np.concatenate(parts, axis=1)
-    medians, _ = row_medians(values)
-    distances = values - medians[:, None]
-    return medians, row_medians(np.abs(distances, out=distances))[0]
-
-
-@_quiet
+@quiet
 def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArray:
     """Child minus its parents' linear combination, for each family: (families, rows)."""
     out = np.empty((len(families), len(x)))
-    for size, chosen, columns in families.by_size:
-        own = coefficients[families.offsets[chosen][:, None] + np.arange(size)]
-        rest = x[:, columns[:, size]].T.astype(np.float64)
-        for slot in range(size):
-            rest -= own[:, slot, None] * x[:, columns[:, slot]].T
-        out[chosen] = rest
+    for some, rest in _residual_parts(x, families, coefficients):
+        out[some] = rest
     return out
 
 
-@_quiet
+@quiet
 def residual_moments(
     x: Rows, families: Families, coefficients: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Mean of each family's residuals and their squared deviations from it, (families,) each."""
-    rest, means = centred(residuals(x, families, coefficients).T)
-    return means, np.einsum("rf,rf->f", rest, rest)
+    means, squares = np.zeros(len(families)), np.zeros(len(families))
+    if len(x) == 0:
+        return means, squares
+    for some, rest in _residual_parts(x, families, coefficients):
+        shifted = rest - rest[:, :1]  # the first goes first: a constant becomes exactly zero
+        means[some] = shifted.mean(axis=1)
+        shifted -= means[some, None]
+        squares[some] = np.einsum("fr,fr->f", shifted, shifted)
+        means[some] += rest[:, 0]
+    return means, squares
+
+
+def _residual_parts(
+    x: Rows, families: Families, coefficients: FloatArray
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """A few families at a time, and their residuals (families, rows)."""
+    data = np.ascontiguousarray(x.T, dtype=np.float64)
+    for size, chosen, columns in families.by_size:
+        own = coefficients[families.offsets[chosen][:, None] + np.arange(size)]
+        for part in _parts(len(chosen), 8 * len(x)):
+            rest = data[columns[part, size]]
+            for slot in range(size):
+                rest -= own[part, slot, None] * data[columns[part, slot]]
+            yield chosen[part], rest
 
 
 def propagate(
@@ -276,63 +257,10 @@ def window_range(
     return batch_range(start, stop, page_rows, height)
 
 
-def _solve_lanes(lower: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Least squares from Gram matrices (p + 1, p + 1, ...lanes), lower triangle, child last.
-
-    Scales to unit diagonal, factors as L D L' and solves; gives coefficients (p, ...lanes),
-    residual sums of squares (...lanes) and the pivots, the child's last (p + 1, ...lanes).
-    """
-    size = len(lower) - 1
-    diagonal = lower[np.arange(size + 1), np.arange(size + 1)]
-    scale = np.sqrt(diagonal)
-    inverse = np.divide(1.0, scale, out=np.zeros_like(scale), where=scale > 0.0)
-    work = lower * inverse * inverse[:, None]
-    for j in range(size):
-        ratio = work[j + 1 :, j] / np.where(work[j, j] > 0.0, work[j, j], 1.0)
-        for i in range(j + 1, size + 1):
-            work[i, j + 1 : i + 1] -= ratio[i - j - 1] * work[j + 1 : i + 1, j]
-        work[j + 1 :, j] = ratio
-    solution = work[size, :size].copy()
-    for j in range(size - 1, -1, -1):
-        for i in range(j + 1, size):
-            solution[j] -= work[i, j] * solution[i]
-    squares = np.maximum(work[size, size], 0.0) * diagonal[size]
-    pivots = work[np.arange(size + 1), np.arange(size + 1)]
-    return solution * inverse[:size] * scale[size], squares, pivots
-
-
-def _eliminate_lanes(system: FloatArray, largest: FloatArray) -> FloatArray:
-    """Solve the systems (p, p + 1, ...lanes) whose last column is the right side, in place.
-
-    `largest` are the largest values of the columns, (p, ...lanes), before anything was
-    subtracted: rounding error is of their size. Gives (p, ...lanes), NaN where a pivot is no
-    more than the rounding error of the column that has most of it, or cannot be divided by.
-    """
-    size = len(system)
-    tiny = np.finfo(np.float64).tiny
-    spread = np.abs(system[:, :size]).max(axis=0)
-    worst = (largest / np.maximum(spread, tiny)).max(axis=0)
-    limit = np.maximum(SINGULAR * spread * worst, tiny)
-    singular = np.zeros(system.shape[2:], dtype=bool)
-    for j in range(size):
-        for i in range(j + 1, size):
-            larger = np.abs(system[i, j]) > np.abs(system[j, j])
-            upper = np.where(larger, system[i, j:], system[j, j:])
-            system[i, j:] = np.where(larger, system[j, j:], system[i, j:])
-            system[j, j:] = upper
-        pivot = system[j, j]
-        singular |= ~(np.abs(pivot) > limit[j])
-        safe = np.where(singular, 1.0, pivot)
-        for i in range(j + 1, size):
-            ratio = system[i, j] / safe
-            system[i, j + 1 :] -= ratio * system[j, j + 1 :]
-        system[j, j] = safe
-    solution = system[:, size]
-    for j in range(size - 1, -1, -1):
-        for i in range(j + 1, size):
-            solution[j] -= system[j, i] * solution[i]
-        solution[j] /= system[j, j]
-    return np.where(singular, np.nan, solution)
+def _columns(page: Rows, start: int, stop: int, families: Families, more_rows: int) -> FloatArray:
+    """The columns of all windows that begin in rows start..stop, (columns, rows)."""
+    tallest = int(families.sizes.max(initial=0)) + more_rows
+    return np.ascontiguousarray(page[start : stop + tallest].T, dtype=np.float64)
 
 
 def _parts(count: int, values_each: int) -> Iterator[slice]:
