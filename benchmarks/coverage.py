@@ -1,6 +1,7 @@
-"""How often confidence intervals hold the truth on clean rows.
+"""How often confidence intervals hold the truth on clean rows, and robust ones on spoilt rows.
 
     python -m benchmarks.coverage [--rows 200 1000] [--copies 500] [--fits 8] [--level 0.95]
+    python -m benchmarks.coverage --method robust
 
 One graph holds many copies of a family, so that one fit is many repetitions.
 """
@@ -23,6 +24,14 @@ METHODS = {
     "cauchy sliding": gn.Cauchy("sliding"),
 }
 SCALES = ("mean-square", "mad")
+SPOILT = {
+    "clean": {},
+    "5 % cells N(1000, 1)": {"share": 0.05},
+    "5 % cells Cauchy(1000, 1)": {"share": 0.05, "value": "cauchy"},
+    "5 % cells shifted 10 sd": {"share": 0.05, "value": "shift"},
+    "10 % cells N(1000, 1)": {"share": 0.1},
+}
+"""Ways for the rows to go wrong that the robust method is asked about."""
 
 
 def copies_of_a_family(parents: int, copies: int, intercept: bool = True) -> gn.GaussianNetwork:
@@ -55,12 +64,15 @@ def share_covered(
     truth: gn.GaussianNetwork, rows: int, fits: int, level: float = 0.95, **settings: object
 ) -> dict[str, tuple[float, int]]:
     """Share of the intervals of the nodes "y" that hold the truth, and their number."""
-    kind = settings.pop("kind", None)
+    kind, spoil = settings.pop("kind", None), settings.pop("spoil", None)
     chosen = np.array([name.startswith("y ") for name in truth.dag.nodes])
     edges = np.array([child.startswith("y ") for _, child in truth.dag.edges], dtype=bool)
     held: dict[str, list[np.ndarray]] = {"coefficients": [], "intercepts": [], "variances": []}
     for seed in range(fits):
-        fit = gn.fit(truth.sample(rows, seed=seed), truth.dag, **settings)
+        data = truth.sample(rows, seed=seed)
+        if spoil:
+            data = gn.simulate.contaminate(data, seed=seed, **{"pattern": "cells", **spoil}).data
+        fit = gn.fit(data, truth.dag, **settings)
         found = fit.uncertainty(kind, level=level).confidence_intervals
         for part, own in (("coefficient", edges), ("intercept", chosen), ("variance", chosen)):
             low, high = getattr(found, f"{part}_array")[own].T
@@ -86,6 +98,22 @@ def table(options: argparse.Namespace) -> Iterator[str]:
                     yield f"| {name} | {scale} | {parents} | {rows} | {shares} |"
 
 
+def robust_table(options: argparse.Namespace) -> Iterator[str]:
+    """The robust method on clean and on spoilt rows; +- is the binomial error by families."""
+    yield "| rows are | parents | rows | coefficients | intercepts | variances | +- |"
+    yield "|---|---:|---:|---:|---:|---:|---:|"
+    error = 100 * np.sqrt(options.level * (1 - options.level) / (options.copies * options.fits))
+    for parents in options.parents:
+        truth = copies_of_a_family(parents, options.copies)
+        for rows in options.rows:
+            for name, spoil in SPOILT.items():
+                found = share_covered(
+                    truth, rows, options.fits, options.level, method="robust", spoil=spoil
+                )
+                shares = " | ".join(f"{100 * share:.1f}" for share, _ in found.values())
+                yield f"| {name} | {parents} | {rows} | {shares} | {error:.1f} |"
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.coverage", description=__doc__)
     parser.add_argument("--rows", type=int, nargs="+", default=[200, 1000])
@@ -94,7 +122,9 @@ def main() -> None:
     parser.add_argument("--fits", type=int, default=8)
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--method", nargs="*")
-    for line in table(parser.parse_args()):
+    options = parser.parse_args()
+    lines = robust_table if options.method == ["robust"] else table
+    for line in lines(options):
         print(line, flush=True)
 
 

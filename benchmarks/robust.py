@@ -85,7 +85,7 @@ def print_rival(rows: int) -> None:
         }
     )
     ratio = times["rival"] * len(chosen) / len(few) / times["ours"]
-    networks = (huber_network(work.dag, data, chosen), problem.robust(True)[0])
+    networks = (huber_network(work.dag, data, chosen), problem.robust(True).network)
     names = [work.dag.nodes[node] for node in chosen]
     theirs, ours = (
         sum(gn.kl_by_node(truth, network)[name] for name in names) for network in networks

@@ -12,7 +12,6 @@ from typing import Any, NamedTuple
 import numpy as np
 
 import gaussnet as gn
-from gaussnet.estimate.robust import FLAGGED, RobustSolution, SequentialTrim
 from gaussnet.seeds import children
 
 NODES = 100
@@ -89,23 +88,15 @@ class Problem:
             dag, coefficients, variances, intercepts if intercept else None
         )
 
-    def robust(self, intercept: bool) -> tuple[gn.GaussianNetwork, RobustSolution]:
-        """The network that the robust method learns."""
-        dag = self.truth.dag
-        solution = SequentialTrim().learn(self.data, dag.families, dag.order, intercept=intercept)
-        network = gn.GaussianNetwork.from_arrays(
-            dag,
-            solution.coefficients,
-            solution.variances,
-            solution.intercepts if intercept else None,
-        )
-        return network, solution
+    def robust(self, intercept: bool) -> gn.Fit:
+        """What the robust method learns."""
+        return gn.fit(self.data, self.truth.dag, "robust", intercept=intercept, threads=1)
 
-    def flags(self, solution: RobustSolution) -> np.ndarray:
+    def flags(self, fit: gn.Fit) -> np.ndarray:
         """The cells that the robust method calls wrong."""
-        flagged = np.zeros(self.data.shape, dtype=bool)
-        for node, cells in solution.cells.items():
-            flagged[cells.rows[cells.statuses == FLAGGED], node] = True
+        flagged, found = np.zeros(self.data.shape, dtype=bool), fit.outliers()
+        nodes = [self.truth.dag.position(name) for name in found.nodes]
+        flagged[found.rows, nodes] = True
         return flagged
 
 
@@ -209,14 +200,14 @@ def repeat(case: Case, seed: np.random.SeedSequence) -> tuple[float, ...]:
     """KL of robust, oracle and clean least squares; changed nodes; hits, flags, wrong cells."""
     problem = case.draw(seed)
     truth = problem.truth
-    network, solution = problem.robust(case.intercept)
+    fit = problem.robust(case.intercept)
     clean = gn.fit(truth.sample(case.rows, seed=seed), truth.dag, intercept=case.intercept)
-    flagged = problem.flags(solution)
+    flagged = problem.flags(fit)
     return (
-        gn.kl_divergence(truth, network),
+        gn.kl_divergence(truth, fit.network),
         gn.kl_divergence(truth, problem.oracle(case.intercept)),
         gn.kl_divergence(truth, clean.network),
-        len(solution.left_out) / len(truth.dag),
+        len(fit.trimming.left_out) / len(truth.dag),
         np.count_nonzero(flagged & problem.wrong),
         np.count_nonzero(flagged),
         np.count_nonzero(problem.wrong),

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
         SettingError,
     )
     from gaussnet.estimate import (
+        Auto,
         BatchAverage,
         BatchMedian,
         Cauchy,
@@ -69,6 +70,7 @@ _HOMES = {
         "SettingError",
     ),
     "gaussnet.estimate": (
+        "Auto",
         "BatchAverage",
         "BatchMedian",
         "Cauchy",
@@ -110,6 +112,7 @@ _HOMES = {
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
+    "Auto",
     "BatchAverage",
     "BatchMedian",
     "Cauchy",

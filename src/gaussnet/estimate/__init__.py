@@ -1,5 +1,6 @@
 """Estimators: each is its settings and three verbs; the robust one walks over whole rows."""
 
+from gaussnet.estimate.auto import Auto
 from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import Cauchy, CauchyTree
 from gaussnet.estimate.least_squares import LeastSquares
@@ -8,6 +9,7 @@ from gaussnet.estimate.scales import GaussianCore, KlOptimal, Mad, MeanSquare
 from gaussnet.estimate.solution import Estimator
 
 __all__ = [
+    "Auto",
     "BatchAverage",
     "BatchMedian",
     "Cauchy",

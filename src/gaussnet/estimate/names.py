@@ -1,6 +1,7 @@
 """Methods and scales by name."""
 
 from gaussnet.errors import SettingError
+from gaussnet.estimate.auto import Auto
 from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import Cauchy, CauchyTree
 from gaussnet.estimate.least_squares import LeastSquares
@@ -8,7 +9,7 @@ from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import GaussianCore, KlOptimal, Mad, MeanSquare, Scale
 from gaussnet.estimate.solution import Estimator
 
-METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy, SequentialTrim)
+METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy, SequentialTrim, Auto)
 SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
 
 Method = Estimator | SequentialTrim

@@ -55,8 +55,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         Files of more than 64 MiB are read page by page, as often as the method needs.
     method
         How coefficients are found: "least-squares", "batch-average", "batch-median",
-        "cauchy-tree", "cauchy", "robust", or an estimator with settings, as
-        ``gn.BatchMedian(50)``.
+        "cauchy-tree", "cauchy", "robust", "auto" (robust, and a test of whether the data look
+        contaminated), or an estimator with settings, as ``gn.BatchMedian(50)``.
     scale
         How variances are found from the residuals: "mean-square", "mad", or for least squares
         and robust "kl-optimal". By default the method's own: "core" for robust, which is the

@@ -146,7 +146,7 @@ def required_trimming(fit: "Fit") -> Trimming:
     if fit.trimming is None:
         raise SettingError(
             f"the method {fit.method.name!r} does not look for outliers: fit with "
-            "method='robust' to have cells flagged"
+            "method='robust' or 'auto' to have cells flagged"
         )
     return fit.trimming
 

@@ -20,6 +20,7 @@ from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
 
 if TYPE_CHECKING:
+    from gaussnet.fitting.contamination import ContaminationTest
     from gaussnet.fitting.evidence import Evidence
     from gaussnet.fitting.outliers import Outliers
     from gaussnet.fitting.summaries import Summary
@@ -159,6 +160,20 @@ class Fit(Scored, Questions):
         from gaussnet.fitting.solving import update
 
         return update(self, more_rows)
+
+    @property
+    def contamination(self) -> "ContaminationTest":
+        """Whether the data look contaminated, and where; for method="auto" only.
+
+        For each node, the p-value that its rejected values follow the same equation as the
+        others, valid although they were chosen for being far off; adjusted for all nodes.
+        """
+        if self.trimming is None or self.trimming.contamination is None:
+            raise SettingError(
+                f"the method {self.method.name!r} does not test for contamination: fit with "
+                "method='auto'"
+            )
+        return self.trimming.contamination
 
     def certificate(self, delta: float = 0.05) -> "Certificate":
         """How far the learnt network can be from the truth, with what probability, and if what.

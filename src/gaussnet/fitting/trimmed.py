@@ -8,6 +8,7 @@ import numpy as np
 
 from gaussnet._types import IntArray, Rows
 from gaussnet.errors import EstimationError, SettingError
+from gaussnet.estimate.auto import Auto
 from gaussnet.estimate.robust import (
     CONFIRMED,
     FLAGGED,
@@ -57,6 +58,12 @@ def fit_trimmed(
     )
     details = Details(solution.rows, incomplete, nothing, nothing, solution.ranks)
     trimming = _trimming(rows, evidence, solution)
+    if isinstance(method, Auto):
+        from gaussnet.fitting.contamination import find_contamination
+
+        test = find_contamination(network, rows, trimming, evidence, method.level)
+        trimming = replace(trimming, contamination=test)
+        notes = (*notes, test.sentence)
     found = (network, len(rows), method, scale, intercept, None, details)
     return Fit(*found, (*notes, *_summary(trimming, len(dag))), evidence, trimming)
 

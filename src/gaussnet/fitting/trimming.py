@@ -2,11 +2,15 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussnet._types import FloatArray, IntArray
 from gaussnet.estimate.robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED, SuspiciousCells
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.contamination import ContaminationTest
 
 STATUSES = {
     "flagged": FLAGGED,
@@ -35,6 +39,8 @@ class Trimming:
     any."""
     row_numbers: IntArray | None = None
     """Where the rows learnt from stand in the data, if not all of these were."""
+    contamination: "ContaminationTest | None" = None
+    """Whether the data look contaminated, where that was asked for."""
 
     def numbered(self, rows: IntArray) -> IntArray:
         """Numbers in the data of these rows."""
