@@ -158,3 +158,13 @@ def test_frames_are_cleaned_in_the_order_of_the_nodes():
     cleaned = gn.fit(shuffled, DAG, "robust").cleaned()
     assert cleaned.dtype == np.float64
     np.testing.assert_array_equal(cleaned[600:], frame.to_numpy()[600:])
+
+
+def test_lists_of_files_are_cleaned_and_have_errors(tmp_path):
+    files = [tmp_path / "first.csv", tmp_path / "second.csv"]
+    for file, part in zip(files, (SPOILT[:500], SPOILT[500:]), strict=True):
+        pd.DataFrame(part, columns=list(DAG.nodes)).to_csv(file, index=False)
+    fit, whole = gn.fit(files, DAG, "robust"), gn.fit(SPOILT, DAG, "robust")
+    assert fit.outliers().to_dicts() == whole.outliers().to_dicts()
+    np.testing.assert_array_equal(fit.cleaned(), whole.cleaned())
+    assert fit.standard_errors.coefficients == whole.standard_errors.coefficients

@@ -6,7 +6,7 @@ comes from ``python -m benchmarks.coverage``.
 
 import numpy as np
 import pytest
-from benchmarks.coverage import METHODS, copies_of_a_family, share_covered
+from benchmarks.coverage import METHODS, SPOILT, copies_of_a_family, share_covered
 
 COPIES, FITS = 250, 4
 
@@ -53,6 +53,16 @@ def test_intervals_hold_without_an_intercept(name):
     low, high = bounds(COPIES * FITS)
     assert low <= found["coefficients"][0] <= high
     assert low <= found["variances"][0] <= high
+
+
+@pytest.mark.parametrize("spoilt", ["clean", "5 % cells N(1000, 1)", "5 % cells shifted 10 sd"])
+@pytest.mark.parametrize("parents", [1, 2])
+def test_intervals_of_the_robust_method_hold_on_clean_and_on_spoilt_rows(spoilt, parents):
+    truth = copies_of_a_family(parents, 125)
+    found = share_covered(truth, 200, FITS, method="robust", spoil=SPOILT[spoilt])
+    low, high = bounds(125 * FITS)
+    for part, (share, _) in found.items():
+        assert low <= share <= high, part
 
 
 def test_heteroscedastic_intervals_hold_where_classical_ones_fail():

@@ -97,12 +97,13 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     if not isinstance(opened, Loaded) and not isinstance(estimator, SequentialTrim):
         streamed = StreamedEvidence(opened, reading, Work(count, STREAMED_BUDGET), None, progress)
         return fit_streamed(streamed, estimator, spread)
+    kept = isinstance(opened, Loaded) and not _read_once(data)
     if not isinstance(opened, Loaded):
-        opened = Loaded(read_whole(opened, "the method 'robust'"), opened.ignored)
+        opened = Loaded(read_whole(opened, f"the method {estimator.name!r}"), opened.ignored)
     given = opened.rows
     rows, holed = reading.rows(given)
     work = Work(count, max(SMALLEST_BUDGET, rows.size // 4))
-    evidence = Evidence(given if _read_once(data) else data, reading, work)
+    evidence = Evidence(data if kept else given, reading, work)
     notes = general_notes(opened.ignored, len(given), len(rows))
     if isinstance(estimator, SequentialTrim):
         return fit_trimmed(rows, holed, evidence, estimator, spread, notes)
@@ -149,6 +150,8 @@ def general_notes(ignored: tuple[str, ...], given: int, used: int) -> tuple[str,
 
 def _read_once(data: Any) -> bool:
     """Whether data may not be there, or not the same, when they are asked for again."""
+    if isinstance(data, list | tuple) and len(data):
+        return isinstance(data[0], str | os.PathLike)
     return isinstance(data, str | os.PathLike) or not hasattr(data, "__len__")
 
 
