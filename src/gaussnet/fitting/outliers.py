@@ -13,6 +13,7 @@ from gaussnet.fitting.trimming import STATUSES, Trimming
 from gaussnet.stream.rows import as_rows
 
 if TYPE_CHECKING:
+    from gaussnet.fitting.contamination import ContaminationTest
     from gaussnet.fitting.result import Fit
 
 LONGEST_TABLE = 20
@@ -149,6 +150,16 @@ def required_trimming(fit: "Fit") -> Trimming:
             "method='robust' or 'auto' to have cells flagged"
         )
     return fit.trimming
+
+
+def required_test(fit: "Fit") -> "ContaminationTest":
+    """The test for contamination, or one sentence that other methods do none."""
+    if fit.trimming is None or fit.trimming.contamination is None:
+        raise SettingError(
+            f"the method {fit.method.name!r} does not test for contamination: fit with "
+            "method='auto'"
+        )
+    return fit.trimming.contamination
 
 
 def _line(cell: Outlier) -> tuple[str, ...]:

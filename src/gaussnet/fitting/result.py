@@ -136,9 +136,8 @@ class Fit(Scored, Questions):
     def cleaned(self) -> FloatArray:
         """The data (rows, nodes) with flagged and missing cells replaced by expected values.
 
-        What is expected of a cell is the prediction of its equation from the parents; if a
-        parent's cell is suspicious itself, from what is expected there. Rows that
-        ``missing="drop-rows"`` dropped stay as they were.
+        Expected is the prediction from the parents; if a parent's cell is suspicious itself,
+        from what is expected there. Rows dropped by ``missing="drop-rows"`` stay as they were.
         """
         from gaussnet.fitting.outliers import cleaned_data
 
@@ -168,12 +167,9 @@ class Fit(Scored, Questions):
         For each node, the p-value that its rejected values follow the same equation as the
         others, valid although they were chosen for being far off; adjusted for all nodes.
         """
-        if self.trimming is None or self.trimming.contamination is None:
-            raise SettingError(
-                f"the method {self.method.name!r} does not test for contamination: fit with "
-                "method='auto'"
-            )
-        return self.trimming.contamination
+        from gaussnet.fitting.outliers import required_test
+
+        return required_test(self)
 
     def certificate(self, delta: float = 0.05) -> "Certificate":
         """How far the learnt network can be from the truth, with what probability, and if what.
