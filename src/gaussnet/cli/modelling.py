@@ -16,7 +16,9 @@ Data = Annotated[
 ]
 Method = Annotated[
     str,
-    typer.Option(help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust or auto."),
+    typer.Option(
+        help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust or auto."
+    ),
 ]
 Scale = Annotated[
     str | None,
