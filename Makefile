@@ -4,8 +4,10 @@ VENV ?= .venv
 BIN := $(VENV)/bin
 WORKERS ?= 2
 FUZZ_SECONDS ?= 60
+SCALE_DATA ?= build/scale
+SCALE_ROWS ?= 50_000_000
 
-.PHONY: demo test lint bench bench-docs docs fuzz lock clean
+.PHONY: demo test lint bench bench-docs scale-data scale docs fuzz lock clean
 
 demo: $(VENV)/installed
 	$(BIN)/gaussnet demo
@@ -21,6 +23,13 @@ lint: $(VENV)/developer
 
 bench: $(VENV)/developer
 	$(BIN)/python -m benchmarks
+
+# 8 GB of Parquet (SCALE_ROWS=5_000_000 makes 0.8 GB); `scale` fits it beside reading it.
+scale-data: $(VENV)/developer
+	$(BIN)/python -m benchmarks.scale data $(SCALE_DATA) --rows $(SCALE_ROWS)
+
+scale: $(VENV)/developer
+	$(BIN)/python -m benchmarks.scale run $(SCALE_DATA)
 
 docs: $(VENV)/developer
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict

@@ -232,11 +232,9 @@ def parquet(rows: int, columns: int = 20) -> list[Line]:
         path = f"{folder}/rows.parquet"
         names = list(work.dag.nodes)
         pq.write_table(pa.table(list(work.data.T.copy()), names=names), path)
-        plain = {"read": lambda: pq.read_table(path, use_threads=False)}
+        plain = {"read": lambda: pq.read_table(path)}
         for name in ("least-squares", "cauchy-tree disjoint"):
-            plain[name] = lambda method=METHODS[name]: gn.fit(
-                pq.read_table(path, use_threads=False), work.dag, method, threads=1
-            )
+            plain[name] = lambda method=METHODS[name]: gn.fit(path, work.dag, method, threads=1)
         times = best_times(plain, repeats=3)
     limits = {"least-squares": 1.6, "cauchy-tree disjoint": 2.2}
     return [

@@ -328,7 +328,7 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     write_rows(path, names, (rng.standard_normal((100_000, 20)) for _ in range(15)))
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     grown = {}
-    for method in ("least-squares",):
+    for method in ("least-squares", "cauchy-tree"):
         done = subprocess.run(
             [sys.executable, "-c", SCRIPT, str(path), method],
             env=environment, capture_output=True, text=True, timeout=120, check=True,

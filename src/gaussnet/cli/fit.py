@@ -1,9 +1,12 @@
 """`gaussnet fit`: from a file of rows and a file of a graph to a network."""
 
 from collections import Counter
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
+
+import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.printing import console, print_table
@@ -31,6 +34,7 @@ class Request:
     missing: str = "raise"
     allow_singular: bool = False
     out: Path | None = None
+    cluster: str | None = None
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -47,6 +51,12 @@ class Learnt:
     out: Path | None
     ignored: tuple[str, ...] = ()
     report: Path | None = None
+    more_notes: tuple[str, ...] = ()
+
+    @property
+    def notes(self) -> list[str]:
+        """What is worth knowing of the fit, and of errors that could not be found."""
+        return [*(str(note) for note in self.fit.notes), *self.more_notes]
 
     def to_dict(self) -> dict[str, Any]:
         """The same as plain values, for JSON."""
@@ -76,7 +86,7 @@ class Learnt:
             "out": None if self.out is None else str(self.out),
             "report": None if self.report is None else str(self.report),
             "ignored": list(self.ignored),
-            "notes": [str(note) for note in self.fit.notes],
+            "notes": self.notes,
             "nodes": nodes,
             **self._flagged(),
         }
@@ -91,10 +101,10 @@ class Learnt:
 
 def run(request: Request, report: "Target | None" = None) -> Learnt:
     """Read, learn, and write the network and the report if files are named for them."""
-    with progress(3 if report is None else 4) as tell:
-        fit, ignored = learn(request, tell)
+    with progress(3 if report is None else 4) as tell, _client(request.cluster) as client:
+        fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
-        errors = fit.standard_errors
+        errors, notes = _errors(fit)
         if report is not None:
             from gaussnet.cli.report import write
 
@@ -103,27 +113,45 @@ def run(request: Request, report: "Target | None" = None) -> Learnt:
     if request.out is not None:
         gn.write_network(fit.network, request.out)
     path = None if report is None else report.path
-    return Learnt(fit, errors, request.out, ignored, path)
+    return Learnt(fit, errors, request.out, ignored, path, notes)
 
 
-def learn(request: Request, tell: Steps) -> tuple[gn.Fit, tuple[str, ...]]:
+def learn(request: Request, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
     """Read rows and graph, and learn; also the columns that were ignored."""
     tell("reading")
     dag = gn.read_dag(request.graph)
-    opened = open_data(request.data, dag.nodes)
+    data = request.data if client is not None else open_data(request.data, dag.nodes)
     tell("learning")
     fit = gn.fit(
-        opened,
+        data,
         dag,
         request.method,
         scale=request.scale,
         intercept=request.intercept,
         missing=cast(Missing, request.missing),
         progress=tell.rows,
+        client=client,
     )
     if not request.allow_singular:
         _require_determined(fit)
-    return fit, opened.ignored
+    return fit, fit.ignored
+
+
+def _client(address: str | None) -> AbstractContextManager[Any]:
+    if address is None:
+        return nullcontext()
+    from gaussnet.stream.dask import connect
+
+    return connect(address)
+
+
+def _errors(fit: gn.Fit) -> tuple[StandardErrors, tuple[str, ...]]:
+    """Standard errors, or unknown ones and why."""
+    try:
+        return fit.standard_errors, ()
+    except EstimationError as problem:
+        unknown = (np.full(count, np.nan) for count in (len(fit.dag.edges), *2 * [len(fit.dag)]))
+        return StandardErrors(fit.dag, *unknown), (str(problem),)
 
 
 def show(learnt: Learnt) -> None:
@@ -153,7 +181,7 @@ def show(learnt: Learnt) -> None:
     )
     if fit.trimming is not None:
         _show_flagged(fit)
-    for note in fit.notes:
+    for note in learnt.notes:
         page.print(f"note: {note}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
         if path is not None:

@@ -48,6 +48,9 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         Path | None, typer.Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report of the fit: .html.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
+    ] = None,
     as_json: Json = False,
 ) -> None:
     """Learn the numbers of a network from rows and a graph.
@@ -57,7 +60,9 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.cli import fit as work
     from gaussnet.cli.printing import print_json
 
-    request = work.Request(data, dag, method, scale, intercept, missing, allow_singular, out)
+    request = work.Request(
+        data, dag, method, scale, intercept, missing, allow_singular, out, cluster
+    )
     target = None
     if report is not None:
         from gaussnet.cli.report import Target

@@ -1,20 +1,20 @@
 """Evidence: where a network was learnt from, so that its errors can be asked for later."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from operator import index
-from typing import Any
+from typing import Any, Self
 
 from gaussnet._types import Rows
-from gaussnet.errors import SettingError
+from gaussnet.errors import DataError, SettingError
 from gaussnet.fitting.missing import Missing, Survey, without_missing
 from gaussnet.fitting.phases import Work
 from gaussnet.fitting.portions import Portion, make_portions, make_streamed_portions
 from gaussnet.graph.dag import Dag
 from gaussnet.stream.rows import as_rows
-from gaussnet.stream.source import Source, read_whole
-from gaussnet.stream.streamed import Progress, StreamedPages
+from gaussnet.stream.source import read_whole
+from gaussnet.stream.streamed import LazyPages, Progress, StreamedPages
 
 Portions = tuple[list[Portion], list[Portion]]
 """The portions of phase 1 and those of phase 2, the same unless the rows are split."""
@@ -51,6 +51,7 @@ class Evidence:
     data: Any
     reading: Reading
     work: Work
+    ignored: tuple[str, ...] = ()
 
     def rows(self) -> tuple[Rows, bool]:
         """The rows that the network was learnt from, and whether NaN is left in them."""
@@ -81,18 +82,21 @@ class StreamedEvidence(Evidence):
         return self.pages.fold(summarize, merge, self.work.threads)
 
     @cached_property
-    def pages(self) -> StreamedPages:
+    def pages(self) -> LazyPages:
         """The pages of all rows that serve; checked as they are read unless surveyed."""
-        source: Source = self.data
         surveyed = self.survey is not None
+        counted = [self._surveyed_rows] if surveyed else []
         complete = surveyed and self.reading.missing == "drop-rows"
+        return self._all_pages(complete, not surveyed, counted)
+
+    def _all_pages(self, complete: bool, checked: bool, counted: list[int]) -> LazyPages:
         return StreamedPages(
-            source,
+            self.data,
             self.reading.page_rows,
             complete=complete,
-            checked=not surveyed,
+            checked=checked,
             progress=self.progress,
-            _counted=[] if self.survey is None else [self._surveyed_rows],
+            _counted=counted,
         )
 
     @property
@@ -101,13 +105,13 @@ class StreamedEvidence(Evidence):
         dropped = self.reading.missing == "drop-rows"
         return self.survey.complete if dropped else self.survey.rows
 
-    def surveyed(self) -> "StreamedEvidence":
+    def surveyed(self) -> Self:
         """The same after a pass that looks for missing and infinite values, and judges them."""
         families = self.reading.dag.families
-        pages = StreamedPages(self.data, self.reading.page_rows, progress=self.progress)
+        pages = self._all_pages(False, False, [])
         survey = pages.fold(partial(Survey.of, families=families), Survey.merge, self.work.threads)
         survey.judge(self.reading.dag.nodes, self.reading.missing)
-        return StreamedEvidence(self.data, self.reading, self.work, survey, self.progress)
+        return replace(self, survey=survey)
 
     def portions(self) -> Portions:
         """The portions of both phases; each is read when it is folded."""
@@ -119,7 +123,7 @@ class StreamedEvidence(Evidence):
         parts = (pages.part(0, first), pages.part(pages.rows - last, pages.rows))
         return self._portions(parts[0], None), self._portions(parts[1], None)
 
-    def _portions(self, pages: StreamedPages, survey: Survey | None) -> list[Portion]:
+    def _portions(self, pages: LazyPages, survey: Survey | None) -> list[Portion]:
         reading = self.reading
         families = reading.dag.families
         if self.survey is None or reading.missing != "drop-by-node":
@@ -129,6 +133,25 @@ class StreamedEvidence(Evidence):
                 partial(Survey.of, families=families), Survey.merge, self.work.threads
             )
         return make_streamed_portions(pages, families, reading.intercept, survey)
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterEvidence(StreamedEvidence):
+    """Rows on a Dask cluster, where they stay."""
+
+    def rows(self) -> tuple[Rows, bool]:
+        """Refused: rows are never brought to the client."""
+        raise DataError(
+            "this needs all rows in memory, and those of a cluster stay on its workers: ask for "
+            "another kind of errors, or fit a sample of the rows"
+        )
+
+    def _all_pages(self, complete: bool, checked: bool, counted: list[int]) -> LazyPages:
+        from gaussnet.stream.dask import ClusterPages
+
+        cluster = self.data.complete() if complete else self.data
+        height = self.reading.page_rows
+        return ClusterPages(cluster, height, checked=checked, progress=self.progress)
 
 
 def checked_split(split: tuple[int, int], rows: int) -> tuple[int, int]:

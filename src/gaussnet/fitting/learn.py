@@ -8,7 +8,7 @@ from gaussnet.estimate.names import Method, check_together, method_named, scale_
 from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import Scale
 from gaussnet.estimate.solution import Estimator
-from gaussnet.fitting.evidence import Evidence, Reading, StreamedEvidence
+from gaussnet.fitting.evidence import ClusterEvidence, Evidence, Reading, StreamedEvidence
 from gaussnet.fitting.learner import Learner
 from gaussnet.fitting.missing import Missing, check_missing
 from gaussnet.fitting.phases import SMALLEST_BUDGET, Work
@@ -43,6 +43,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     threads: int | None = None,
     page_rows: int | None = None,
     progress: Progress | None = None,
+    client: Any = None,
 ) -> Fit:
     """Learn the network over a known graph from rows of data.
 
@@ -78,6 +79,9 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     progress
         Called with the rows read so far and their number (None if unknown) while files are
         read page by page.
+    client
+        A ``distributed.Client``: a Dask DataFrame or array, or files that all workers see, are
+        learnt from on its cluster. Rows stay there, and the answer is that of one machine.
 
     Examples
     --------
@@ -90,12 +94,16 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     estimator = method_named(method)
     spread = scale_named(scale, estimator)
     check_together(estimator, spread)
-    opened = open_data(data, _checked(dag).nodes)
+    nodes = _checked(dag).nodes
     height = default_page_rows(len(dag)) if page_rows is None else page_rows
     reading = Reading(dag, intercept, split, missing, height)
     count = _thread_count(threads)
+    if client is not None:
+        return _fit_on_cluster(data, client, reading, (estimator, spread), progress)
+    opened = open_data(data, nodes)
     if not isinstance(opened, Loaded) and not isinstance(estimator, SequentialTrim):
-        streamed = StreamedEvidence(opened, reading, Work(count, STREAMED_BUDGET), None, progress)
+        work = Work(count, STREAMED_BUDGET)
+        streamed = StreamedEvidence(opened, reading, work, opened.ignored, None, progress)
         return fit_streamed(streamed, estimator, spread)
     kept = isinstance(opened, Loaded) and not _read_once(data)
     if not isinstance(opened, Loaded):
@@ -103,7 +111,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     given = opened.rows
     rows, holed = reading.rows(given)
     work = Work(count, max(SMALLEST_BUDGET, rows.size // 4))
-    evidence = Evidence(data if kept else given, reading, work)
+    evidence = Evidence(data if kept else given, reading, work, opened.ignored)
     notes = general_notes(opened.ignored, len(given), len(rows))
     if isinstance(estimator, SequentialTrim):
         return fit_trimmed(rows, holed, evidence, estimator, spread, notes)
@@ -112,6 +120,28 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     learner.count_dropped(len(rows) if split is None else sum(split))
     found = (learner.network(intercept), len(rows), estimator, spread, intercept, split)
     return Fit(*found, learner.details, notes, evidence)
+
+
+def _fit_on_cluster(
+    data: Any,
+    client: Any,
+    reading: Reading,
+    how: tuple[Method, Scale],
+    progress: Progress | None,
+) -> Fit:
+    from gaussnet.stream.dask import open_cluster
+
+    estimator, spread = how
+    if isinstance(estimator, SequentialTrim):
+        raise SettingError(
+            "got method='robust' with a client, which needs all rows in one place: give another "
+            "method, or fit without a client"
+        )
+    check_page_rows(reading.page_rows)
+    cluster = open_cluster(data, reading.dag.nodes, client)
+    work = Work(1, STREAMED_BUDGET)
+    evidence = ClusterEvidence(cluster, reading, work, cluster.ignored, None, progress)
+    return fit_streamed(evidence, estimator, spread)
 
 
 def fit_streamed(evidence: StreamedEvidence, estimator: Estimator, spread: Scale) -> Fit:
@@ -130,7 +160,7 @@ def fit_streamed(evidence: StreamedEvidence, estimator: Estimator, spread: Scale
     rows = evidence.pages.rows
     learner.count_dropped(rows if reading.split is None else sum(reading.split))
     given = rows if evidence.survey is None else evidence.survey.rows
-    notes = general_notes(evidence.data.ignored, given, rows)
+    notes = general_notes(evidence.ignored, given, rows)
     if learner.passes > 1:
         notes += (DRIFT_NOTE.format(learner.passes),)
     found = (learner.network(reading.intercept), rows, estimator, spread)

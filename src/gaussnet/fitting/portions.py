@@ -11,9 +11,9 @@ from gaussnet.estimate.equations import Equations
 from gaussnet.fitting.missing import Survey
 from gaussnet.kernels.families import Families
 from gaussnet.stream.pages import cut_pages
-from gaussnet.stream.streamed import StreamedPages
+from gaussnet.stream.streamed import LazyPages
 
-Pages: TypeAlias = list[Rows] | StreamedPages
+Pages: TypeAlias = list[Rows] | LazyPages
 """Pages in memory, or pages that are read when a fold asks for them."""
 
 MANY_ROWS = 1 << 28
@@ -91,7 +91,7 @@ def make_portions(
 
 
 def make_streamed_portions(
-    pages: StreamedPages, families: Families, intercept: bool, survey: Survey | None
+    pages: LazyPages, families: Families, intercept: bool, survey: Survey | None
 ) -> list[Portion]:
     """The same over the pages of a source; a survey tells where values are missing."""
     by_size, sorted_families = families.sorted_by_size

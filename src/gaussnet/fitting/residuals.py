@@ -8,13 +8,13 @@ from gaussnet._types import FloatArray, Rows
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.evidence import StreamedEvidence
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.stream.streamed import StreamedPages
+from gaussnet.stream.streamed import LazyPages
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
 
 
-def rows_of(fit: "Fit") -> Rows | StreamedPages:
+def rows_of(fit: "Fit") -> Rows | LazyPages:
     """The rows that a network was learnt from, while the fit still has them."""
     evidence = fit._evidence
     if evidence is None:
@@ -25,7 +25,7 @@ def rows_of(fit: "Fit") -> Rows | StreamedPages:
     return evidence.pages if isinstance(evidence, StreamedEvidence) else evidence.rows()[0]
 
 
-def every(rows: Rows | StreamedPages, step: int) -> Rows:
+def every(rows: Rows | LazyPages, step: int) -> Rows:
     """One row in so many; of pages that are read one after the other, one in so many of each.
 
     Examples
@@ -35,7 +35,7 @@ def every(rows: Rows | StreamedPages, step: int) -> Rows:
            [4., 5.],
            [8., 9.]])
     """
-    if not isinstance(rows, StreamedPages):
+    if isinstance(rows, np.ndarray):
         return rows[::step]
     parts: list[FloatArray] = rows.fold(lambda page: [page[::step].copy()], list.__add__, 1)
     return np.concatenate(parts)

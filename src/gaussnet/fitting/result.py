@@ -68,6 +68,11 @@ class Fit(Scored, Questions):
     _summary: "Summary | None" = field(default=None, repr=False, compare=False)
 
     @property
+    def ignored(self) -> tuple[str, ...]:
+        """Columns of the data that are not in the graph."""
+        return () if self._evidence is None else self._evidence.ignored
+
+    @property
     def dag(self) -> Dag:
         """The graph."""
         return self.network.dag

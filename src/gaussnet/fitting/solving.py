@@ -8,7 +8,7 @@ import numpy as np
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.estimate.names import check_together, scale_named
 from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
-from gaussnet.fitting.evidence import Evidence, Reading, StreamedEvidence
+from gaussnet.fitting.evidence import ClusterEvidence, Evidence, Reading, StreamedEvidence
 from gaussnet.fitting.learn import STREAMED_BUDGET, fit_streamed, general_notes
 from gaussnet.fitting.learner import Learner
 from gaussnet.fitting.phases import Work
@@ -120,7 +120,13 @@ def _joined(fit: Fit, more_rows: Any) -> StreamedEvidence | None:
     if fit._evidence is None and fit._summary is not None:
         return None
     evidence = _evidence(fit)
+    if isinstance(evidence, ClusterEvidence):
+        raise SettingError(
+            "the rows of this fit are on a cluster: fit the old and the new ones there together"
+        )
     opened = open_data(more_rows, fit.dag.nodes)
     more = ArraySource(opened.rows, opened.ignored) if isinstance(opened, Loaded) else opened
     work = Work(available_threads(), STREAMED_BUDGET)
-    return StreamedEvidence(Chain((_source(evidence), more)), evidence.reading, work)
+    both = Chain((_source(evidence), more))
+    ignored = tuple(dict.fromkeys((*evidence.ignored, *more.ignored)))
+    return StreamedEvidence(both, evidence.reading, work, ignored)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from gaussnet.disk.reading import Path, file_name, suffix
-from gaussnet.errors import FileError
+from gaussnet.errors import DataError, FileError
 from gaussnet.stream.loaded import Loaded
 from gaussnet.stream.rows import open_rows
 from gaussnet.stream.source import ArraySource, Chain, Source
@@ -30,16 +30,25 @@ def open_data(data: Any, names: Sequence[str]) -> Loaded | Source:
     """
     if isinstance(data, Loaded) or is_source(data):
         return data  # type: ignore[no-any-return]
-    if is_paths(data):
-        return _open_files([file_name(path) for path in data], names)
-    if not isinstance(data, str | os.PathLike):
+    if not is_paths(data) and not isinstance(data, str | os.PathLike):
         return open_rows(data, names)
+    files = files_of(data)
+    if len(files) == 1 and (files[0] == STANDARD_INPUT or suffix(files[0]) not in _OPENERS):
+        return read_rows(files[0], names)
+    return _open_files(files, names)
+
+
+def files_of(data: Any) -> list[str]:
+    """The files that a path, a folder or a list of paths means."""
+    if is_paths(data):
+        return [file_name(path) for path in data]
+    if not isinstance(data, str | os.PathLike):
+        raise DataError(
+            f"got data of type {type(data).__name__}, expected a Dask DataFrame or array, the path "
+            "of a file or folder, or a list of paths"
+        )
     file = file_name(data)
-    if file != STANDARD_INPUT and os.path.isdir(file):
-        return _open_files(files_in(file), names)
-    if file == STANDARD_INPUT or suffix(file) not in _OPENERS:
-        return read_rows(file, names)
-    return _open_files([file], names)
+    return files_in(file) if file != STANDARD_INPUT and os.path.isdir(file) else [file]
 
 
 def is_source(data: Any) -> bool:

@@ -109,6 +109,43 @@ class Chain:
             start += count
 
 
+@dataclass(frozen=True, eq=False)
+class Complete:
+    """The rows of a source that lack no value."""
+
+    source: Source
+    rows: int
+
+    @classmethod
+    def of(cls, source: Source) -> "Complete":
+        """Counts the rows that are left, by reading them."""
+        return cls(source, sum(len(chunk[0]) for chunk in _complete(source)))
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.source.width
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        return self.source.ignored
+
+    def count(self) -> int:
+        """Number of rows."""
+        return self.rows
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The chunks of the source without rows that lack a value."""
+        yield from cut(_complete(self.source), first, last)
+
+
+def _complete(source: Source) -> Iterator[Chunk]:
+    for chunk in source.chunks():
+        whole = ~np.logical_or.reduce([np.isnan(column) for column in chunk])
+        yield [column[whole] for column in chunk]
+
+
 def _joined(runs: Iterator[Iterator[Chunk]]) -> Iterator[Chunk]:
     for run in runs:
         yield from run

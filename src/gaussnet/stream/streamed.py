@@ -3,7 +3,7 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -11,7 +11,7 @@ from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.errors import DataError
 from gaussnet.kernels.threads import Partials, bounded_map
-from gaussnet.stream.source import Chunk, Source
+from gaussnet.stream.source import Chunk, Complete, Source
 
 Progress = Callable[[int, int | None], None]
 """Told how many rows of a pass are read, and of how many if that is known."""
@@ -30,6 +30,34 @@ class _Borrowed(NamedTuple):
 
     page: FloatArray
     buffer: FloatArray
+
+
+class LazyPages(Protocol):
+    """Pages that are read when a fold asks for them."""
+
+    @property
+    def known_rows(self) -> int | None:
+        """Number of rows in all pages, if it is known without reading them."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """Number of rows in all pages; read to the end if nothing else tells."""
+        ...
+
+    def part(self, first: int, last: int) -> Self:
+        """Pages of the rows first .. last alone."""
+        ...
+
+    def only(self, columns: IntArray, rows: int) -> Self:
+        """The same pages with these columns alone, without the rows that lack one of them."""
+        ...
+
+    def fold(
+        self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], threads: int
+    ) -> Any:
+        """The summary of all pages."""
+        ...
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,16 +170,5 @@ class StreamedPages:
             self.progress(seen, total)
 
     def _chunks(self) -> Iterator[Chunk]:
-        if not self.complete:
-            yield from self.source.chunks(self.first, self.last)
-            return
-        start = 0
-        for chunk in self.source.chunks():
-            whole = ~np.logical_or.reduce([np.isnan(column) for column in chunk])
-            kept = [column[whole] for column in chunk]
-            rows = len(kept[0])
-            begin = max(self.first - start, 0)
-            end = rows if self.last is None else min(self.last - start, rows)
-            start += rows
-            if begin < end:
-                yield [column[begin:end] for column in kept]
+        rows = Complete(self.source, -1) if self.complete else self.source
+        yield from rows.chunks(self.first, self.last)

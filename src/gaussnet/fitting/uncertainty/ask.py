@@ -1,5 +1,6 @@
 """From a fit to its uncertainty: one more fold over the rows that it learnt from."""
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -29,6 +30,9 @@ from gaussnet.fitting.uncertainty.values import ConfidenceIntervals, StandardErr
 if TYPE_CHECKING:
     from gaussnet.fitting.evidence import Evidence
     from gaussnet.fitting.result import Fit
+
+MOST_PASSES = 16
+"""Passes over a file that errors of medians may take."""
 
 Table = tuple[FloatArray, FloatArray, FloatArray]
 """Standard error, low and high of coefficients, of intercepts and of variances."""
@@ -107,11 +111,24 @@ def _found(fit: "Fit", evidence: "Evidence", kind: str, level: float) -> Assembl
     assembly = Assembly(fit.network, spreads, level)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         for portion in first:
-            for part in portion.parts(kept_values(method, portion), work.budget):
+            for part in _parts(portion, kept_values(method, portion), work):
                 for slopes in find_slopes(method, part, work, level, kind):
                     nodes = part.nodes[slopes.block.families]
                     assembly.enter(nodes, slopes, fit.intercept)
     return assembly
+
+
+def _parts(portion: Portion, kept: FloatArray, work: Work) -> Iterator[Portion]:
+    """Parts that keep within the budget, unless the rows of a stream are too many for that."""
+    needed = kept * portion.rows
+    passes = needed.sum() / work.budget
+    if not isinstance(portion.pages, list) and passes > MOST_PASSES:
+        raise EstimationError(
+            f"standard errors of medians sort all solutions, and those of {portion.rows} rows "
+            f"would take {int(passes)} passes over the file: ask for them in a fit to some of "
+            "the rows, and divide them by the square root of the ratio"
+        )
+    return portion.parts(kept, work.budget)
 
 
 def _find_spreads(
@@ -128,7 +145,7 @@ def _find_spreads(
         for portion in portions:
             if robust:
                 kept = np.full(len(portion.nodes), 3.0)
-                for part in portion.parts(kept, work.budget):
+                for part in _parts(portion, kept, work):
                     own = fit.network.coefficient_array[families.edges_of(part.nodes)]
                     enter_medians(spreads, part, own, work, level)
                 continue
