@@ -19,8 +19,17 @@ def run(*arguments):
 def test_demo_prints_a_line_for_each_method():
     done = run("demo", "--nodes", "20", "--rows", "500")
     assert done.returncode == 0
-    for method in ("least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy"):
-        assert method in done.stdout
+    methods = ("least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy", "robust")
+    for method in methods:
+        assert f" {method} " in done.stdout
+
+
+def test_demo_shows_that_robust_is_as_good_on_spoilt_rows_as_least_squares_on_clean_ones():
+    lines = {line["method"]: line for line in json.loads(run("demo", "--json").stdout)["lines"]}
+    limit = lines["least-squares"]["clean"]
+    assert lines["robust"]["clean"] == pytest.approx(limit, rel=0.05)
+    # 5 values in 5 % of the rows of 100 nodes leave each family 96 % of its rows or so
+    assert lines["robust"]["spoilt"] == pytest.approx(limit, rel=0.15)
 
 
 def test_demo_shows_that_medians_survive_and_means_do_not():
