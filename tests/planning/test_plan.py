@@ -102,7 +102,7 @@ def test_methods_may_be_estimators_with_settings():
         ("batch-median", "no closed law"),
         ("cauchy", "no closed law"),
         ("robust", "not clean"),
-        ("auto", "looking at the data"),
+        ("auto", "not clean"),
         ("magic", "expected 'least-squares'"),
         (BatchMedian(20), "no closed law"),
         (CauchyTree("sliding"), "share rows"),

@@ -74,7 +74,8 @@ def show(result: Demonstration) -> None:
         title=f"KL divergence from the truth: {result.nodes} nodes, {result.edges} edges, "
         f"{result.rows:,} rows",
         caption=f"spoilt: {result.share:.0%} of the rows have {result.spoilt_nodes} values "
-        f"replaced by N(1000, 1); variances there by MAD (robust: its own). Limit for clean rows: {result.limit:.4f}",
+        "replaced by N(1000, 1); variances there by MAD, with robust by its own scale. "
+        f"Limit for clean rows: {result.limit:.4f}",
     )
     table.add_column("method")
     table.add_column("clean rows", justify="right")

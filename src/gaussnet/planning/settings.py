@@ -27,7 +27,7 @@ NO_LAW = {
     "parents are correlated",
     "cauchy": "its whitened medians have no closed law",
     "robust": "it is made for data that are not clean, where no such promise holds",
-    "auto": "it chooses its method by looking at the data",
+    "auto": "like 'robust' it is made for data that are not clean, where no such promise holds",
 }
 
 
