@@ -95,6 +95,8 @@ def test_what_cannot_be_asked_is_refused():
         fit.effect("x", "a")
     with pytest.raises(gn.SettingError, match="got level=2"):
         fit.effect("a", "b", level=2)
+    with pytest.raises(gn.SettingError, match="got level='high'"):
+        fit.effect("a", "b", level="high")
     with pytest.raises(gn.SettingError, match="got kind='bootstrap'"):
         fit.effect("a", "b", kind="bootstrap")
 

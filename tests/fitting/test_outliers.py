@@ -74,6 +74,15 @@ def test_the_printed_table_is_short(fit):
     assert lines[-1] == "... and 231 more"
 
 
+def test_huge_deviations_are_printed_in_few_signs():
+    rows = CLEAN[:300].copy()
+    rows[7, 0] = 1e150
+    found = gn.fit(rows, DAG, "robust").outliers()
+    lines = str(found).splitlines()
+    assert max(map(len, lines)) < 60
+    assert float(lines[2].split()[-1]) == pytest.approx(found.z[0], rel=1e-3)
+
+
 def test_nothing_found_is_an_empty_list():
     found = gn.fit(CLEAN[:300], DAG, "robust").outliers()
     assert len(found) == 0
@@ -92,6 +101,8 @@ def test_other_methods_say_which_one_flags():
 def test_unknown_statuses_are_refused(fit):
     with pytest.raises(gn.SettingError, match="expected 'flagged', 'confirmed', 'unverified'"):
         fit.outliers("bad")
+    with pytest.raises(gn.SettingError, match=r"got status=\['flagged'\]"):
+        fit.outliers(["flagged"])
 
 
 def test_events_that_went_on_into_the_children_are_confirmed():

@@ -155,6 +155,15 @@ def test_the_robust_score_survives_the_largest_numbers():
     assert math.isfinite(gn.robust_score(network, np.full((3, 4), 1e150)))
 
 
+@pytest.mark.parametrize("signs", [(1.0, 1.0), (1.0, -1.0)])
+def test_cells_whose_squares_overflow_cost_what_any_wild_cell_costs(rows, signs):
+    network = gn.fit(rows, DAG).network
+    wild, wilder = rows.copy(), rows.copy()
+    wild[0, :2] = 1e100 * np.array(signs)
+    wilder[0, :2] = 1.7e308 * np.array(signs)
+    assert gn.robust_score(network, wilder) == gn.robust_score(network, wild)
+
+
 def test_scores_refuse_what_they_cannot_score(rows):
     network = gn.fit(rows, DAG).network
     with pytest.raises(DataError, match="got 0 rows"):
@@ -163,6 +172,8 @@ def test_scores_refuse_what_they_cannot_score(rows):
         gn.robust_score(network, np.full((1, 4), np.nan))
     with pytest.raises(SettingError, match="discount=-1"):
         gn.robust_score(network, rows, discount=-1)
+    with pytest.raises(NetworkError, match="got a Fit to score with"):
+        gn.robust_score(gn.fit(rows, DAG), rows)
 
 
 def test_a_table_of_fits_prints_and_gives_plain_values(rows):
@@ -231,6 +242,9 @@ def test_what_is_no_fit_is_not_compared(rows):
         gn.compare([])
     with pytest.raises(SettingError, match="got a GaussianNetwork to compare"):
         gn.compare([fit.network])
+    with pytest.raises(SettingError, match="got a NoneType to compare"):
+        gn.compare(None)
+    assert len(gn.compare(fit)) == 1
     with pytest.raises(SettingError, match="only some of the fits have 'd'"):
         gn.compare([fit, gn.fit(rows[:, :3], gn.Dag.parse("[a][b|a][c|a:b]"))])
     with pytest.raises(SettingError, match="there is no fit 'x'"):
@@ -300,12 +314,14 @@ def test_a_tie_goes_to_the_method_named_first():
         ({"methods": ["cauchy", "cauchy"]}, "none twice"),
         ({"methods": "cauchy"}, "expected several"),
         ({"seed": -1}, "got seed=-1"),
+        ({"methods": {"one": {"spread": "mad"}}}, "got the settings 'spread', expected those of"),
+        ({"dag": None}, "got dag of type NoneType"),
         ({"methods": ["nothing"]}, "'nothing' cannot be scored: got method='nothing'"),
     ],
 )
 def test_settings_of_cross_validation_are_checked(rows, settings, sentence):
     with pytest.raises(gn.GaussnetError, match=sentence):
-        gn.cross_validate(rows, DAG, **({"methods": ["least-squares"]} | settings))
+        gn.cross_validate(rows, **({"dag": DAG, "methods": ["least-squares"]} | settings))
 
 
 @pytest.mark.parametrize("missing", ["raise", "drop-rows", "drop-by-node"])

@@ -6,6 +6,7 @@ import zipfile
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gaussnet as gn
@@ -126,6 +127,45 @@ def test_rows_with_missing_values_are_refused_or_dropped():
         summary, fit = summary.add(more), fit.update(more)
     same(gn.solve(summary), expected)
     same(fit, expected)
+    assert fit.standard_errors.coefficients == expected.standard_errors.coefficients
+    # The log-likelihood is a sum over pages here and over all rows there: rounding differs.
+    assert fit.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
+
+
+@pytest.mark.parametrize("method", ["robust", "auto"])
+def test_robust_fits_are_updated_by_learning_from_all_rows_again(method):
+    rows = ROWS[:400].copy()
+    rows[::40, 1] = 500.0
+    rows[3, 2] = np.nan
+    settings = {"scale": "kl-optimal", "missing": "drop-rows", "intercept": False}
+    fit = gn.fit(rows[:250], DAG, method, **settings).update(rows[250:])
+    whole = gn.fit(rows, DAG, method, **settings)
+    same(fit, whole)
+    assert list(fit.outliers()) == list(whole.outliers())
+    np.testing.assert_array_equal(fit.cleaned(), whole.cleaned())
+
+
+def test_columns_that_are_ignored_are_noted_after_an_update():
+    frame = pd.DataFrame(ROWS, columns=DAG.nodes).assign(other=1.0)
+    fit = gn.fit(frame[:100], DAG).update(frame[100:])
+    assert [str(note) for note in fit.notes] == [
+        "1 column is not in the graph and ignored: 'other'"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda: gn.summarize(ROWS, None), "got dag of type NoneType"),
+        (lambda: gn.summarize(ROWS, DAG, threads=0), "got threads=0"),
+        (lambda: gn.summarize(ROWS, DAG).add(ROWS, threads="2"), "got threads='2'"),
+        (lambda: gn.merge(gn.summarize(ROWS, DAG), 3), "got a int, expected what"),
+        (lambda: gn.solve(gn.fit(ROWS, DAG)), "got a Fit, expected what"),
+    ],
+)
+def test_settings_that_mean_nothing_are_refused_with_a_sentence(call, message):
+    with pytest.raises(SettingError, match=message):
+        call()
 
 
 def test_updates_by_node_read_all_rows_again():

@@ -111,6 +111,8 @@ def test_the_level_is_that_of_intervals_and_certificate(target):
     assert number(fit.certificate(0.2).kl) in page.words
     low, _ = fit.confidence_intervals(0.8).coefficients["season", "rain"]
     assert number(low) in page.words
+    with pytest.raises(gn.SettingError, match="got level=2"):
+        gn.write_report(fit, target, level=2)
 
 
 def test_notes_on_the_data_are_told(target):
@@ -157,11 +159,22 @@ def test_origin_is_told_as_far_as_it_is_known(target, tmp_path):
     assert page.text.startswith("A Gaussian network, learnt from rows.csv")
 
 
-def test_the_python_call_of_the_report_gives_the_same_fit(target):
-    fit = gn.fit(ROWS, DAG, gn.BatchMedian(30), scale="mad", intercept=False, split=(250, 150))
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"method": gn.BatchMedian(30), "scale": "mad", "intercept": False, "split": (250, 150)},
+        {"missing": "drop-rows"},
+    ],
+    ids=["medians", "missing"],
+)
+def test_the_python_call_of_the_report_gives_the_same_fit(target, settings):
+    rows = ROWS.copy()
+    if "missing" in settings:
+        rows[5, 0] = np.nan
+    fit = gn.fit(rows, DAG, **settings)
     page = write(target, fit)
     call = next(words for words in page.words if words.startswith("fit = "))
-    told = {"gn": gn, "rows": ROWS, "dag": DAG, "path": target}
+    told = {"gn": gn, "rows": rows, "dag": DAG, "path": target}
     exec(call, told)  # what a reader would paste
     assert told["fit"].network == fit.network
 

@@ -12,7 +12,7 @@ from gaussnet.cli import fit as fitting
 from gaussnet.cli.printing import console
 from gaussnet.cli.progress import progress
 from gaussnet.disk.writing import check_folder
-from gaussnet.errors import SettingError
+from gaussnet.fitting.checks import check_level
 from gaussnet.report.fit_page import check_report
 from gaussnet.stream.sources import STANDARD_INPUT
 
@@ -29,10 +29,7 @@ class Target:
     def __post_init__(self) -> None:
         check_report(self.path)
         check_folder(self.path)
-        if not 0.0 < self.level < 1.0:
-            raise SettingError(
-                f"got level={self.level!r}, expected a number between 0 and 1 such as 0.95"
-            )
+        check_level(self.level)
 
 
 @dataclass(frozen=True, slots=True)

@@ -113,7 +113,7 @@ def _named(fits: Fits) -> dict[str, Fit]:
     if isinstance(fits, Mapping):
         named = {str(name): fit for name, fit in fits.items()}
     else:
-        given = list(fits)
+        given = list(fits) if isinstance(fits, Iterable) else [fits]
         named = dict(zip(_labels(given), given, strict=True))
     if not named:
         raise SettingError("got no fit to compare, expected at least one")

@@ -72,6 +72,8 @@ class StreamedEvidence(Evidence):
 
     survey: Survey | None = None
     progress: Progress | None = None
+    complete_rows: int | None = None
+    """Rows that lack no value, where they are counted already and only they serve."""
 
     def rows(self) -> tuple[Rows, bool]:
         """All rows in memory, if they are not too many."""
@@ -83,11 +85,10 @@ class StreamedEvidence(Evidence):
 
     @cached_property
     def pages(self) -> LazyPages:
-        """The pages of all rows that serve; checked as they are read unless surveyed."""
-        surveyed = self.survey is not None
-        counted = [self._surveyed_rows] if surveyed else []
-        complete = surveyed and self.reading.missing == "drop-rows"
-        return self._all_pages(complete, not surveyed, counted)
+        """The pages of all rows that serve; checked as they are read unless counted."""
+        known = self.complete_rows if self.survey is None else self._surveyed_rows
+        complete = known is not None and self.reading.missing == "drop-rows"
+        return self._all_pages(complete, known is None, [] if known is None else [known])
 
     def _all_pages(self, complete: bool, checked: bool, counted: list[int]) -> LazyPages:
         return StreamedPages(

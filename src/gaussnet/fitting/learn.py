@@ -8,6 +8,7 @@ from gaussnet.estimate.names import Method, check_together, method_named, scale_
 from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import Scale
 from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.checks import checked_dag, thread_count
 from gaussnet.fitting.evidence import ClusterEvidence, Evidence, Reading, StreamedEvidence
 from gaussnet.fitting.learner import Learner
 from gaussnet.fitting.missing import Missing, check_missing
@@ -15,7 +16,6 @@ from gaussnet.fitting.phases import SMALLEST_BUDGET, Work
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.trimmed import fit_trimmed
 from gaussnet.graph.dag import Dag, shorten
-from gaussnet.kernels.threads import available_threads
 from gaussnet.stream.loaded import Loaded
 from gaussnet.stream.opening import open_data
 from gaussnet.stream.pages import check_page_rows, default_page_rows
@@ -94,10 +94,10 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     estimator = method_named(method)
     spread = scale_named(scale, estimator)
     check_together(estimator, spread)
-    nodes = _checked(dag).nodes
+    nodes = checked_dag(dag).nodes
     height = default_page_rows(len(dag)) if page_rows is None else page_rows
     reading = Reading(dag, intercept, split, missing, height)
-    count = _thread_count(threads)
+    count = thread_count(threads)
     if client is not None:
         return _fit_on_cluster(data, client, reading, (estimator, spread), progress)
     opened = open_data(data, nodes)
@@ -183,22 +183,3 @@ def _read_once(data: Any) -> bool:
     if isinstance(data, list | tuple) and len(data):
         return isinstance(data[0], str | os.PathLike)
     return isinstance(data, str | os.PathLike) or not hasattr(data, "__len__")
-
-
-def _checked(dag: Dag) -> Dag:
-    if not isinstance(dag, Dag):
-        raise SettingError(
-            f"got dag of type {type(dag).__name__}, expected a gaussnet.Dag: "
-            "build one with Dag.from_edges, Dag.from_networkx or Dag.parse"
-        )
-    return dag
-
-
-def _thread_count(threads: int | None) -> int:
-    if threads is None:
-        return available_threads()
-    if not isinstance(threads, int) or threads < 1:
-        raise SettingError(
-            f"got threads={threads!r}, expected at least 1 or None for all processors"
-        )
-    return threads

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 LONGEST_TABLE = 20
 """Lines of a printed table."""
+LARGEST_PLAIN = 1e6
+"""Larger deviations are printed with a power of ten."""
 
 
 class Outlier(NamedTuple):
@@ -97,7 +99,7 @@ class Outliers:
 def find_outliers(fit: "Fit", status: str) -> Outliers:
     """The cells of a fit that have this status, worst first."""
     trimming = required_trimming(fit)
-    if status not in STATUSES:
+    if status not in tuple(STATUSES):
         known = ", ".join(map(repr, STATUSES))
         raise SettingError(f"got status={status!r}, expected {known}")
     names, parts = [], []
@@ -164,4 +166,5 @@ def required_test(fit: "Fit") -> "ContaminationTest":
 
 def _line(cell: Outlier) -> tuple[str, ...]:
     name = cell.node if cell.node.isprintable() else repr(cell.node)
-    return str(cell.row), name, *(f"{value:.4g}" for value in cell[2:4]), f"{cell.z:.1f}"
+    z = f"{cell.z:.1f}" if abs(cell.z) < LARGEST_PLAIN else f"{cell.z:.4g}"
+    return str(cell.row), name, *(f"{value:.4g}" for value in cell[2:4]), z

@@ -7,15 +7,17 @@ import numpy as np
 
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.estimate.names import check_together, scale_named
+from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
 from gaussnet.fitting.evidence import ClusterEvidence, Evidence, Reading, StreamedEvidence
 from gaussnet.fitting.learn import STREAMED_BUDGET, fit_streamed, general_notes
+from gaussnet.fitting.learn import fit as learn
 from gaussnet.fitting.learner import Learner
 from gaussnet.fitting.phases import Work
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.states import NotInSummary, States
-from gaussnet.fitting.summaries import Summary
+from gaussnet.fitting.summaries import Summary, check_summary
 from gaussnet.kernels.threads import available_threads
 from gaussnet.stream.loaded import Loaded
 from gaussnet.stream.opening import open_data
@@ -36,6 +38,7 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
     >>> gn.solve(gn.summarize(rows, dag)).network == gn.fit(rows, dag).network
     True
     """
+    check_summary(summary)
     spread = scale_named(scale, summary.method)
     check_together(summary.method, spread)
     if not isinstance(spread, MeanSquare):
@@ -64,18 +67,36 @@ def update(fit: Fit, more_rows: Any) -> Fit:
             "again, with a split of their new number"
         )
     if evidence is not None and not _has_summary(fit, evidence.reading):
-        return fit_streamed(evidence, fit.method, fit.scale)  # type: ignore[arg-type]
+        return _again(fit, evidence)
     summary = _summary_of(fit).add(more_rows)
     if evidence is None:
         return solve(summary, scale=fit.scale)
     try:
         if summary.states.is_proven(summary.total()):
             found = solve(summary, scale=fit.scale)
-            return replace(found, _evidence=evidence)
+            notes = general_notes(evidence.ignored, 0, 0) + found.general_notes
+            if summary.dropped:
+                evidence = replace(evidence, complete_rows=summary.rows)
+            return replace(found, general_notes=notes, _evidence=evidence)
     except NotInSummary:
         pass
-    again = fit_streamed(evidence, fit.method, fit.scale)  # type: ignore[arg-type]
-    return replace(again, _summary=summary)
+    return replace(_again(fit, evidence), _summary=summary)
+
+
+def _again(fit: Fit, evidence: StreamedEvidence) -> Fit:
+    """The fit to all rows, which are read once more."""
+    if not isinstance(fit.method, SequentialTrim):
+        return fit_streamed(evidence, fit.method, fit.scale)
+    reading = evidence.reading
+    return learn(
+        evidence.data,
+        reading.dag,
+        fit.method,
+        scale=fit.scale,
+        intercept=reading.intercept,
+        missing=reading.missing,
+        page_rows=reading.page_rows,
+    )
 
 
 def _has_summary(fit: Fit, reading: Reading) -> bool:

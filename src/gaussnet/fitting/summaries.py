@@ -11,10 +11,11 @@ from gaussnet.disk.reading import Path
 from gaussnet.errors import DataError, SettingError
 from gaussnet.estimate.names import method_named
 from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.checks import checked_dag, thread_count
 from gaussnet.fitting.missing import Missing, Survey, check_missing
 from gaussnet.fitting.states import States, SummaryMethod
 from gaussnet.graph.dag import Dag
-from gaussnet.kernels.threads import Partials, available_threads, merge_in_order
+from gaussnet.kernels.threads import Partials, merge_in_order
 from gaussnet.stream.loaded import Loaded
 from gaussnet.stream.opening import open_data
 from gaussnet.stream.pages import check_page_rows, default_page_rows
@@ -75,7 +76,7 @@ class Summary:
         opened = open_data(data, self.dag.nodes)
         source = ArraySource(opened.rows) if isinstance(opened, Loaded) else opened
         pages = StreamedPages(source, self.page_rows, checked=True)
-        count = available_threads() if threads is None else threads
+        count = thread_count(threads)
         try:
             return self._with(pages, count)
         except NotFinite:
@@ -147,6 +148,15 @@ class Summary:
         return replace(found, dropped=self.dropped + survey.rows - survey.complete)
 
 
+def check_summary(summary: Any) -> None:
+    """Refuse what is no summary."""
+    if not isinstance(summary, Summary):
+        raise SettingError(
+            f"got a {type(summary).__name__}, expected what gaussnet.summarize gives: summarise "
+            "the rows first"
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class _Tail:
     rows: FloatArray
@@ -182,9 +192,9 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
             "got missing='drop-by-node', expected 'raise' or 'drop-rows': which rows serve a "
             "node is known only when all are seen, so fit the rows themselves"
         )
-    height = default_page_rows(len(dag)) if page_rows is None else page_rows
+    height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
     check_page_rows(height)
-    states = States(dag, method_named(method), bool(intercept))  # type: ignore[arg-type]
+    states = States(checked_dag(dag), method_named(method), bool(intercept))  # type: ignore[arg-type]
     found = Summary(states, height, missing).add(data, threads=threads)
     if found.rows == 0:
         raise DataError("the data have no rows: give at least one")
@@ -205,6 +215,8 @@ def merge(first: Summary, second: Summary) -> Summary:
     >>> gn.merge(gn.summarize(here, dag), gn.summarize(there, dag))
     Summary(2 nodes, 4 rows, method='least-squares', 0 rows inside)
     """
+    check_summary(first)
+    check_summary(second)
     for name in ("dag", "method", "intercept", "page_rows", "missing"):
         left, right = getattr(first, name), getattr(second, name)
         if left != right:

@@ -20,16 +20,25 @@ def learn_in_units(
 
     Scaling by powers of 2 is exact, so the answer is that of the rows themselves.
     """
-    solution = learn(rows)
-    with np.errstate(invalid="ignore"):
-        fine = (solution.variances > SMALLEST) & (solution.variances < LARGEST)
-    if fine.all():
-        return solution
+    solution = _learnt(learn, rows)
+    if solution is not None:
+        with np.errstate(invalid="ignore"):
+            fine = (solution.variances > SMALLEST) & (solution.variances < LARGEST)
+        if fine.all():
+            return solution
     units = _units(rows)
-    if not (np.abs(units) > np.log2(LARGEST) / 3).any():
+    if solution is not None and not (np.abs(units) > np.log2(LARGEST) / 3).any():
         return solution
     scaled = np.ldexp(np.asarray(rows, dtype=np.float64), -units)
     return _in_own_units(learn(scaled), families, units)
+
+
+def _learnt(learn: Callable[[Rows], RobustSolution], rows: Rows) -> RobustSolution | None:
+    """What is learnt from the rows as they are; None if squares of them are no numbers."""
+    try:
+        return learn(rows)
+    except OverflowError:
+        return None
 
 
 def _units(rows: Rows) -> IntArray:

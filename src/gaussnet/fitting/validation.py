@@ -3,6 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gaussnet._types import FloatArray, IntArray, Rows, Seed
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.estimate.names import method_named
 from gaussnet.estimate.solution import Estimator
+from gaussnet.fitting.checks import checked_dag
 from gaussnet.fitting.learn import fit
 from gaussnet.graph.dag import Dag, shorten
 from gaussnet.model.network import GaussianNetwork
@@ -86,7 +88,7 @@ def cross_validate(
     'robust'
     """
     settings = _settings(methods, intercept)
-    rows = as_rows(data, dag.nodes)
+    rows = as_rows(data, checked_dag(dag).nodes)
     parts = _folds(len(rows), folds, seed)
     scores = np.empty((2, len(settings), len(parts)))
     for place, part in enumerate(parts):
@@ -137,9 +139,20 @@ def _settings(methods: Methods, intercept: bool) -> dict[str, Settings]:
         )
     return {
         str(name): {"intercept": intercept}
-        | (dict(one) if isinstance(one, Mapping) else {"method": one})
+        | (_known(one) if isinstance(one, Mapping) else {"method": one})
         for name, one in named.items()
     }
+
+
+def _known(settings: Settings) -> dict[str, Any]:
+    """The settings, if `fit` has them all."""
+    known = [name for name in signature(fit).parameters if name != "data"]
+    unknown = [str(name) for name in settings if name not in known]
+    if unknown:
+        raise SettingError(
+            f"got the settings {shorten(unknown)}, expected those of gaussnet.fit: {shorten(known)}"
+        )
+    return dict(settings)
 
 
 def _by_name(methods: Sequence[str | Estimator]) -> Iterator[tuple[str, str | Estimator]]:

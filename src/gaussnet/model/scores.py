@@ -6,7 +6,7 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.errors import DataError, SettingError
+from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model import checks
 from gaussnet.model.network import GaussianNetwork
 
@@ -66,6 +66,11 @@ def robust_score(network: GaussianNetwork, data: object, *, discount: float = DI
     >>> truth.score(rows) < -1e9, round(robust_score(truth, rows), 1)
     (True, -2.9)
     """
+    if not isinstance(network, GaussianNetwork):
+        raise NetworkError(
+            f"got a {type(network).__name__} to score with, expected a GaussianNetwork: give "
+            "fit.network for a fit"
+        )
     if not (isinstance(discount, int | float) and 0.0 <= discount < math.inf):
         raise SettingError(f"got discount={discount!r}, expected a number of 0 or more")
     if discount == 0.0:
@@ -77,12 +82,20 @@ def robust_score(network: GaussianNetwork, data: object, *, discount: float = DI
     weights = np.full(len(network.dag), -np.inf)
     for block in checks.blocks(*rows.shape):
         checks.check_finite(rows[block], network.dag.nodes, block.start)
-        squares = _standardized(network, rows[block]) ** 2
+        squares = _squares(network, rows[block])
         weights = np.logaddexp(weights, np.logaddexp.reduce(-0.5 * discount * squares, axis=1))
     factor = (1.0 + discount) / discount
     scores = factor * (weights - math.log(len(rows)) + 0.5 * math.log1p(discount))
     scores -= 0.5 * (1.0 + np.log(2.0 * np.pi) + np.log(network.variance_array))
     return float(scores.sum())
+
+
+@np.errstate(over="ignore")
+def _squares(network: GaussianNetwork, rows: Rows) -> FloatArray:
+    """Squares of the standardized residuals of finite rows, infinite where they overflow."""
+    errors = _standardized(network, rows)
+    errors[np.isnan(errors)] = np.inf  # terms of both signs overflowed
+    return np.asarray(errors * errors)
 
 
 @np.errstate(over="ignore", invalid="ignore")

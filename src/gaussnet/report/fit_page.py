@@ -12,6 +12,7 @@ from gaussnet import __version__, kernels
 from gaussnet.disk.reading import Path, file_name, reason, suffix
 from gaussnet.disk.writing import write_text
 from gaussnet.errors import FileError, SettingError
+from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.result import Fit
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report import fit_sections
@@ -80,6 +81,7 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     True
     """
     check_report(path)
+    check_level(level)
     origin = Origin(source, command, date)
     if isinstance(result, Fit):
         _check_size(result.network)
@@ -182,8 +184,13 @@ def _python_call(findings: Findings) -> str:
     fit = findings.fit
     if fit is None:
         return "gn.write_report(network, path, data=rows)"
-    split = f", split={fit.split}" if fit.split is not None else ""
+    settings = f"intercept={fit.intercept}"
+    if fit.split is not None:
+        settings += f", split={fit.split}"
+    evidence = fit._evidence
+    if evidence is not None and evidence.reading.missing != "raise":
+        settings += f", missing={evidence.reading.missing!r}"
     return (
-        f"fit = gn.fit(rows, dag, gn.{fit.method!r}, scale=gn.{fit.scale!r}, "
-        f"intercept={fit.intercept}{split})\ngn.write_report(fit, path)"
+        f"fit = gn.fit(rows, dag, gn.{fit.method!r}, scale=gn.{fit.scale!r}, {settings})\n"
+        "gn.write_report(fit, path)"
     )

@@ -8,7 +8,8 @@ import numpy as np
 from scipy.special import stdtr
 
 from gaussnet._types import FloatArray, IntArray
-from gaussnet.errors import EstimationError, SettingError
+from gaussnet.errors import EstimationError
+from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.claims.adjust import Adjustment, adjusted
 from gaussnet.fitting.claims.partial import Complete, Holed
 from gaussnet.graph.dag import Dag
@@ -121,8 +122,7 @@ class GraphCheck:
 
 def check_graph(fit: "Fit", level: float, adjust: Adjustment) -> GraphCheck:
     """Test every missing edge of a fit's graph on the rows that it was learnt from."""
-    if not isinstance(level, float | int) or not 0.0 < level < 1.0:
-        raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.05")
+    check_level(level, 0.05)
     rows, notes = _rows(fit)
     nodes, others, correlations, freedom = _tests(fit, rows)
     testable = ~np.isnan(correlations) & (freedom >= 1.0)

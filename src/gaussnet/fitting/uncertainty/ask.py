@@ -10,6 +10,7 @@ from gaussnet.errors import EstimationError, SettingError
 from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import Mad, MeanSquare
+from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.phases import Work
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.uncertainty.assembly import Assembly
@@ -68,8 +69,7 @@ def find_covariances(
 
 
 def _checked(fit: "Fit", kind: str | None, level: float) -> tuple[str, "Evidence"]:
-    if not 0.0 < level < 1.0:
-        raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
+    check_level(level)
     chosen = _checked_kind(fit, kind)
     if fit._evidence is None:
         raise EstimationError(
