@@ -214,6 +214,7 @@ def test_samples_have_the_learnt_moments(frame):
         ({"dag": "[a][z|a]"}, GraphError, "X has no column for 'z'"),
         ({"dag": [("a", "z")]}, GraphError, "'z', which is not among the nodes"),
         ({"dag": [(0, 7)]}, GraphError, "there is no column 7"),
+        ({"dag": 3}, GraphError, "got dag of type int, expected a gaussnet.Dag, a model text"),
         ({"dag": ["ab", "abc"]}, GraphError, "got the edge 'abc'"),
         ({"dag": [("a", "b"), ("b", "a")]}, GraphError, "cycle"),
         ({"method": "nothing"}, SettingError, "got method='nothing'"),
