@@ -40,8 +40,8 @@ def graph_over(given: GraphLike, columns: tuple[str, ...], named: bool) -> Dag:
         return _ordered(Dag.from_networkx(given), columns, named)
     if not isinstance(given, Iterable):
         raise GraphError(
-            f"got dag of type {type(given).__name__}, expected a gaussnet.Dag, a model text, edges, "
-            "an adjacency matrix or a networkx DiGraph"
+            f"got dag of type {type(given).__name__}, expected a gaussnet.Dag, a model text, "
+            "edges, an adjacency matrix or a networkx DiGraph"
         )
     return Dag.from_edges([_edge(edge, columns) for edge in given], nodes=columns)
 
