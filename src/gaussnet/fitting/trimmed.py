@@ -98,7 +98,8 @@ def _trimming(rows: Rows, evidence: Evidence, solution: RobustSolution) -> Trimm
         node: rows[cells.rows, node].astype(np.float64) for node, cells in solution.cells.items()
     }
     cells = {
-        node: _trusted(cells, solution.left_out.get(node)) for node, cells in solution.cells.items()
+        node: _trusted(cells, len(rows), solution.left_out.get(node))
+        for node, cells in solution.cells.items()
     }
     numbers = None
     if evidence.reading.missing == "drop-rows":
@@ -108,15 +109,18 @@ def _trimming(rows: Rows, evidence: Evidence, solution: RobustSolution) -> Trimm
     return Trimming(len(rows), solution.cutoffs, cells, recorded, solution.left_out, numbers)
 
 
-def _trusted(cells: SuspiciousCells, left_out: IntArray | None) -> SuspiciousCells:
+def _trusted(cells: SuspiciousCells, rows: int, left_out: IntArray | None) -> SuspiciousCells:
     """The same with flagged cells confirmed where the node learnt from their rows after all.
 
     Such rows came back because the node agrees with its parents as they were recorded.
     """
-    used = np.ones(len(cells.rows), dtype=bool)
+    used = np.ones(rows, dtype=bool)
     if left_out is not None:
-        used = np.isin(cells.rows, left_out, invert=True)
-    statuses = np.where(used & (cells.statuses == FLAGGED), CONFIRMED, cells.statuses)
+        used[left_out] = False
+    real = used[cells.rows] & (cells.statuses == FLAGGED)
+    if not real.any():
+        return cells
+    statuses = np.where(real, CONFIRMED, cells.statuses)
     return replace(cells, statuses=statuses.astype(np.uint8))
 
 
