@@ -82,13 +82,10 @@ def screen_families(
 def judge_rows(
     x: FloatArray,
     numbers: tuple[int, float, float, float, float, float, float],
-    parents: IntArray,
-    rows: IntArray,
+    node: tuple[IntArray, BoolArray, IntArray, FloatArray],
     cells: tuple[IntArray, IntArray, FloatArray, FloatArray],
     equation: tuple[FloatArray, FloatArray, FloatArray],
-    verdicts: FloatArray,
-    statuses: NDArray[np.uint8],
-    testimony: FloatArray,
+    found: tuple[IntArray, IntArray, IntArray, NDArray[np.uint8], FloatArray, FloatArray],
     /,
 ) -> None: ...
 def trim_family(

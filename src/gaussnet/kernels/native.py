@@ -166,26 +166,26 @@ def screen_families(columns: FloatArray, families: Families, screen: Screen) -> 
 
 
 def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
-    """What an equation says of rows with suspicious parents."""
-    count = len(task.rows)
-    verdicts, statuses = np.empty((4, count)), np.empty(count, dtype=np.uint8)
-    testimony = np.empty(len(task.above.rows))
-    numbers = (task.child, task.reference, task.scale, *task.limits)
-    whitener = np.ascontiguousarray(task.whitener).reshape(-1)
-    equation = (np.ascontiguousarray(task.coefficients), task.centres, whitener)
+    """The suspicious cells of a column: rejected ones, and those with suspicious parents."""
+    trimmed, doubted = task.trimmed, len(task.sound) - int(np.count_nonzero(task.sound))
+    most = doubted + len(trimmed.rejected)
+    rows, left_out, events = np.empty((3, most), dtype=np.int64)
+    statuses, numbers = np.empty(most, dtype=np.uint8), np.empty(3 * most + 3)
+    testimony = np.zeros(len(task.above.rows))
+    whitener = np.ascontiguousarray(trimmed.whitener).reshape(-1)
     _native.judge_rows(
         columns,
-        numbers,
-        task.parents,
-        task.rows,
+        (task.child, trimmed.reference, trimmed.scale, *task.limits),
+        (task.parents, task.sound, trimmed.rejected, trimmed.residuals),
         task.above,
-        equation,
-        verdicts.reshape(-1),
-        statuses,
-        testimony,
+        (np.ascontiguousarray(trimmed.coefficients), trimmed.centres, whitener),
+        (rows, left_out, events, statuses, numbers, testimony),
     )
-    expected, variances, evidence, recorded = verdicts
-    return Judged(expected, variances, evidence, recorded, statuses, testimony)
+    evidence, cells, agreeing = numbers[:3].tolist()
+    count = int(cells)
+    expected, variances, deviations = numbers[3:].reshape(3, most)[:, :count]
+    found = (rows[:count], statuses[:count], expected, variances, deviations)
+    return Judged(*found, left_out, events[: int(agreeing)], evidence, testimony)
 
 
 def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> TrimAnswer | None:

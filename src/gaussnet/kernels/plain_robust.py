@@ -90,42 +90,39 @@ class Cells(NamedTuple):
 
 
 class JudgeTask(NamedTuple):
-    """Rows with suspicious parents, and the equation that judges them."""
+    """A column whose equation was learnt from sound rows, and what it is judged by."""
 
     child: int
     parents: IntArray
-    rows: IntArray
-    """Ascending."""
+    sound: BoolArray
+    """Which rows the equation was learnt from, or rejected in learning, (rows,)."""
+    trimmed: TrimAnswer
     above: Cells
     """Suspicious cells of the parents."""
-    coefficients: FloatArray
-    """Of the constant, if there is one, and of the parents, (p,)."""
-    centres: FloatArray
-    """What the parents are centred at, (parents,)."""
-    whitener: FloatArray
-    """W with ``(Z Z')^-1 = W' W`` for the columns Z of the rows learnt from, (rank, p)."""
-    reference: float
-    """What the child is centred at."""
-    scale: float
     limits: tuple[float, float, float, float]
     """Cutoff of the node, largest deviation from cleaned parents, largest vagueness, and cap."""
 
 
 class Judged(NamedTuple):
-    """What the equation says of the rows, (rows,) each."""
+    """The suspicious cells of the column by row, (cells,) each, and what all rows say."""
 
+    rows: IntArray
+    statuses: NDArray[np.uint8]
     expected: FloatArray
-    """Child by the cleaned parents, about its reference."""
+    """The child by the cleaned parents."""
     variances: FloatArray
     """Variance of the child about it."""
-    evidence: FloatArray
-    """Twice the log likelihood ratio of a wrong record to a real event, with squares capped;
-    none for an event that the record does not fit either, 0 where a value is missing."""
-    recorded: FloatArray
-    """Squared deviation from the parents as recorded."""
-    statuses: NDArray[np.uint8]
+    deviations: FloatArray
+    """Recorded minus expected value in standard deviations."""
+    left_out: IntArray
+    """Rows rejected and rows with suspicious parents, ascending."""
+    events: IntArray
+    """Those of the latter that agree with the parents as recorded."""
+    evidence: float
+    """Twice the log likelihood ratio of wrong records to real events, with squares capped, over
+    the rows with suspicious parents."""
     testimony: FloatArray
-    """What the rows say of each suspicious cell of the parents, (cells,)."""
+    """What the rows say of each suspicious cell of the parents, (their cells,)."""
 
 
 def whole_columns(x: Rows) -> FloatArray:
@@ -145,6 +142,44 @@ def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> Trim
 
 @quiet
 def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
+    """The suspicious cells of a column: rejected ones, and those with suspicious parents."""
+    trimmed, doubted = task.trimmed, np.flatnonzero(~task.sound)
+    child = columns[:, task.child]
+    found = _opinions(columns, task, doubted)
+    own = np.flatnonzero(found.statuses)
+    rows = np.concatenate((trimmed.rejected, doubted[own]))
+    order = np.argsort(rows)
+    flagged = np.full(len(trimmed.rejected), FLAGGED, dtype=np.uint8)
+    statuses = np.concatenate((flagged, found.statuses[own]))[order]
+    rejected = child[trimmed.rejected] - trimmed.residuals
+    expected = np.concatenate((rejected, found.expected[own] + trimmed.reference))[order]
+    known = np.full(len(flagged), trimmed.scale**2)
+    variances = np.concatenate((known, found.variances[own]))[order]
+    rest = np.concatenate((trimmed.residuals, found.rest[own]))[order]
+    left_out = np.sort(np.concatenate((trimmed.rejected, doubted)))
+    events = doubted[found.recorded <= task.limits[0] ** 2]
+    cells = (rows[order], statuses, expected, variances, rest / np.sqrt(variances))
+    return Judged(*cells, left_out, events, float(found.evidence.sum()), found.testimony)
+
+
+class _Opinions(NamedTuple):
+    """What the equation says of rows with suspicious parents, (rows,) each."""
+
+    expected: FloatArray
+    """Child by the cleaned parents, about its reference."""
+    rest: FloatArray
+    """Child as recorded less that."""
+    variances: FloatArray
+    evidence: FloatArray
+    """Twice the log likelihood ratio of a wrong record to a real event, with squares capped;
+    none for an event that the record does not fit either, 0 where a value is missing."""
+    recorded: FloatArray
+    """Squared deviation from the parents as recorded."""
+    statuses: NDArray[np.uint8]
+    testimony: FloatArray
+
+
+def _opinions(columns: FloatArray, task: JudgeTask, rows: IntArray) -> _Opinions:
     r"""Compare rows with the parents as recorded and with the cleaned parents.
 
     If the event at a parent was real, its deviation went on into the child, which then agrees
@@ -159,18 +194,19 @@ def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
     real event: what fits the record confirms all of it, what does not may be the fault of any.
     """
     limit, cleaned_cutoff, largest_vagueness, cap = task.limits
-    coefficients, scale = task.coefficients, task.scale
-    constant = np.ones((len(coefficients) - len(task.parents), len(task.rows)))
-    recorded_parents = columns[np.ix_(task.rows, task.parents)].T - task.centres[:, None]
+    trimmed, scale = task.trimmed, task.trimmed.scale
+    coefficients, centres = trimmed.coefficients, trimmed.centres
+    constant = np.ones((len(coefficients) - len(task.parents), len(rows)))
+    recorded_parents = columns[np.ix_(rows, task.parents)].T - centres[:, None]
     cleaned_parents, variances = recorded_parents.copy(), np.zeros_like(recorded_parents)
     owners = np.repeat(np.arange(len(task.parents)), np.diff(task.above.offsets))
-    places = np.searchsorted(task.rows, task.above.rows)
-    inside = np.isin(task.above.rows, task.rows)
+    places = np.searchsorted(rows, task.above.rows)
+    inside = ~task.sound[task.above.rows]
     at = (owners[inside], places[inside])
-    cleaned_parents[at] = task.above.expected[inside] - task.centres[owners[inside]]
+    cleaned_parents[at] = task.above.expected[inside] - centres[owners[inside]]
     variances[at] = task.above.variances[inside]
-    child = columns[task.rows, task.child] - task.reference
-    leverages = _squared_lengths(task.whitener @ np.vstack((constant, recorded_parents)))
+    child = columns[rows, task.child] - trimmed.reference
+    leverages = _squared_lengths(trimmed.whitener @ np.vstack((constant, recorded_parents)))
     recorded = (child - coefficients @ np.vstack((constant, recorded_parents))) / scale
     recorded = recorded**2 / (1.0 + leverages)
     expected = coefficients @ np.vstack((constant, cleaned_parents))
@@ -188,7 +224,8 @@ def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
     testimony = np.zeros(len(owners))
     testimony[inside] = np.where(heard[at], evidence[at[1]], 0.0)
     spread = scale**2 * (1.0 + vagueness)
-    return Judged(expected, spread, evidence, recorded, statuses.astype(np.uint8), testimony)
+    said = (evidence, recorded, statuses.astype(np.uint8), testimony)
+    return _Opinions(expected, child - expected, spread, *said)
 
 
 def _squared_lengths(columns: FloatArray) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields, replace
+from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
@@ -70,7 +71,7 @@ class SuspiciousCells:
 def cells_above(columns: Sequence[SuspiciousCells | None]) -> Cells:
     """The suspicious cells of some columns in one table."""
     found = [NO_CELLS if cells is None else cells for cells in columns]
-    offsets = np.cumsum([0, *(len(cells.rows) for cells in found)])
+    offsets = np.array([0, *accumulate(len(cells.rows) for cells in found)])
     if not found:
         return Cells(offsets, NO_CELLS.rows, NO_CELLS.expected, NO_CELLS.variances)
     return Cells(

@@ -5,6 +5,7 @@ of the rows with the smallest residuals asks for no other coefficients, and (3) 
 residual too large for its place in the sample.
 """
 
+import math
 from dataclasses import dataclass, replace
 from functools import lru_cache
 
@@ -48,8 +49,8 @@ class Limits:
     def each(cls, rows: int, parameters: IntArray, settings: SequentialTrim) -> "Limits":
         """The limits that the settings lay down for these numbers of coefficients."""
         half = chi_square_points(settings.half_level, parameters)
-        spread = 1.0 + settings.spread_limit / np.sqrt(rows)
-        return cls(rows, np.maximum(rows - parameters, 1.0), float(spread), half)
+        left = np.maximum(rows - parameters, 1.0)
+        return cls(rows, left, largest_spread(rows, settings), half)
 
     @property
     def freedom(self) -> FloatArray:
@@ -78,14 +79,24 @@ class Limits:
         return np.asarray(lengths * (self.left / self.rows) / variances)
 
 
-@lru_cache
 def trim_limits(
     rows: int, parameters: int, settings: SequentialTrim, suspected: bool
 ) -> tuple[float, ...]:
     """What the compiled kernel wants to know to trim a regression."""
-    limits = Limits.each(rows, np.array([parameters]), settings)
     levels = (settings.gate_level, settings.extent_level, settings.wide_level)
-    return (*levels, limits.spread, float(limits.half[0]), float(suspected))
+    spread = largest_spread(rows, settings)
+    return (*levels, spread, _largest_half(settings.half_level, parameters), float(suspected))
+
+
+def largest_spread(rows: int, settings: SequentialTrim) -> float:
+    """Largest ratio of the least-squares scale to the median scale."""
+    return 1.0 + settings.spread_limit / math.sqrt(rows)
+
+
+@lru_cache
+def _largest_half(level: float, parameters: int) -> float:
+    """Largest half-sample statistic of a regression with so many coefficients."""
+    return float(chi_square_points(level, np.array([parameters]))[0])
 
 
 def gate_is_shut(

@@ -6,10 +6,10 @@ from typing import NamedTuple
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray
-from gaussnet.estimate.robust.cells import SuspiciousCells, cells_above
+from gaussnet._types import BoolArray, FloatArray
+from gaussnet.estimate.robust.cells import cells_above
 from gaussnet.estimate.robust.cutoffs import bonferroni_point
-from gaussnet.estimate.robust.frames import Frame, Node
+from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.normal import chi_square_points
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.kernels import TrimAnswer
@@ -18,57 +18,15 @@ READMISSION_LEVEL = 0.01
 """Rows come back if the coefficients that they ask for are no farther off than by this chance."""
 
 
-class Verdict(NamedTuple):
-    """What the equation says of doubted rows."""
-
-    rows: IntArray
-    child: FloatArray
-    """The recorded cells of the child, about its reference."""
-    judged: kernels.Judged
-    above: kernels.Cells
-    limit: float
-    """How far from its parents as recorded a child may be."""
-
-    def suspicious(self, reference: float) -> SuspiciousCells:
-        """The cells that are not fine; `reference` is what the child was centred at."""
-        chosen = np.flatnonzero(self.judged.statuses)
-        expected, variances = self.judged.expected[chosen], self.judged.variances[chosen]
-        deviations = (self.child[chosen] - expected) / np.sqrt(variances)
-        return SuspiciousCells(
-            self.rows[chosen],
-            self.judged.statuses[chosen],
-            expected + reference,
-            variances,
-            deviations,
-        )
-
-    def events(self, evidence: float) -> IntArray:
-        """Places of the rows to be taken back, if all together speak for real events."""
-        if not self.judged.evidence.sum() < -evidence:
-            return np.empty(0, dtype=np.int64)
-        return np.flatnonzero(self.judged.recorded <= self.limit**2)
-
-
 def judge(
-    node: Node, frame: Frame, trimmed: TrimAnswer, rows: IntArray, settings: SequentialTrim
-) -> Verdict:
-    """Judge the rows that were not learnt from."""
+    node: Node, sound: BoolArray, trimmed: TrimAnswer, settings: SequentialTrim
+) -> kernels.Judged:
+    """Judge the cells of the node; `sound` are the rows that it was learnt from, (rows,)."""
     limit = min(trimmed.cutoff, bonferroni_point(len(node.columns)))
+    limits = (limit, settings.cleaned_cutoff, settings.largest_vagueness, settings.cap)
     above = cells_above(node.above)
-    task = kernels.JudgeTask(
-        node.number,
-        node.parents,
-        rows,
-        above,
-        trimmed.coefficients,
-        frame.centres,
-        trimmed.whitener,
-        frame.reference,
-        trimmed.scale,
-        (limit, settings.cleaned_cutoff, settings.largest_vagueness, settings.cap),
-    )
-    child = node.columns[rows, node.number] - frame.reference
-    return Verdict(rows, child, kernels.judge_rows(node.columns, task), above, limit)
+    task = kernels.JudgeTask(node.number, node.parents, sound, trimmed, above, limits)
+    return kernels.judge_rows(node.columns, task)
 
 
 class Joined(NamedTuple):

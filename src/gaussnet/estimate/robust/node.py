@@ -1,23 +1,24 @@
 """One node of the walk: its equation, and the cells of its column."""
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells
+from gaussnet.estimate.robust.cells import SuspiciousCells
 from gaussnet.estimate.robust.checks import trim_limits
 from gaussnet.estimate.robust.frames import Frame, Node
-from gaussnet.estimate.robust.judging import Verdict, judge, readmit
+from gaussnet.estimate.robust.judging import judge, readmit
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Regression
 from gaussnet.estimate.robust.sequential_trim import RobustScale, SequentialTrim
 from gaussnet.estimate.robust.trimming import trim
 from gaussnet.estimate.robust.variances import kl_optimal_ratios
-from gaussnet.kernels import TrimAnswer
+from gaussnet.kernels import Judged, TrimAnswer
+
+NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
 
 
 class NodeAnswer(NamedTuple):
@@ -95,6 +96,8 @@ class Result(NamedTuple):
     coefficients: FloatArray
     squares: float
     used: int
+    events: IntArray = NO_ROWS
+    """Rows that were taken back."""
 
 
 def learn_node(
@@ -105,15 +108,13 @@ def learn_node(
     `suspected` says that least squares over all rows failed the checks.
     """
     sound = node.sound_rows()
-    doubted = np.flatnonzero(~sound)
-    lesson = Lesson.of(node, sound, settings, suspected and len(doubted) == 0)
+    all_sound = bool(sound.all())
+    lesson = Lesson.of(node, sound, settings, suspected and all_sound)
     frame, trimmed = lesson.frame, lesson.trimmed
-    left_out = ~sound
-    left_out[trimmed.rejected] = True
-    result, verdict = Result(trimmed.coefficients, trimmed.squares, trimmed.used), None
-    if len(doubted):
-        verdict = judge(node, frame, trimmed, doubted, settings)
-        result = _with_events(lesson, result, verdict, settings, left_out)
+    result, judged = Result(trimmed.coefficients, trimmed.squares, trimmed.used), None
+    if not all_sound or len(trimmed.rejected):
+        judged = judge(node, sound, trimmed, settings)
+        result = _with_events(lesson, result, judged, settings)
     coefficients, intercept = frame.equation(result.coefficients)
     return NodeAnswer(
         coefficients,
@@ -122,32 +123,34 @@ def learn_node(
         trimmed.scale**2,
         trimmed.cutoff,
         len(trimmed.whitener) - node.intercept,
-        np.flatnonzero(left_out),
-        _suspicious_cells(lesson, verdict),
-        {} if verdict is None else _testimonies(node, verdict),
+        _left_out(result, judged),
+        _suspicious_cells(judged),
+        {} if judged is None else _testimonies(node, judged.testimony),
     )
 
 
 def _with_events(
-    lesson: Lesson,
-    result: Result,
-    verdict: Verdict,
-    settings: SequentialTrim,
-    left_out: BoolArray,
+    lesson: Lesson, result: Result, judged: Judged, settings: SequentialTrim
 ) -> Result:
-    """The answer with doubted rows taken back if they speak for real events.
-
-    Those are unmarked in `left_out`, (rows,).
-    """
-    events = verdict.events(settings.evidence)
-    if len(events) == 0:
+    """The answer with doubted rows taken back if they speak for real events."""
+    if not judged.evidence < -settings.evidence or len(judged.events) == 0:
         return result
-    columns = lesson.frame.columns(lesson.node.recorded(verdict.rows[events]))
-    joined = readmit(lesson.trimmed, columns, verdict.child[events])
+    columns = lesson.frame.columns(lesson.node.recorded(judged.events))
+    child = lesson.node.columns[judged.events, lesson.node.number] - lesson.frame.reference
+    joined = readmit(lesson.trimmed, columns, child)
     if joined is None:
         return result
-    left_out[verdict.rows[events]] = False
-    return Result(joined.coefficients, result.squares + joined.added, result.used + len(events))
+    used = result.used + len(judged.events)
+    return Result(joined.coefficients, result.squares + joined.added, used, judged.events)
+
+
+def _left_out(result: Result, judged: Judged | None) -> IntArray:
+    """The rows that the coefficients do not rest on."""
+    if judged is None:
+        return NO_ROWS
+    if len(result.events) == 0:
+        return judged.left_out
+    return np.setdiff1d(judged.left_out, result.events, assume_unique=True)
 
 
 def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
@@ -169,27 +172,19 @@ def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
     return float(variance * kl_optimal_ratios(result.used, parents, lesson.frame.intercept)[0])
 
 
-def _suspicious_cells(lesson: Lesson, verdict: Verdict | None) -> SuspiciousCells | None:
-    """Cells of rejected rows, and those that the verdict does not clear."""
-    trimmed, rows, residuals = lesson.trimmed, lesson.trimmed.rejected, lesson.trimmed.residuals
-    found = SuspiciousCells(
-        rows,
-        np.full(len(rows), FLAGGED, dtype=np.uint8),
-        lesson.node.columns[rows, lesson.node.number] - residuals,
-        np.full(len(rows), trimmed.scale**2),
-        residuals / trimmed.scale,
+def _suspicious_cells(judged: Judged | None) -> SuspiciousCells | None:
+    if judged is None or len(judged.rows) == 0:
+        return None
+    return SuspiciousCells(
+        judged.rows, judged.statuses, judged.expected, judged.variances, judged.deviations
     )
-    if verdict is not None:
-        found = found.joined(verdict.suspicious(lesson.frame.reference))
-    return found if len(found.rows) else None
 
 
-def _testimonies(node: Node, verdict: Verdict) -> dict[int, FloatArray]:
-    """What the verdict says of the cells of each parent that has suspicious ones."""
-    offsets = verdict.above.offsets.tolist()
-    spans = zip(node.parents.tolist(), pairwise(offsets), strict=True)
-    return {
-        parent: verdict.judged.testimony[start:stop]
-        for parent, (start, stop) in spans
-        if stop > start
-    }
+def _testimonies(node: Node, testimony: FloatArray) -> dict[int, FloatArray]:
+    """What the node says of the cells of each parent that has suspicious ones."""
+    found, start = {}, 0
+    for parent, cells in zip(node.parents.tolist(), node.above, strict=True):
+        if cells is not None:
+            found[parent] = testimony[start : start + len(cells.rows)]
+            start += len(cells.rows)
+    return found

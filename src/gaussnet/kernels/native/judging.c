@@ -1,4 +1,5 @@
-/* Rows with suspicious parents: what one equation says of the child's cells in them. */
+/* What one equation says of the cells of its child: of those that were rejected, and of those in
+ * rows with suspicious parents. */
 #include "kernels.h"
 
 #define FINE 0
@@ -47,53 +48,109 @@ static RowSums sum_row(const Matrix *x, const JudgeTask *task, int64_t r, ptrdif
 /* The smaller of two, the first if it is NaN. */
 static double capped(double value, double cap) { return value > cap ? cap : value; }
 
-/* Judge the child of one row from its sums; gives the status of its cell. */
-static unsigned char judge_row(const JudgeTask *task, const RowSums *sums, double child,
-                               double *expected, double *variance, double *evidence,
-                               double *recorded)
+/* What is said of a row with suspicious parents. */
+typedef struct {
+    unsigned char status;
+    double variance, evidence, recorded;
+} Opinion;
+
+/* Judge the child of one row, about its reference, from the sums. */
+static Opinion judge_row(const JudgeTask *task, const RowSums *sums, double child)
 {
-    const double scale = task->scale;
+    const double scale = task->scale, nearest = fmin(task->limit, task->cleaned_cutoff);
     const double raw = (child - sums->recorded) / scale, clean = (child - sums->cleaned) / scale;
-    const double squared = clean * clean / (1.0 + sums->vagueness);
-    const double nearest = fmin(task->limit, task->cleaned_cutoff);
+    const double reach = 1.0 + sums->leverage, blur = 1.0 + sums->vagueness;
+    const double recorded = raw * raw / reach, cleaned = clean * clean / blur;
+    double evidence = capped(recorded, task->cap) - capped(cleaned, task->cap) + log(reach / blur);
     unsigned char status = sums->vagueness > task->largest_vagueness ? UNVERIFIED : FINE;
-    *recorded = raw * raw / (1.0 + sums->leverage);
-    *expected = sums->cleaned;
-    *variance = scale * scale * (1.0 + sums->vagueness);
-    *evidence = capped(*recorded, task->cap) + log1p(sums->leverage) -
-                capped(squared, task->cap) - log1p(sums->vagueness);
-    if (!(*recorded < task->cap))
-        *evidence = *evidence > 0.0 ? *evidence : 0.0;
-    if (squared > nearest * nearest)
+    if (!(recorded < task->cap))
+        evidence = evidence > 0.0 ? evidence : 0.0;
+    if (cleaned > nearest * nearest)
         status = FLAGGED;
-    if (*recorded <= task->cleaned_cutoff * task->cleaned_cutoff && sums->leverage <= REACH &&
-        *evidence < 0.0)
+    if (recorded <= task->cleaned_cutoff * task->cleaned_cutoff && sums->leverage <= REACH &&
+        evidence < 0.0)
         status = FINE;
-    return isnan(child) ? MISSING : status;
+    status = isnan(child) ? MISSING : status;
+    return (Opinion){status, scale * scale * blur, evidence, recorded};
 }
 
-static int judge_rows(const Matrix *x, const JudgeTask *task, double *verdicts,
-                      unsigned char *statuses, double *testimony)
+/* Write down a suspicious cell, `rest` off the expected value, and count it. */
+static void add_cell(const Judged *judged, ptrdiff_t *count, int64_t row, unsigned char status,
+                     double expected, double rest, double variance)
 {
-    const ptrdiff_t count = task->row_count;
+    judged->rows[*count] = row;
+    judged->statuses[*count] = status;
+    judged->expected[*count] = expected;
+    judged->variances[*count] = variance;
+    judged->deviations[(*count)++] = rest / sqrt(variance);
+}
+
+/* Let a row speak of the suspicious cells of its parents, which at[s] point to. */
+static void testify(const JudgeTask *task, const RowSums *sums, double evidence, int64_t r,
+                    const ptrdiff_t *at, double *testimony)
+{
+    if (sums->suspects != 1 && !(evidence < 0.0))
+        return;
+    for (ptrdiff_t s = 0; s < task->size; s++)
+        if (at[s] < task->offsets[s + 1] && task->cell_rows[at[s]] == r &&
+            task->cell_variances[at[s]] > 0.0)
+            testimony[at[s]] = evidence;
+}
+
+/* The first row from r on that has a suspicious parent. */
+static int64_t next_doubted(const Matrix *x, const JudgeTask *task, int64_t r)
+{
+    if (r >= x->rows)
+        return x->rows;
+    const unsigned char *found = memchr(task->sound + r, 0, (size_t)(x->rows - r));
+    return found ? found - task->sound : x->rows;
+}
+
+/* Go through the rows that are rejected or doubted; `at` and `point` are room for sum_row. */
+static void judge_all(const Matrix *x, const JudgeTask *task, const Judged *judged, ptrdiff_t *at,
+                      double *point)
+{
+    const double *child = (const double *)(x->data + task->child * x->column_stride);
+    const double squared = task->scale * task->scale, farthest = task->limit * task->limit;
+    ptrdiff_t cells = 0, left = 0, events = 0, k = 0;
+    double evidence = 0.0;
+    int64_t doubted = next_doubted(x, task, 0);
+    while (doubted < x->rows || k < task->rejected_count) {
+        if (k < task->rejected_count && task->rejected[k] < doubted) {
+            const int64_t r = task->rejected[k];
+            const double rest = task->residuals[k++];
+            add_cell(judged, &cells, r, FLAGGED, child[r] - rest, rest, squared);
+            judged->left_out[left++] = r;
+            continue;
+        }
+        const double own = child[doubted] - task->reference;
+        const RowSums sums = sum_row(x, task, doubted, at, point);
+        const Opinion opinion = judge_row(task, &sums, own);
+        evidence += opinion.evidence;
+        testify(task, &sums, opinion.evidence, doubted, at, judged->testimony);
+        if (opinion.status != FINE)
+            add_cell(judged, &cells, doubted, opinion.status, sums.cleaned + task->reference,
+                     own - sums.cleaned, opinion.variance);
+        if (opinion.recorded <= farthest)
+            judged->events[events++] = doubted;
+        judged->left_out[left++] = doubted;
+        doubted = next_doubted(x, task, doubted + 1);
+    }
+    judged->totals[0] = evidence;
+    judged->totals[1] = (double)cells;
+    judged->totals[2] = (double)events;
+}
+
+static int judge_rows(const Matrix *x, const JudgeTask *task, const Judged *judged)
+{
     ptrdiff_t *at = malloc((size_t)(task->size + 1) * sizeof *at);
     double *point = malloc((size_t)(task->width + 1) * sizeof *point);
-    const double *child = (const double *)(x->data + task->child * x->column_stride);
-    memset(testimony, 0, (size_t)task->offsets[task->size] * sizeof *testimony);
+    const int failed = !at || !point;
+    memset(judged->testimony, 0, (size_t)task->offsets[task->size] * sizeof(double));
     for (ptrdiff_t s = 0; at && s < task->size; s++)
         at[s] = (ptrdiff_t)task->offsets[s];
-    for (ptrdiff_t u = 0; at && point && u < count; u++) {
-        const int64_t r = task->rows[u];
-        const RowSums sums = sum_row(x, task, r, at, point);
-        double *evidence = verdicts + 2 * count + u;
-        statuses[u] = judge_row(task, &sums, child[r] - task->reference, verdicts + u,
-                                verdicts + count + u, evidence, verdicts + 3 * count + u);
-        for (ptrdiff_t s = 0; s < task->size; s++)
-            if (at[s] < task->offsets[s + 1] && task->cell_rows[at[s]] == r &&
-                task->cell_variances[at[s]] > 0.0 && (sums.suspects == 1 || *evidence < 0.0))
-                testimony[at[s]] = *evidence;
-    }
-    const int failed = !at || !point;
+    if (!failed)
+        judge_all(x, task, judged, at, point);
     free(at);
     free(point);
     return failed ? -1 : 0;

@@ -62,11 +62,15 @@ typedef struct {
     double gate_level, extent_level, wide_level, spread, half, suspected;
 } TrimLimits;
 
-/* Rows with suspicious parents, and the equation that judges them. */
+/* A column, and the equation that judges it. */
 typedef struct {
     int64_t child;
-    const int64_t *parents, *rows;
-    ptrdiff_t size, row_count;
+    const int64_t *parents;
+    ptrdiff_t size;
+    const unsigned char *sound; /* which rows have no suspicious parent */
+    const int64_t *rejected;    /* which of these were rejected, ascending */
+    const double *residuals;    /* of those */
+    ptrdiff_t rejected_count;
     /* Suspicious cells of parent s: offsets[s] .. offsets[s + 1], by row. */
     const int64_t *offsets, *cell_rows;
     const double *cell_expected, *cell_variances;
@@ -75,6 +79,15 @@ typedef struct {
     ptrdiff_t width, rank;
     double reference, scale, limit, cleaned_cutoff, largest_vagueness, cap;
 } JudgeTask;
+
+/* The suspicious cells of a column by row; rows left out; those of them that agree with the
+ * parents as recorded; and what the rows say of the suspicious cells of the parents. `totals` are
+ * the evidence and the numbers of the suspicious cells and of the agreeing rows. */
+typedef struct {
+    int64_t *rows, *left_out, *events;
+    unsigned char *statuses;
+    double *totals, *expected, *variances, *deviations, *testimony;
+} Judged;
 
 /* Families first..last of a screen, and their least squares over all rows. */
 typedef struct {
@@ -135,8 +148,7 @@ typedef struct {
     int (*turn_columns)(const Matrix *x, double *out);
     int (*screen_families)(const Matrix *x, const Families *families, const Screen *screen,
                            double *verdicts);
-    int (*judge_rows)(const Matrix *x, const JudgeTask *task, double *verdicts,
-                      unsigned char *statuses, double *testimony);
+    int (*judge_rows)(const Matrix *x, const JudgeTask *task, const Judged *judged);
     int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
                        TrimAnswer *answer);
     int (*split_rows)(const double *values, const int64_t *starts, ptrdiff_t rows,

@@ -11,7 +11,7 @@
 
 #include "kernels.h"
 
-#define MOST_BUFFERS 13
+#define MOST_BUFFERS 18
 
 static const Kernels *kernels = &kernels_baseline;
 
@@ -536,55 +536,76 @@ static PyObject *call_screen_families(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
-/* Arguments x, (child, reference, scale, limit, cleaned_cutoff, largest_vagueness, cap), parents,
- * rows, (offsets, cell_rows, cell_expected, cell_variances), (coefficients, centres, whitener),
- * verdicts, statuses, testimony. */
+/* Whether a task keeps to the rows and columns, and `cells` is what its offsets end with. */
+static int is_sound_task(const JudgeTask *task, const Matrix *x, Py_ssize_t cells)
+{
+    int sound = (task->width == task->size || task->width == task->size + 1) &&
+                task->offsets[0] == 0 && task->offsets[task->size] == cells &&
+                is_within(&task->child, 1, x->columns) &&
+                is_within(task->parents, task->size, x->columns) &&
+                is_within(task->rejected, task->rejected_count, x->rows);
+    for (Py_ssize_t s = 0; s < task->size; s++)
+        sound = sound && task->offsets[s] <= task->offsets[s + 1];
+    return sound;
+}
+
+/* Arguments x, (child, reference, scale, limit, cleaned_cutoff, largest_vagueness, cap), (parents,
+ * sound, rejected, residuals), (offsets, cell_rows, cell_expected, cell_variances), (coefficients,
+ * centres, whitener), (rows, left_out, events, statuses, numbers, testimony). The numbers are the
+ * totals of a Judged and its expected values, variances and deviations. */
 static PyObject *call_judge_rows(PyObject *self, PyObject *arguments)
 {
     (void)self;
     Held held = {.count = 0};
-    PyObject *x_array, *given[12];
+    PyObject *x_array, *given[17];
     Matrix x;
     JudgeTask task;
-    Py_ssize_t cells, numbers, size;
+    Judged judged;
+    Py_ssize_t cells, numbers, size, rejected;
     long long child;
-    double *verdicts, *testimony;
-    unsigned char *statuses;
     int status = 0;
-    if (!PyArg_ParseTuple(arguments, "O(Ldddddd)OO(OOOO)(OOO)OOO", &x_array, &child,
+    if (!PyArg_ParseTuple(arguments, "O(Ldddddd)(OOOO)(OOOO)(OOO)(OOOOOO)", &x_array, &child,
                           &task.reference, &task.scale, &task.limit, &task.cleaned_cutoff,
                           &task.largest_vagueness, &task.cap, &given[0], &given[1], &given[2],
                           &given[3], &given[4], &given[5], &given[6], &given[7], &given[8],
-                          &given[9], &given[10], &given[11]))
+                          &given[9], &given[10], &given[11], &given[12], &given[13], &given[14],
+                          &given[15], &given[16]))
         return NULL;
     task.child = child;
     if (hold_columns(&held, x_array, &x) == 0 &&
         (task.parents = hold_values(&held, given[0], "lq", -1, 0, &size)) &&
-        (task.rows = hold_values(&held, given[1], "lq", -1, 0, &task.row_count)) &&
-        (task.offsets = hold_values(&held, given[2], "lq", size + 1, 0, NULL)) &&
-        (task.cell_rows = hold_values(&held, given[3], "lq", -1, 0, &cells)) &&
-        (task.cell_expected = hold_values(&held, given[4], "d", cells, 0, NULL)) &&
-        (task.cell_variances = hold_values(&held, given[5], "d", cells, 0, NULL)) &&
-        (task.coefficients = hold_values(&held, given[6], "d", -1, 0, &task.width)) &&
-        (task.centres = hold_values(&held, given[7], "d", size, 0, NULL)) &&
-        (task.whitener = hold_values(&held, given[8], "d", -1, 0, &numbers)) &&
-        (verdicts = hold_out(&held, given[9], 4 * task.row_count)) &&
-        (statuses = hold_values(&held, given[10], "B", task.row_count, 1, NULL)) &&
-        (testimony = hold_out(&held, given[11], cells))) {
+        (task.sound = hold_values(&held, given[1], "?", x.rows, 0, NULL)) &&
+        (task.rejected = hold_values(&held, given[2], "lq", -1, 0, &rejected)) &&
+        (task.residuals = hold_values(&held, given[3], "d", rejected, 0, NULL)) &&
+        (task.offsets = hold_values(&held, given[4], "lq", size + 1, 0, NULL)) &&
+        (task.cell_rows = hold_values(&held, given[5], "lq", -1, 0, &cells)) &&
+        (task.cell_expected = hold_values(&held, given[6], "d", cells, 0, NULL)) &&
+        (task.cell_variances = hold_values(&held, given[7], "d", cells, 0, NULL)) &&
+        (task.coefficients = hold_values(&held, given[8], "d", -1, 0, &task.width)) &&
+        (task.centres = hold_values(&held, given[9], "d", size, 0, NULL)) &&
+        (task.whitener = hold_values(&held, given[10], "d", -1, 0, &numbers))) {
+        Py_ssize_t most = rejected;
+        for (Py_ssize_t r = 0; r < x.rows; r++)
+            most += task.sound[r] == 0;
         task.size = size;
+        task.rejected_count = rejected;
         task.rank = task.width ? numbers / task.width : 0;
-        int sound = (task.width == size || task.width == size + 1) && task.offsets[0] == 0 &&
-                    task.offsets[size] == cells && is_within(&task.child, 1, x.columns) &&
-                    is_within(task.parents, size, x.columns) &&
-                    is_within(task.rows, task.row_count, x.rows);
-        for (Py_ssize_t s = 0; s < size; s++)
-            sound = sound && task.offsets[s] <= task.offsets[s + 1];
-        if (!sound) {
-            PyErr_SetString(PyExc_ValueError, "the node points outside the rows or columns");
-        } else {
-            Py_BEGIN_ALLOW_THREADS
-            status = kernels->judge_rows(&x, &task, verdicts, statuses, testimony);
-            Py_END_ALLOW_THREADS
+        if ((judged.rows = hold_values(&held, given[11], "lq", most, 1, NULL)) &&
+            (judged.left_out = hold_values(&held, given[12], "lq", most, 1, NULL)) &&
+            (judged.events = hold_values(&held, given[13], "lq", most, 1, NULL)) &&
+            (judged.statuses = hold_values(&held, given[14], "B", most, 1, NULL)) &&
+            (judged.totals = hold_out(&held, given[15], 3 * most + 3)) &&
+            (judged.testimony = hold_out(&held, given[16], cells))) {
+            judged.expected = judged.totals + 3;
+            judged.variances = judged.expected + most;
+            judged.deviations = judged.variances + most;
+            if (!is_sound_task(&task, &x, cells)) {
+                PyErr_SetString(PyExc_ValueError, "the node points outside the rows or columns");
+            } else {
+                Py_BEGIN_ALLOW_THREADS
+                status = kernels->judge_rows(&x, &task, &judged);
+                Py_END_ALLOW_THREADS
+            }
         }
     }
     return finish(&held, status);
