@@ -12,6 +12,8 @@
 #define REFINABLE 1e-10
 /* Rows that are copied at a time: they should stay in the nearest cache. */
 #define PIECE 512
+/* Columns whose products with what is fitted are summed together. */
+#define MOST_FITTED 4
 
 /* Cross-products of `size` columns of kept rows, factored: with columns Z, (Z Z')^-1 = W' W. */
 typedef struct {
@@ -76,6 +78,92 @@ static ptrdiff_t sum_kept(Factor *factor, const double *judged, double limit,
         count += piece;
     }
     return count;
+}
+
+/* Copy the rows without |judged| <= limit; gives how many. */
+static ptrdiff_t keep_others(const double *judged, double limit, const double *const *columns,
+                             ptrdiff_t count, ptrdiff_t rows, double *const *to)
+{
+    const Lanes farthest = broadcast(limit);
+    ptrdiff_t kept = 0, r = 0;
+    for (; r + LANES <= rows; r += LANES) {
+        const Mask stays = is_at_least(farthest, absolute(load(judged + r)));
+        if (holds_everywhere(stays))
+            continue;
+        ptrdiff_t more = 0;
+        for (ptrdiff_t c = 0; c < count; c++)
+            more = store_kept(to[c] + kept, load(columns[c] + r), ~stays);
+        kept += more;
+    }
+    for (; r < rows; r++) {
+        for (ptrdiff_t c = 0; c < count; c++)
+            to[c][kept] = columns[c][r];
+        kept += !(fabs(judged[r]) <= limit);
+    }
+    return kept;
+}
+
+/* Sum the products of the columns, not of what is fitted, over the rows without |judged| <= limit. */
+static void sum_others(Factor *factor, const double *judged, double limit,
+                       const double *const *columns, ptrdiff_t rows, const double **from,
+                       double *const *kept)
+{
+    const ptrdiff_t size = factor->size;
+    clear_products(factor);
+    for (ptrdiff_t first = 0; first < rows; first += PIECE) {
+        for (ptrdiff_t c = 0; c < size; c++)
+            from[c] = columns[c] + first;
+        const ptrdiff_t piece =
+            keep_others(judged + first, limit, from, size, smaller(PIECE, rows - first), kept);
+        add_products((const double *const *)kept, size, piece, factor->packed);
+        for (ptrdiff_t c = 0; c < size; c++)
+            factor->packed[triangle_length(c + 1) - 1] += column_squares(kept[c], piece);
+    }
+}
+
+/* Products of the columns with what is fitted, the last of them, over the rows with
+ * |judged| <= limit: sums[c] = sum of columns[c] * fitted. */
+INLINE void fitted_sums(const double *judged, double limit, const double *const *columns,
+                        const int count, const double *fitted, ptrdiff_t rows, double *sums)
+{
+    const Lanes farthest = broadcast(limit), zero = broadcast(0.0);
+    Lanes even[MOST_FITTED], odd[MOST_FITTED];
+    UNROLL for (int c = 0; c < count; c++)
+        even[c] = odd[c] = zero;
+    ptrdiff_t r = 0;
+    for (; r + 2 * LANES <= rows; r += 2 * LANES) {
+        const ptrdiff_t s = r + LANES;
+        const Mask first = is_at_least(farthest, absolute(load(judged + r)));
+        const Mask second = is_at_least(farthest, absolute(load(judged + s)));
+        const Lanes left = blend(first, load(fitted + r), zero);
+        const Lanes right = blend(second, load(fitted + s), zero);
+        UNROLL for (int c = 0; c < count; c++) {
+            even[c] += left * load(columns[c] + r);
+            odd[c] += right * load(columns[c] + s);
+        }
+    }
+    UNROLL for (int c = 0; c < count; c++)
+        sums[c] = sum_lanes(even[c] + odd[c]);
+    for (; r < rows; r++)
+        for (int c = 0; fabs(judged[r]) <= limit && c < count; c++)
+            sums[c] += columns[c][r] * fitted[r];
+}
+
+/* Write these products into the last row of the packed ones, a few columns at a time; its own
+ * square is not needed. */
+static void fit_within(Factor *factor, const double *judged, double limit,
+                       const double *const *columns, ptrdiff_t rows)
+{
+    const double *fitted = columns[factor->size];
+    double *sums = factor->packed + triangle_length(factor->size);
+    for (ptrdiff_t c = 0; c < factor->size; c += MOST_FITTED) {
+        switch (smaller(factor->size - c, MOST_FITTED)) {
+        case 1: fitted_sums(judged, limit, columns + c, 1, fitted, rows, sums + c); break;
+        case 2: fitted_sums(judged, limit, columns + c, 2, fitted, rows, sums + c); break;
+        case 3: fitted_sums(judged, limit, columns + c, 3, fitted, rows, sums + c); break;
+        default: fitted_sums(judged, limit, columns + c, 4, fitted, rows, sums + c); break;
+        }
+    }
 }
 
 /* Factor the products of the columns; 0 if they do not have the digits for it. */

@@ -7,6 +7,8 @@
 
 /* What is smaller than this, beside the child's values, is rounding error. */
 #define ROUNDING_LEVEL (4.0 * DBL_EPSILON)
+/* Sums over kept rows are found by taking the others off if they are at least this share. */
+#define ENOUGH 0.05
 
 /* Coefficients, the factor that they were found with, what they leave of the child, and the
  * median of the absolute residuals. */
@@ -25,6 +27,8 @@ typedef struct {
     double *child, *magnitudes, *search, *deviations[2];
     double reference, typical, smallest;
     Trial trial, whole;
+    double *whole_products; /* of the columns over all rows, packed */
+    int has_whole;
     Factor factor;
     Tail tail;
 } Regression;
@@ -33,7 +37,7 @@ typedef struct {
 static int open_regression(Regression *own, ptrdiff_t size, ptrdiff_t rows, void **memory)
 {
     const ptrdiff_t stride = rows + LANES, piece = PIECE + LANES, square = size * size;
-    const ptrdiff_t few = triangle_length(size + 1) + 4 * size + 3 * square;
+    const ptrdiff_t few = triangle_length(size + 1) + triangle_length(size) + 4 * size + 3 * square;
     *memory = malloc((size_t)((size + 9) * stride + (size + 1) * piece + few) * sizeof(double) +
                      (size_t)(3 * size + 3) * sizeof(double *));
     if (!*memory)
@@ -54,6 +58,7 @@ static int open_regression(Regression *own, ptrdiff_t size, ptrdiff_t rows, void
     own->deviations[1] = TAKE(stride);
     own->factor.size = size;
     own->factor.packed = TAKE(triangle_length(size + 1));
+    own->whole_products = TAKE(triangle_length(size));
     own->factor.lower = TAKE(square);
     own->factor.scales = TAKE(size);
     own->factor.white = TAKE(size);
@@ -83,11 +88,19 @@ static double median_of(Regression *own, const double *values)
     return row_median(values, own->rows, own->search, &used);
 }
 
-/* Copy the sound rows of a column. */
-static void take_sound(const Matrix *x, int64_t column, const double *unsound, double *to)
+/* Copy the sound rows of the parents and of the child. */
+static void take_sound(Regression *own, const Matrix *x, const TrimTask *task,
+                       const double *unsound)
 {
-    const double *from = (const double *)(x->data + column * x->column_stride);
-    keep_rows(unsound, 0.0, &from, 1, x->rows, &to);
+    const ptrdiff_t constant = task->intercept ? 1 : 0;
+    double *residuals = own->columns[own->factor.size];
+    own->columns[own->factor.size] = own->child;
+    for (ptrdiff_t s = 0; s <= task->size; s++) {
+        const int64_t column = s < task->size ? task->parents[s] : task->child;
+        own->pieces[s] = (const double *)(x->data + column * x->column_stride);
+    }
+    keep_rows(unsound, 0.0, own->pieces, task->size + 1, x->rows, own->columns + constant);
+    own->columns[own->factor.size] = residuals;
 }
 
 /* Fill in child and columns: with an intercept a constant comes first, parents are centred at
@@ -96,15 +109,14 @@ static void fill_regression(Regression *own, const Matrix *x, const TrimTask *ta
                             const double *unsound, double *centres)
 {
     const ptrdiff_t constant = task->intercept ? 1 : 0, rows = own->rows;
+    take_sound(own, x, task, unsound);
     for (ptrdiff_t r = 0; constant && r < rows; r++)
         own->columns[0][r] = 1.0;
     for (ptrdiff_t s = 0; s < task->size; s++) {
         double *column = own->columns[constant + s];
-        take_sound(x, task->parents[s], unsound, column);
         centres[s] = constant ? column_sum(column, rows) / (double)rows : 0.0;
         shift_column(column, rows, centres[s]);
     }
-    take_sound(x, task->child, unsound, own->child);
     own->reference = constant ? median_of(own, own->child) : 0.0;
     shift_column(own->child, rows, own->reference);
     take_absolute(own->child, rows, own->magnitudes);
@@ -150,29 +162,65 @@ static double explain(Regression *own)
     return fit_white(&own->factor);
 }
 
-/* The same for the rows with |judged| <= limit. */
+/* Sum the products over all rows, and keep those of the columns. */
+static void sum_whole(Regression *own)
+{
+    clear_products(&own->factor);
+    add_rows(&own->factor, (const double *const *)own->columns, own->rows);
+    own->has_whole = 1;
+    memcpy(own->whole_products, own->factor.packed,
+           (size_t)triangle_length(own->factor.size) * sizeof(double));
+}
+
+/* Sum the products over the rows with |judged| <= limit: those of the columns over all rows less
+ * those over the rows left out, if that leaves enough of them to have all digits. */
+static void sum_within(Regression *own, const double *judged, double limit)
+{
+    Factor *factor = &own->factor;
+    const double *const *columns = (const double *const *)own->columns;
+    int precise = own->has_whole;
+    if (precise) {
+        sum_others(factor, judged, limit, columns, own->rows, own->pieces, own->kept);
+        for (ptrdiff_t c = 0; c < factor->size; c++) {
+            const ptrdiff_t place = triangle_length(c + 1) - 1;
+            const double all = own->whole_products[place];
+            precise = precise && all - factor->packed[place] >= ENOUGH * all;
+        }
+    }
+    if (!precise) {
+        sum_kept(factor, judged, limit, columns, own->rows, own->pieces, own->kept);
+        return;
+    }
+    for (ptrdiff_t k = 0; k < triangle_length(factor->size); k++)
+        factor->packed[k] = own->whole_products[k] - factor->packed[k];
+    fit_within(factor, judged, limit, columns, own->rows);
+}
+
+/* The same as `explain`, for the rows with |judged| <= limit. */
 static double explain_within(Regression *own, const double *judged, double limit)
 {
-    const double *const *columns = (const double *const *)own->columns;
-    if (limit < INFINITY) {
-        sum_kept(&own->factor, judged, limit, columns, own->rows, own->pieces, own->kept);
-    } else {
-        clear_products(&own->factor);
-        add_rows(&own->factor, columns, own->rows);
-    }
+    if (limit < INFINITY)
+        sum_within(own, judged, limit);
+    else
+        sum_whole(own);
     return explain(own);
 }
 
 /* Take the step that was found. */
 static void take_step(Regression *own)
 {
-    int64_t used;
     Trial *trial = &own->trial;
     add_step(&own->factor, trial->coefficients);
     add_combination((const double *const *)own->columns, own->factor.size, trial->coefficients,
                     -1.0, own->child, own->rows, trial->residuals);
     take_absolute(trial->residuals, own->rows, own->magnitudes);
-    trial->median = row_median(own->magnitudes, own->rows, own->search, &used);
+}
+
+/* The same, and find the median of the absolute residuals. */
+static void take_step_to_median(Regression *own)
+{
+    take_step(own);
+    own->trial.median = median_of(own, own->magnitudes);
 }
 
 #endif

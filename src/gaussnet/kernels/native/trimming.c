@@ -59,6 +59,7 @@ static int first_trial(Regression *own)
         if (own->factor.pivot > PRECISE && squares > PRECISE * before)
             break;
     }
+    own->trial.median = median_of(own, own->magnitudes);
     copy_trial(own, &own->trial, &own->whole);
     return 0;
 }
@@ -90,7 +91,7 @@ static int leave_out_gross(Regression *own)
             break;
         if (explain_within(own, own->trial.residuals, GROSS * scale) < 0.0)
             return -1;
-        take_step(own);
+        take_step_to_median(own);
         const double before = scale;
         scale = median_scale(own);
         if (scale > GROSS_GAIN * before)
@@ -114,7 +115,7 @@ static int concentrate(Regression *own)
         const double found = half_statistic(&checks, explained);
         if (round == 0 && found <= own->limits->half)
             return 0;
-        take_step(own);
+        take_step_to_median(own);
         if (round >= 2 && found <= SETTLED * (double)own->factor.size)
             break;
     }
@@ -263,25 +264,49 @@ static int trim_regression(Regression *own, Trimmed *state)
     return trim_rounds(own, state, 1, limits->extent_level, FINAL_ROUNDS);
 }
 
+/* The first row from r on that is not to be judged. */
+static ptrdiff_t next_unsound(const TrimTask *task, ptrdiff_t all_rows, ptrdiff_t r)
+{
+    const unsigned char *found =
+        r < all_rows ? memchr(task->sound + r, 0, (size_t)(all_rows - r)) : NULL;
+    return found ? found - task->sound : all_rows;
+}
+
+/* Write down the rows beyond the cutoff and their residuals. */
+static void tell_rejected(const Regression *own, const Trimmed *state, const TrimTask *task,
+                          ptrdiff_t all_rows, TrimAnswer *answer)
+{
+    const double *deviations = state->deviations;
+    ptrdiff_t rejected = 0, skipped = 0, unsound = next_unsound(task, all_rows, 0);
+    for (ptrdiff_t place = 0; place < own->rows; place++) {
+        if (place + LANES <= own->rows &&
+            holds_everywhere(is_at_least(broadcast(state->cutoff), load(deviations + place)))) {
+            place += LANES - 1;
+            continue;
+        }
+        if (deviations[place] <= state->cutoff)
+            continue;
+        for (; unsound <= place + skipped; skipped++)
+            unsound = next_unsound(task, all_rows, unsound + 1);
+        answer->rejected[rejected] = place + skipped;
+        answer->residuals[rejected++] = own->trial.residuals[place];
+    }
+}
+
 /* Write down the answer; a scale of NaN says that digits are lacking. */
 static void tell(const Regression *own, const Trimmed *state, const TrimTask *task,
                  ptrdiff_t all_rows, TrimAnswer *answer)
 {
     const size_t size = (size_t)own->factor.size;
     const int all = !isfinite(state->cutoff);
-    ptrdiff_t used = own->rows, place = 0, rejected = 0;
-    double squares = column_squares(own->trial.residuals, own->rows);
-    if (!all)
+    ptrdiff_t used = own->rows;
+    double squares;
+    if (all) {
+        squares = column_squares(own->trial.residuals, own->rows);
+    } else {
         squares = core_squares(own->trial.residuals, state->deviations, state->cutoff, own->rows,
                                &used);
-    for (ptrdiff_t r = 0; !all && r < all_rows; r++) {
-        if (!task->sound[r])
-            continue;
-        if (!(state->deviations[place] <= state->cutoff)) {
-            answer->rejected[rejected] = r;
-            answer->residuals[rejected++] = own->trial.residuals[place];
-        }
-        place++;
+        tell_rejected(own, state, task, all_rows, answer);
     }
     const double numbers[6] = {state->scale,  state->cutoff, own->reference,
                                own->smallest, squares,       (double)used};
@@ -303,7 +328,7 @@ static int trim_family(const Matrix *x, const TrimTask *task, const TrimLimits *
     }
     Trimmed state = {.deviations = own.deviations[0], .spare = own.deviations[1]};
     for (ptrdiff_t r = 0; r < x->rows; r++)
-        unsound[r] = task->sound[r] ? 0.0 : 1.0;
+        unsound[r] = (double)(task->sound[r] == 0);
     fill_regression(&own, x, task, unsound, answer->centres);
     const int failed = trim_regression(&own, &state) < 0;
     tell(&own, &state, task, x->rows, answer);
