@@ -171,9 +171,12 @@ def _suspected_parents(board: Board) -> Spots:
     near = np.abs(board.z[places]) <= _reach(board.model)[board.keys[places] // rows]
     accused = board.spots(places[near])
     owners = np.repeat(np.arange(len(accused.nodes)), families.sizes[accused.nodes])
-    keys = families.parents[families.edges_of(accused.nodes)] * rows + accused.rows[owners]
-    pairs = Spots(*np.divmod(np.unique(keys), rows))
-    pairs = pairs.only(~board.find(pairs)[1])
+    suspected = np.zeros((len(families), rows), dtype=bool)
+    suspected[families.parents[families.edges_of(accused.nodes)], accused.rows[owners]] = True
+    suspected.reshape(-1)[board.keys[board.statuses != FINE]] = False
+    pairs = Spots(*np.divmod(np.flatnonzero(suspected), rows))
+    if len(pairs.nodes) == 0:
+        return pairs
     rest, spread = board.deviations(pairs)
     return pairs.only(np.abs(rest) > SMALLEST_CUTOFF * spread)
 

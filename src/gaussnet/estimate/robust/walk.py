@@ -1,7 +1,7 @@
 """The walk over the nodes, parents first."""
 
-from collections.abc import Iterator
 from functools import partial
+from itertools import pairwise
 
 import numpy as np
 
@@ -32,6 +32,7 @@ class Walk:
         self.rows, self.families = rows, families
         self.intercept, self.settings = intercept, settings
         self.columns = kernels.whole_columns(rows)
+        self.parents = _parent_lists(families)
         self.missing = _missing(rows)
         self.clean = np.zeros(nodes, dtype=bool)
         self.failed = np.zeros(nodes, dtype=bool)
@@ -50,7 +51,7 @@ class Walk:
         """All nodes, those of one level of the graph side by side."""
         self._learn_all_rows(scale, threads)
         workers = threads if len(self.rows) >= FEWEST_ROWS_FOR_THREADS else 1
-        for level in self._levels(order):
+        for level in [] if self.clean.all() else self._levels(order):
             work = [node for node in level if not self._stands(node)]
             answers = thread_map(partial(self._learn_node, scale), work, workers)
             for node, answer in zip(work, list(answers), strict=True):
@@ -101,29 +102,28 @@ class Walk:
         np.logical_or.at(found, self.families.family_of_edge, holed[self.families.parents])
         return found
 
-    def _levels(self, order: IntArray) -> Iterator[list[int]]:
+    def _levels(self, order: IntArray) -> list[list[int]]:
         """Nodes by the length of the longest path that leads to them."""
-        depths = np.zeros(len(self.families), dtype=np.int64)
-        offsets, parents = self.families.offsets, self.families.parents
+        depths = [0] * len(self.families)
+        levels: list[list[int]] = []
         for node in order.tolist():
-            above = depths[parents[offsets[node] : offsets[node + 1]]]
-            depths[node] = above.max(initial=-1) + 1
-        by_depth = np.argsort(depths, kind="stable")
-        edges = np.flatnonzero(np.diff(depths[by_depth])) + 1
-        return (part.tolist() for part in np.split(by_depth, edges))
+            depth = max((depths[parent] + 1 for parent in self.parents[node]), default=0)
+            depths[node] = depth
+            if depth == len(levels):
+                levels.append([])
+            levels[depth].append(node)
+        return [sorted(level) for level in levels]
 
     def _node(self, number: int) -> Node:
         start, stop = self.families.offsets[number : number + 2].tolist()
         parents = self.families.parents[start:stop]
-        above = [self.cells.get(parent) for parent in parents.tolist()]
+        above = [self.cells.get(parent) for parent in self.parents[number]]
         missing = self.missing.get(number, np.empty(0, dtype=np.int64))
         return Node(self.columns, number, parents, above, missing, self.intercept)
 
     def _stands(self, number: int) -> bool:
         """Whether least squares over all rows is the answer: clean, and so are the parents."""
-        start, stop = self.families.offsets[number : number + 2].tolist()
-        parents = self.families.parents[start:stop].tolist()
-        return bool(self.clean[number]) and not any(parent in self.cells for parent in parents)
+        return bool(self.clean[number]) and self.cells.keys().isdisjoint(self.parents[number])
 
     def _learn_node(self, scale: RobustScale, number: int) -> NodeAnswer:
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
@@ -151,6 +151,12 @@ class Walk:
         for parent, testimony in self.testimonies.items():
             cells = self.cells[parent]
             self.cells[parent] = cells.confirmed(testimony, self.settings.evidence)
+
+
+def _parent_lists(families: Families) -> list[list[int]]:
+    """The parents of each family."""
+    parents, offsets = families.parents.tolist(), families.offsets.tolist()
+    return [parents[start:stop] for start, stop in pairwise(offsets)]
 
 
 def _missing(rows: Rows) -> dict[int, IntArray]:
