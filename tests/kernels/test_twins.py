@@ -524,7 +524,7 @@ def test_trimming_agrees_with_its_definition(wrong: int, suspected: bool, interc
     settings = SequentialTrim()
     expected = trim(node.regression(rows, frame), settings, suspected)
     limits = np.array(trim_limits(len(rows), 3 + intercept, settings, suspected))
-    task = plain_robust.TrimTask(3, parents, sound, intercept)
+    task = plain_robust.TrimTask(3, parents, sound, len(rows), intercept)
     found = native.trim_family(x, task, limits)
     assert found is not None
     kept = np.ones(len(rows), dtype=bool) if expected.kept is None else expected.kept
@@ -551,7 +551,7 @@ def test_trimming_agrees_with_its_definition(wrong: int, suspected: bool, interc
 def test_trimming_leaves_collinear_parents_to_its_definition() -> None:
     x = robust_columns()
     x[:, 1] = x[:, 0]
-    task = plain_robust.TrimTask(3, np.arange(3), np.ones(400, dtype=bool), True)
+    task = plain_robust.TrimTask(3, np.arange(3), np.ones(400, dtype=bool), 400, True)
     limits = np.array(trim_limits(400, 4, SequentialTrim(), True))
     assert native.trim_family(x, task, limits) is None
 
@@ -561,28 +561,35 @@ def test_judging_agrees(constant: bool) -> None:
     x = robust_columns(seed=6)
     x[5, 3], x[9, 0] = np.nan, np.nan
     rng = np.random.default_rng(7)
-    rows = np.flatnonzero((rng.random(400) < 0.5) | np.isnan(x[:, 3]))
+    sound = (rng.random(400) < 0.5) & ~np.isnan(x[:, 3])
+    rejected = np.flatnonzero(sound)[::20].copy()
     own = [rng.permutation(400)[: 100 * s] for s in range(3)]
     cells = np.concatenate([np.sort(part) for part in own])
     above = plain_robust.Cells(
         np.array([0, 0, 100, 300]), cells, rng.normal(size=300) + 3.0, rng.random(300)
     )
     width = 3 + constant
-    task = plain_robust.JudgeTask(
-        3,
-        np.arange(3),
-        rows,
-        above,
-        np.array([0.1, 1.0, -2.0, 0.5])[4 - width :],
-        np.full(3, 3.0 * constant),
-        np.tril(rng.normal(size=(width, width))) / 5.0,
-        1.5,
-        0.8,
-        (4.0, 3.0, 2.0, 16.0),
+    trimmed = plain_robust.TrimAnswer(
+        scale=0.8,
+        cutoff=4.0,
+        reference=1.5,
+        smallest_scale=1e-12,
+        squares=100.0,
+        used=int(np.count_nonzero(sound)) - len(rejected),
+        coefficients=np.array([0.1, 1.0, -2.0, 0.5])[4 - width :],
+        centres=np.full(3, 3.0 * constant),
+        whitener=np.tril(rng.normal(size=(width, width))) / 5.0,
+        residuals=rng.normal(size=len(rejected)) * 20.0,
+        rejected=rejected,
     )
+    task = plain_robust.JudgeTask(3, np.arange(3), sound, trimmed, above, (4.0, 3.0, 2.0, 16.0))
     found, expected = native.judge_rows(x, task), plain_robust.judge_rows(x, task)
     for ours, theirs in zip(found, expected, strict=True):
-        # Sums of a few terms of size 1, squared: rounding times the largest of about 4,000.
-        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-11)
-    assert set(found.statuses.tolist()) == {0, 1, 2, 3}
+        # Sums of a few terms of size 1, squared: rounding times the largest of about 4,000,
+        # and a sum of 200 of them.
+        np.testing.assert_allclose(ours, theirs, rtol=1e-10, atol=1e-9)
+    assert set(found.statuses.tolist()) == {1, 2, 3}
+    assert np.array_equal(np.setdiff1d(rejected, found.rows), [])
+    assert 0 < len(found.events) < np.count_nonzero(~sound)
+    assert np.array_equal(found.left_out, np.sort(np.append(rejected, np.flatnonzero(~sound))))
     assert 0 < np.count_nonzero(found.testimony) < 300

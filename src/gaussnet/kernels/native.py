@@ -1,5 +1,6 @@
 """The compiled kernels, with the names and signatures of `gaussnet.kernels.plain`."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -167,17 +168,18 @@ def screen_families(columns: FloatArray, families: Families, screen: Screen) -> 
 
 def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
     """The suspicious cells of a column: rejected ones, and those with suspicious parents."""
-    trimmed, doubted = task.trimmed, len(task.sound) - int(np.count_nonzero(task.sound))
-    most = doubted + len(trimmed.rejected)
-    rows, left_out, events = np.empty((3, most), dtype=np.int64)
+    trimmed, above = task.trimmed, task.above
+    most = len(task.sound) - trimmed.used
+    rows, left_out = np.empty(most, dtype=np.int64), np.empty(most, dtype=np.int64)
+    events = np.empty(most, dtype=np.int64)
     statuses, numbers = np.empty(most, dtype=np.uint8), np.empty(3 * most + 3)
-    testimony = np.zeros(len(task.above.rows))
+    testimony = np.empty(len(above.rows))
     whitener = np.ascontiguousarray(trimmed.whitener).reshape(-1)
     _native.judge_rows(
         columns,
         (task.child, trimmed.reference, trimmed.scale, *task.limits),
         (task.parents, task.sound, trimmed.rejected, trimmed.residuals),
-        task.above,
+        above,
         (np.ascontiguousarray(trimmed.coefficients), trimmed.centres, whitener),
         (rows, left_out, events, statuses, numbers, testimony),
     )
@@ -193,12 +195,12 @@ def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> Trim
     count = len(task.parents)
     size = count + task.intercept
     numbers = np.empty(6 + size + count + size * size)
-    judged = int(np.count_nonzero(task.sound))
+    judged = task.judged
     residuals, rejected = np.empty(judged), np.empty(judged, dtype=np.int64)
     node, parents, sound = (task.child, task.intercept), task.parents, task.sound
     _native.trim_family(columns, node, parents, sound, limits, numbers, residuals, rejected)
     scale, cutoff, reference, smallest, squares, used = numbers[:6].tolist()
-    if np.isnan(scale):
+    if math.isnan(scale):
         return None
     first, second, lost = 6 + size, 6 + size + count, judged - int(used)
     return TrimAnswer(

@@ -48,6 +48,8 @@ class TrimTask(NamedTuple):
     parents: IntArray
     sound: BoolArray
     """Which rows are to be judged, (rows,)."""
+    judged: int
+    """How many these are."""
     intercept: bool
 
 

@@ -64,6 +64,8 @@ class SuspiciousCells:
     def confirmed(self, testimony: FloatArray, evidence: float) -> "SuspiciousCells":
         """The same with flagged cells confirmed where the testimony is below -evidence."""
         real = (self.statuses == FLAGGED) & (testimony < -evidence)
+        if not real.any():
+            return self
         statuses = np.where(real, CONFIRMED, self.statuses).astype(np.uint8)
         return replace(self, statuses=statuses)
 

@@ -26,7 +26,8 @@ def judge(
     limits = (limit, settings.cleaned_cutoff, settings.largest_vagueness, settings.cap)
     above = cells_above(node.above)
     task = kernels.JudgeTask(node.number, node.parents, sound, trimmed, above, limits)
-    return kernels.judge_rows(node.columns, task)
+    judged: kernels.Judged = kernels.judge_rows(node.columns, task)
+    return judged
 
 
 class Joined(NamedTuple):

@@ -50,11 +50,12 @@ class Lesson:
     def of(
         cls, node: Node, sound: BoolArray, settings: SequentialTrim, suspected: bool
     ) -> "Lesson":
-        """Trim the sound rows; `suspected` says that they are known to fail the checks."""
+        """Trim the sound rows; `suspected` says that all rows are known to fail the checks."""
         count = int(np.count_nonzero(sound))
+        suspected = suspected and count == len(sound)
         size = len(node.parents) + node.intercept
         limits = np.array(trim_limits(count, size, settings, suspected))
-        task = kernels.TrimTask(node.number, node.parents, sound, node.intercept)
+        task = kernels.TrimTask(node.number, node.parents, sound, count, node.intercept)
         found = kernels.trim_family(node.columns, task, limits)
         if found is None:
             found = _trim_by_definition(node, np.flatnonzero(sound), settings, suspected)
@@ -108,11 +109,10 @@ def learn_node(
     `suspected` says that least squares over all rows failed the checks.
     """
     sound = node.sound_rows()
-    all_sound = bool(sound.all())
-    lesson = Lesson.of(node, sound, settings, suspected and all_sound)
+    lesson = Lesson.of(node, sound, settings, suspected)
     frame, trimmed = lesson.frame, lesson.trimmed
     result, judged = Result(trimmed.coefficients, trimmed.squares, trimmed.used), None
-    if not all_sound or len(trimmed.rejected):
+    if trimmed.used < len(sound):
         judged = judge(node, sound, trimmed, settings)
         result = _with_events(lesson, result, judged, settings)
     coefficients, intercept = frame.equation(result.coefficients)

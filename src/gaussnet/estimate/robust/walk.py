@@ -143,8 +143,10 @@ class Walk:
         if answer.cells is not None:
             self.cells[number] = answer.cells
         for parent, testimony in answer.testimonies.items():
-            before = self.testimonies.get(parent, 0.0)
-            self.testimonies[parent] = testimony + before
+            if parent in self.testimonies:
+                self.testimonies[parent] += testimony
+            else:
+                self.testimonies[parent] = testimony
 
     def _confirm(self) -> None:
         """Hear the children on flagged cells of their parents."""

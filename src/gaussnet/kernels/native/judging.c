@@ -15,10 +15,33 @@ typedef struct {
     ptrdiff_t suspects;
 } RowSums;
 
-/* Go on to row r; at[s] are the cells of parent s not yet passed, `point` room for its columns. */
-static RowSums sum_row(const Matrix *x, const JudgeTask *task, int64_t r, ptrdiff_t *at,
-                       double *point)
+/* Room to sum rows in: the cells of each parent that are not yet passed, the columns of a row, the
+ * squared slopes over the noise, and where each row of the whitener ends. */
+typedef struct {
+    ptrdiff_t *at, *ends;
+    double *point, *weights;
+} SumRoom;
+
+static void start_sums(const JudgeTask *task, SumRoom *room)
 {
+    const double *slopes = task->coefficients + (task->width - task->size);
+    for (ptrdiff_t s = 0; s < task->size; s++) {
+        room->at[s] = (ptrdiff_t)task->offsets[s];
+        room->weights[s] = slopes[s] / task->scale * (slopes[s] / task->scale);
+    }
+    for (ptrdiff_t i = 0; i < task->rank; i++) {
+        ptrdiff_t end = task->width;
+        while (end > 0 && task->whitener[i * task->width + end - 1] == 0.0)
+            end--;
+        room->ends[i] = end;
+    }
+}
+
+/* Go on to row r. */
+static RowSums sum_row(const Matrix *x, const JudgeTask *task, int64_t r, SumRoom *room)
+{
+    ptrdiff_t *at = room->at;
+    double *point = room->point;
     RowSums sums = {0.0, 0.0, 0.0, 0.0, 0};
     const ptrdiff_t constant = task->width - task->size;
     if (constant)
@@ -33,12 +56,12 @@ static RowSums sum_row(const Matrix *x, const JudgeTask *task, int64_t r, ptrdif
         point[constant + s] = value;
         sums.recorded += slope * value;
         sums.cleaned += slope * (known ? task->cell_expected[at[s]] - task->centres[s] : value);
-        sums.vagueness += slope / task->scale * (slope / task->scale) * variance;
+        sums.vagueness += room->weights[s] * variance;
         sums.suspects += variance > 0.0;
     }
     for (ptrdiff_t i = 0; i < task->rank; i++) {
         double white = 0.0;
-        for (ptrdiff_t j = 0; j < task->width; j++)
+        for (ptrdiff_t j = 0; j < room->ends[i]; j++)
             white += task->whitener[i * task->width + j] * point[j];
         sums.leverage += white * white;
     }
@@ -106,9 +129,8 @@ static int64_t next_doubted(const Matrix *x, const JudgeTask *task, int64_t r)
     return found ? found - task->sound : x->rows;
 }
 
-/* Go through the rows that are rejected or doubted; `at` and `point` are room for sum_row. */
-static void judge_all(const Matrix *x, const JudgeTask *task, const Judged *judged, ptrdiff_t *at,
-                      double *point)
+/* Go through the rows that are rejected or doubted. */
+static void judge_all(const Matrix *x, const JudgeTask *task, const Judged *judged, SumRoom *room)
 {
     const double *child = (const double *)(x->data + task->child * x->column_stride);
     const double squared = task->scale * task->scale, farthest = task->limit * task->limit;
@@ -124,10 +146,10 @@ static void judge_all(const Matrix *x, const JudgeTask *task, const Judged *judg
             continue;
         }
         const double own = child[doubted] - task->reference;
-        const RowSums sums = sum_row(x, task, doubted, at, point);
+        const RowSums sums = sum_row(x, task, doubted, room);
         const Opinion opinion = judge_row(task, &sums, own);
         evidence += opinion.evidence;
-        testify(task, &sums, opinion.evidence, doubted, at, judged->testimony);
+        testify(task, &sums, opinion.evidence, doubted, room->at, judged->testimony);
         if (opinion.status != FINE)
             add_cell(judged, &cells, doubted, opinion.status, sums.cleaned + task->reference,
                      own - sums.cleaned, opinion.variance);
@@ -143,15 +165,15 @@ static void judge_all(const Matrix *x, const JudgeTask *task, const Judged *judg
 
 static int judge_rows(const Matrix *x, const JudgeTask *task, const Judged *judged)
 {
-    ptrdiff_t *at = malloc((size_t)(task->size + 1) * sizeof *at);
-    double *point = malloc((size_t)(task->width + 1) * sizeof *point);
-    const int failed = !at || !point;
+    const size_t places = (size_t)(task->size + task->rank), numbers = (size_t)(2 * task->width);
+    ptrdiff_t *memory = malloc((places + 1) * sizeof(ptrdiff_t) + numbers * sizeof(double));
+    if (!memory)
+        return -1;
+    double *point = (double *)(memory + places + 1);
+    SumRoom room = {memory, memory + task->size, point, point + task->width};
     memset(judged->testimony, 0, (size_t)task->offsets[task->size] * sizeof(double));
-    for (ptrdiff_t s = 0; at && s < task->size; s++)
-        at[s] = (ptrdiff_t)task->offsets[s];
-    if (!failed)
-        judge_all(x, task, judged, at, point);
-    free(at);
-    free(point);
-    return failed ? -1 : 0;
+    start_sums(task, &room);
+    judge_all(x, task, judged, &room);
+    free(memory);
+    return 0;
 }
