@@ -311,6 +311,24 @@ def test_split_rows_give_slopes_from_the_first_and_variance_from_the_last():
     assert fit.standard_errors.intercepts["y"] == pytest.approx(np.sqrt(variance), rel=1e-9)
 
 
+@pytest.mark.parametrize("kind", [None, "bootstrap"])
+@pytest.mark.parametrize("scale", SCALES)
+@pytest.mark.parametrize("method", [gn.LeastSquares(), gn.BatchMedian(8), gn.SequentialTrim()])
+@pytest.mark.parametrize("power", [-500, 490])
+def test_errors_follow_the_units_of_tiny_and_huge_data(power, method, scale, kind):
+    if isinstance(method, gn.SequentialTrim):
+        scale = None
+    data = problem(120)
+    # Powers of 2 scale exactly; the robust method learns in other units, which rounds.
+    first, second = (
+        gn.fit(rows, DAG, method, scale=scale).uncertainty(kind, repetitions=20).standard_errors
+        for rows in (data, np.ldexp(data, power))
+    )
+    for name, order in (("coefficient_array", 0), ("intercept_array", 1), ("variance_array", 2)):
+        found = np.ldexp(getattr(second, name), -order * power)
+        np.testing.assert_allclose(found, getattr(first, name), rtol=1e-9)
+
+
 def test_bootstrap_repeats_with_its_seed_and_agrees_with_the_method():
     data = np.random.default_rng(0).normal(size=(400, 2))
     fit = gn.fit(data, gn.Dag.parse("[a][b|a]"))

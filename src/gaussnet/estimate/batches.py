@@ -61,6 +61,7 @@ class BatchAverage(Batches):
 
     name = "batch-average"
 
+    @np.errstate(over="ignore", invalid="ignore")
     def summarize(self, stripe: Stripe, equations: Equations) -> FloatArray:
         """Sums of the solutions and counts: (3, edges) of sum, solved, singular."""
         out = np.zeros((3, len(equations.families.parents)))
@@ -141,6 +142,7 @@ def _batch_rows(stripe: Stripe, height: int, columns: IntArray, chosen: BoolArra
     return np.asarray(batches[chosen], dtype=np.float64)
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _by_qr(batches: FloatArray, intercept: bool) -> FloatArray:
     """Least squares of each batch (batches, height, p + 1) by QR; NaN where it is singular."""
     size = batches.shape[2] - 1

@@ -61,6 +61,7 @@ class Factors:
         roundings = np.maximum(self.roundings, other.roundings)
         return Factors(self.families, rows, means, roundings, tuple(factors))
 
+    @np.errstate(over="ignore", invalid="ignore")
     def regress(self, family: int) -> tuple[FloatArray, float, int]:
         """Coefficients, residual sum of squares and rank of one family.
 

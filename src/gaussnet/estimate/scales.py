@@ -74,6 +74,7 @@ class MeanSquare:
         squares = left.squares + right.squares + shift**2 * (left.rows * right.rows / rows)
         return ResidualMoments(rows, left.means + shift * (right.rows / rows), squares)
 
+    @np.errstate(over="ignore", invalid="ignore")
     def solve(self, summary: ResidualMoments, intercept: bool) -> Spread:
         """Means (0 without an intercept) and mean squares about them."""
         variances = summary.squares / summary.rows

@@ -73,6 +73,7 @@ def find_effect(
     )
 
 
+@np.errstate(over="ignore", invalid="ignore")
 def _variances(
     fit: "Fit", slopes: FloatArray, level: float, kind: str | None
 ) -> tuple[FloatArray, bool]:

@@ -76,8 +76,10 @@ class Assembly:
         spreads, size = self.spreads, slopes.block.size
         rows, noise = spreads.rows[nodes], spreads.noise[nodes]
         added = slopes.covariance @ spreads.parents(nodes, size)[1]
-        excess = added - (noise / rows)[:, None, None] * np.eye(size)
-        wandering = np.sqrt(2.0 * np.maximum(np.einsum("fij,fji->f", excess, excess), 0.0))
+        unit = np.where(noise > 0.0, noise, 1.0)  # fourth powers of the data may overflow
+        excess = added / unit[:, None, None] - (noise / unit / rows)[:, None, None] * np.eye(size)
+        squares = np.einsum("fij,fji->f", excess, excess)
+        wandering = unit * np.sqrt(2.0 * np.maximum(squares, 0.0))
         estimates = self.network.variance_array[nodes]
         errors = np.hypot(estimates * spreads.noise_error[nodes], np.nan_to_num(wandering))
         low, high = spreads.noise_low[nodes], spreads.noise_high[nodes]

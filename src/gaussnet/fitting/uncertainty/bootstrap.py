@@ -80,7 +80,13 @@ def _summary(found: FloatArray, estimates: FloatArray, level: float, by_order: b
         below = (found < estimates).mean(axis=0) + 0.5 * (found == estimates).mean(axis=0)
         shift = 2.0 * ndtri(np.clip(below, 0.5 / len(found), 1.0 - 0.5 / len(found)))
     ends = [_at(ordered, ndtr(shift + side * point)) + move for side in (-1.0, 1.0)]
-    return np.stack((found.std(axis=0, ddof=1), *ends))
+    return np.stack((_deviations(found), *ends))
+
+
+def _deviations(found: FloatArray) -> FloatArray:
+    """Standard deviations of the columns, in units in which their squares are numbers too."""
+    units = np.frexp(np.abs(found).max(axis=0))[1]
+    return np.asarray(np.ldexp(np.ldexp(found, -units).std(axis=0, ddof=1), units))
 
 
 def _at(ordered: FloatArray, share: FloatArray) -> FloatArray:
