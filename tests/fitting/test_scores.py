@@ -266,6 +266,13 @@ def test_cross_validation_is_what_a_loop_over_folds_gives(rows):
     np.testing.assert_array_equal(found.held_out, again.held_out)
 
 
+def test_cross_validation_refuses_missing_values_and_says_what_to_do(rows):
+    holed = rows.copy()
+    holed[7, 1] = np.nan
+    with pytest.raises(gn.DataError, match=f"nan at row 7, column '{DAG.nodes[1]}': drop or mend"):
+        gn.cross_validate(holed, DAG)
+
+
 def test_settings_and_graphs_can_be_cross_validated(rows):
     methods = {
         "right": "least-squares",

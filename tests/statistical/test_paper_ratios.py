@@ -14,6 +14,7 @@ NODES, ROWS, REPETITIONS = 100, 1_000, 20
 
 EXPECTED = {
     "least-squares": (gn.LeastSquares(), 1.0, 0.10),
+    "robust": (gn.SequentialTrim(), 1.0, 0.10),
     "batch-average": (gn.BatchAverage(20), 1.2, 0.10),
     "batch-median": (gn.BatchMedian(20), 2.1, 0.10),
     "cauchy-tree sliding": (gn.CauchyTree("sliding"), 4.2, 0.10),

@@ -15,6 +15,7 @@ from gaussnet.estimate.solution import Estimator
 from gaussnet.fitting.checks import checked_dag
 from gaussnet.fitting.learn import fit
 from gaussnet.graph.dag import Dag, shorten
+from gaussnet.model.checks import check_finite
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import robust_score
 from gaussnet.seeds import generator
@@ -89,6 +90,7 @@ def cross_validate(
     """
     settings = _settings(methods, intercept)
     rows = as_rows(data, checked_dag(dag).nodes)
+    check_finite(rows, dag.nodes)
     parts = _folds(len(rows), folds, seed)
     scores = np.empty((2, len(settings), len(parts)))
     for place, part in enumerate(parts):

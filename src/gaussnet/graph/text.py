@@ -26,7 +26,7 @@ _TOKEN = re.compile(
     |(?P<end>[\n\r;])
     |(?P<quoted>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
     |(?P<name>{_BARE})
-    |(?P<sign>~~|=~|:=|.)""",
+    |(?P<sign>~~|=~|:=|->|<-|.)""",
     re.VERBOSE,
 )
 _CONSTANTS = ("0", "1")
@@ -39,6 +39,8 @@ _MEANINGS = {
     "(": "calls a function",
     "|": "declares thresholds or groups",
     "-": "removes a term",
+    "->": "is an arrow",
+    "<-": "is an arrow",
 }
 
 

@@ -10,6 +10,13 @@ from gaussnet.report.sortable import Sortable
 
 MOST_FIGURES = 200
 MANY_FIGURES = 12
+ERRORS = {
+    "fitted-rows": "least squares over the rows kept",
+    "classical": "least squares",
+    "between-batch": "from the spread of the batches",
+    "order-statistic": "from order statistics of the medians",
+}
+"""Where standard errors come from, in words for the reader of a report."""
 
 
 def head(findings: Findings, title: str) -> str:
@@ -85,7 +92,7 @@ def _edge_table(findings: Findings) -> str:
         heads += ["std. error", f"{level} from", "to"]
         columns.append(sure.standard_errors.coefficient_array.tolist())
         columns += sure.confidence_intervals.coefficient_array.T.tolist()
-        caption += f". Standard errors: {sure.kind}"
+        caption += f". Standard errors: {ERRORS.get(sure.kind, sure.kind)}"
     heads.append("standardised")
     columns.append(findings.standardised.tolist())
     lines = [
