@@ -64,20 +64,6 @@ def test_a_fit_updated_in_seven_pieces_is_the_fit_to_all_rows(method, scale):
     assert fit.standard_errors.coefficients == whole.standard_errors.coefficients
 
 
-@pytest.mark.parametrize("method", ["robust", "auto"])
-def test_a_robust_fit_is_updated_by_reading_all_rows_again(method):
-    spoilt = pd.DataFrame(ROWS, columns=DAG.nodes).assign(unused=0.0)
-    spoilt.iloc[::40, 1] = 1_000.0
-    spoilt.iloc[5, 2] = np.nan
-    settings = {"missing": "drop-by-node", "scale": "mean-square", "intercept": False}
-    fit = gn.fit(spoilt[:900], DAG, method, **settings).update(spoilt[900:])
-    whole = gn.fit(spoilt, DAG, method, **settings)
-    same(fit, whole)
-    assert (fit.notes, fit.ignored) == (whole.notes, ("unused",))
-    assert fit.outliers().to_dicts() == whole.outliers().to_dicts()
-    assert fit.standard_errors.coefficients == whole.standard_errors.coefficients
-
-
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_files_are_summarised_page_by_page(tmp_path, monkeypatch, method):
     monkeypatch.setattr(opening, "LARGEST_WHOLE_BYTES", -1)
