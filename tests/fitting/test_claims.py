@@ -60,6 +60,7 @@ def test_missing_values_leave_out_the_rows_that_a_pair_and_its_parents_lack():
 def test_adjustment_agrees_with_statsmodels(ours, theirs):
     p_values = np.random.default_rng(0).random(40) ** 3
     np.testing.assert_allclose(adjusted(p_values, ours), multipletests(p_values, method=theirs)[1])
+    assert len(adjusted(np.empty(0), ours)) == 0
 
 
 def test_a_removed_edge_is_found_and_the_true_graph_is_not_accused():

@@ -7,10 +7,8 @@ import pytest
 import statsmodels.api as sm
 from benchmarks.false_alarms import repeat
 from scipy.stats import beta
-from statsmodels.stats.multitest import multipletests
 
 import gaussnet as gn
-from gaussnet.fitting.contamination import holm
 from gaussnet.fitting.misfit import log_beta_chance, log_choices
 from gaussnet.seeds import children
 
@@ -94,13 +92,6 @@ def test_chances_too_small_for_a_number_keep_their_logarithm():
     expected = 500.0 * np.log(0.2) + np.log(501.0 - 500.0 * 0.2)
     assert log_beta_chance(0.2, 500.0, 2.0) == pytest.approx(expected, rel=1e-12)
     assert log_beta_chance(0.0, 2.0, 1.0) == -np.inf
-
-
-def test_adjusted_p_values_are_those_of_holm():
-    p_values = np.random.default_rng(0).uniform(size=30) ** 4
-    expected = multipletests(p_values, method="holm")[1]
-    np.testing.assert_allclose(holm(p_values), expected, rtol=1e-12)
-    assert len(holm(np.empty(0))) == 0
 
 
 @pytest.mark.parametrize("graph", ["er5", "tree"])

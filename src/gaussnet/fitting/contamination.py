@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussnet._types import FloatArray, Rows
+from gaussnet.fitting.claims.adjust import adjusted
 from gaussnet.fitting.misfit import Misfit
 from gaussnet.fitting.trimming import Trimming
 from gaussnet.graph.dag import Dag
@@ -96,19 +97,5 @@ def find_contamination(
             misfit = Misfit.of(node, rows, trimming, evidence)
             shifts[node], shares[node] = misfit.shift(network), misfit.share
             statistics[node], p_values[node] = misfit.test()
-    return ContaminationTest(dag, level, statistics, p_values, holm(p_values), shifts, shares)
-
-
-def holm(p_values: FloatArray) -> FloatArray:
-    """P-values adjusted by Holm's method: valid for all nodes at once, however dependent.
-
-    Examples
-    --------
-    >>> holm(np.array([0.01, 0.5, 0.02])).tolist()
-    [0.03, 0.5, 0.04]
-    """
-    order = np.argsort(p_values, kind="stable")
-    factors = np.arange(len(p_values), 0, -1)
-    adjusted = np.empty(len(p_values))
-    adjusted[order] = np.minimum(np.maximum.accumulate(p_values[order] * factors), 1.0)
-    return adjusted
+    fair = adjusted(p_values, "holm")
+    return ContaminationTest(dag, level, statistics, p_values, fair, shifts, shares)

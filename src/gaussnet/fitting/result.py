@@ -7,12 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussnet._types import FloatArray, IntArray
-from gaussnet.errors import SettingError
-from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.names import Method
-from gaussnet.estimate.robust import SequentialTrim
-from gaussnet.estimate.scales import MeanSquare, Scale
-from gaussnet.estimate.solution import Estimator
+from gaussnet.estimate.scales import Scale
 from gaussnet.fitting.questions import Questions
 from gaussnet.fitting.remarks import NodeReport, Note, remarks
 from gaussnet.fitting.scores import Scored
@@ -194,49 +190,9 @@ class Fit(Scored, Questions):
         >>> round(promise.expected_kl, 5), round(promise.kl, 4)
         (0.00252, 0.006)
         """
-        from gaussnet.planning import certify
+        from gaussnet.fitting.certifying import certificate_of
 
-        if self.details.dropped.any():
-            raise SettingError(
-                "some nodes were learnt from fewer rows than others, where no law is known: "
-                "fit with missing='drop-rows' for a certificate"
-            )
-        deficient = (self.details.ranks < self.dag.in_degrees).any()
-        if deficient or not self.network.variance_array.all():
-            raise SettingError(
-                "some nodes are exact functions of others, which no law allows for: "
-                "leave them out of the graph for a certificate"
-            )
-        method, scale = self._certified_method()
-        return certify(
-            self.dag,
-            rows=self._certified_rows(method),
-            delta=delta,
-            method=method,
-            scale=scale,
-            intercept=self.intercept,
-            split=self.split,
-        )
-
-    def _certified_method(self) -> tuple[Estimator, Scale]:
-        """The method and scale whose answer this is: least squares if nothing was trimmed."""
-        if not isinstance(self.method, SequentialTrim):
-            return self.method, self.scale
-        assert self.trimming is not None
-        if self.trimming.left_out:
-            raise SettingError(
-                f"{len(self.trimming.left_out)} nodes leave out rows that do not fit, and a "
-                "certificate is one about clean rows: see fit.outliers() and fit.uncertainty()"
-            )
-        return LeastSquares(), MeanSquare() if self.scale.name == "core" else self.scale
-
-    def _certified_rows(self, method: Estimator) -> int:
-        """The rows, or as many as the batches used take: pages and singular ones cost some."""
-        sizes = self.dag.in_degrees
-        heights = [method.rows_needed(size, self.intercept) for size in sizes.tolist()]
-        batched = (self.details.batches > 0) & (sizes > 0)
-        most = (self.details.batches + 1) * np.array(heights, dtype=np.int64) - 1
-        return int(most[batched].min(initial=self.rows)) if self.split is None else self.rows
+        return certificate_of(self, delta)
 
     @cached_property
     def standard_errors(self) -> "StandardErrors":
