@@ -193,7 +193,7 @@ def _show_flagged(fit: gn.Fit) -> None:
     found = fit.outliers()
     counts = Counter(found.nodes)
     print_table(
-        f"{len(found)} flagged values",
+        f"{len(found)} flagged values (--report and --json list them)",
         ("node", "flagged", "share"),
         ((node, counts[node], found.shares[node]) for node in fit.dag.nodes if counts[node]),
     )
