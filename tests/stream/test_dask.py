@@ -121,6 +121,10 @@ def test_what_is_refused_is_refused_with_one_sentence(client, tmp_path):
         gn.fit(frame(), DAG, client="tcp://nowhere")
     with pytest.raises(SettingError, match="got method='robust' with a client"):
         gn.fit(frame(), DAG, "robust", client=client)
+    with pytest.raises(SettingError, match="got method='auto' with a client"):
+        gn.fit(frame(), DAG, "auto", client=client)
+    with pytest.raises(SettingError, match="the graph has no nodes"):
+        gn.fit(frame(), gn.Dag.from_edges([]), client=client)
     with pytest.raises(DataError, match="the data have no column for 1 of 6 nodes"):
         gn.fit(frame()[["a", "b", "c", "d", "e"]], DAG, client=client)
     with pytest.raises(DataError, match="the column 'a' holds"):

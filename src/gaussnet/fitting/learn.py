@@ -134,9 +134,11 @@ def _fit_on_cluster(
     estimator, spread = how
     if isinstance(estimator, SequentialTrim):
         raise SettingError(
-            "got method='robust' with a client, which needs all rows in one place: give another "
-            "method, or fit without a client"
+            f"got method={estimator.name!r} with a client, which needs all rows in one place: give "
+            "another method, or fit without a client"
         )
+    if not len(reading.dag):
+        raise SettingError("the graph has no nodes, so a cluster has nothing to do: add some")
     check_page_rows(reading.page_rows)
     cluster = open_cluster(data, reading.dag.nodes, client)
     work = Work(1, STREAMED_BUDGET)

@@ -141,7 +141,6 @@ class ClusterPages:
         return pages
 
     def _slices(self, first: int, last: int) -> Iterator[Any]:
-
         start = 0
         for partition in self.cluster.partitions:
             begin, end = max(first - start, 0), min(last - start, partition.rows)
@@ -188,7 +187,6 @@ def open_cluster(data: Any, names: Sequence[str], client: Any) -> Cluster:
 
 
 def _open_sources(sources: Sequence[Source], client: Any) -> Cluster:
-
     contents = [_value(source) for source in sources]
     counts = _computed(client, [_task(rows_of)(content) for content in contents])
     partitions = (Partition(*one) for one in zip(counts, contents, strict=True))
@@ -197,7 +195,6 @@ def _open_sources(sources: Sequence[Source], client: Any) -> Cluster:
 
 
 def _open_frame(frame: Any, names: Sequence[str], client: Any) -> Cluster:
-
     from gaussnet.stream.frames import frame_rows
     from gaussnet.stream.loaded import column_places, other_columns
 
@@ -219,7 +216,6 @@ def _frame_array(part: Any, names: list[str]) -> FloatArray:
 
 
 def _open_array(array: Any, names: Sequence[str], client: Any) -> Cluster:
-
     from gaussnet.stream.rows import as_rows
 
     if array.ndim != 2 or array.shape[1] != len(names):
