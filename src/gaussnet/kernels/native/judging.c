@@ -81,7 +81,8 @@ typedef struct {
 static Opinion judge_row(const JudgeTask *task, const RowSums *sums, double child)
 {
     const double scale = task->scale, nearest = fmin(task->limit, task->cleaned_cutoff);
-    const double raw = (child - sums->recorded) / scale, clean = (child - sums->cleaned) / scale;
+    const double inverse = 1.0 / scale;
+    const double raw = (child - sums->recorded) * inverse, clean = (child - sums->cleaned) * inverse;
     const double reach = 1.0 + sums->leverage, blur = 1.0 + sums->vagueness;
     const double recorded = raw * raw / reach, cleaned = clean * clean / blur;
     double evidence = capped(recorded, task->cap) - capped(cleaned, task->cap) + log(reach / blur);
