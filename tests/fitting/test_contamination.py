@@ -119,6 +119,10 @@ def test_a_stricter_level_names_fewer_nodes():
     assert strict.contamination.contaminated == ()
     with pytest.raises(gn.SettingError, match=r"got level=1\.0, expected 0 < level < 1"):
         gn.Auto(level=1.0)
+    with pytest.raises(gn.SettingError, match="got level='low', expected a number"):
+        gn.Auto(level="low")
+    with pytest.raises(gn.SettingError, match="got gate_level=None, expected a number"):
+        gn.SequentialTrim(gate_level=None)
 
 
 def test_the_order_of_the_rows_does_not_matter():

@@ -1,7 +1,7 @@
 """Settings and entry of the robust estimator, and its answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from gaussnet._types import FloatArray, IntArray, Rows
@@ -87,6 +87,11 @@ class SequentialTrim:
 
     def __post_init__(self) -> None:
         """Refuse levels that are no chances, and limits that are not positive."""
+        for each in fields(self):
+            if not isinstance(getattr(self, each.name), int | float):
+                raise SettingError(
+                    f"got {each.name}={getattr(self, each.name)!r}, expected a number"
+                )
         for field in ("gate_level", "extent_level", "wide_level", "half_level"):
             if not 0.0 < getattr(self, field) < 1.0:
                 raise SettingError(f"got {field}={getattr(self, field)!r}, expected 0 < level < 1")
