@@ -136,8 +136,6 @@ class StreamedPages:
             self._counted.append(counted)
 
     def _view(self, page: FloatArray) -> FloatArray:
-        if self.checked and not kernels.all_finite(page):
-            raise NotFinite
         if self.columns is None:
             return page
         chosen = page[:, self.columns]
@@ -153,8 +151,9 @@ class StreamedPages:
             rows, taken = len(chunk[0]) if width else 0, 0
             while taken < rows:
                 step = min(rows - taken, height - filled)
+                place = slice(filled, filled + step)
                 for column, values in enumerate(chunk):
-                    buffer[column, filled : filled + step] = values[taken : taken + step]
+                    self._copy(values[taken : taken + step], buffer[column : column + 1, place])
                 filled, taken, seen = filled + step, taken + step, seen + step
                 if filled == height:
                     self._tell(seen, total)
@@ -164,6 +163,12 @@ class StreamedPages:
         if filled:
             self._tell(seen, total)
             yield _Borrowed(buffer[:, :filled].T, buffer)
+
+    def _copy(self, values: FloatArray, target: FloatArray) -> None:
+        """Copy a piece of a column, (rows,) to (1, rows), and look at it while it is in cache."""
+        target[0] = values
+        if self.checked and not kernels.all_finite(target):
+            raise NotFinite
 
     def _tell(self, seen: int, total: int | None) -> None:
         if self.progress is not None:
