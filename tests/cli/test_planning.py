@@ -45,8 +45,9 @@ def test_certify_gives_the_figures_of_the_library(graph):
     done = run("certify", graph, "--rows", "2000", "--no-intercept", "--json")
     figures = json.loads(done.stdout)["certificates"]["least-squares"]
     promise = gn.certify(gn.Dag.parse(GRAPH), rows=2_000, intercept=False)
-    assert figures["KL"] == promise.kl
-    assert figures["expected KL"] == promise.expected_kl
+    # another process: sums over arrays at other addresses may differ in the last digits
+    assert figures["KL"] == pytest.approx(promise.kl, rel=1e-12)
+    assert figures["expected KL"] == pytest.approx(promise.expected_kl, rel=1e-12)
 
 
 def test_too_few_rows_for_a_promise_are_null_in_json(graph):
