@@ -206,6 +206,17 @@ def test_infinite_values_are_refused(missing, value):
         gn.fit(data, PAIR, missing=missing)
 
 
+@pytest.mark.parametrize("intercept", [True, False])
+@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("rows", [5, 3_000])
+def test_a_value_of_an_isolated_node_that_is_not_finite_is_found(rows, value, intercept):
+    dag = gn.Dag.from_edges([("a", "b")], nodes=["a", "b", "alone"])
+    data = np.random.default_rng(0).normal(size=(rows, 3))
+    data[rows // 2, 2] = value
+    with pytest.raises(gn.DataError, match=f"1 value is .* row {rows // 2} of column 'alone'"):
+        gn.fit(data, dag, intercept=intercept)
+
+
 def test_huge_finite_values_are_not_taken_for_infinite():
     data = noisy_line(30)
     data[:, 1] *= 1e153

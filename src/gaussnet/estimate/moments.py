@@ -27,6 +27,11 @@ class Moments:
         means, products = kernels.family_moments(stripe.rows, families, equations.intercept)
         return cls(families, stripe.stop - stripe.start, means, products)
 
+    @property
+    def is_finite(self) -> bool:
+        """Whether no product overflows, and so no value of the rows is NaN or infinite."""
+        return bool(np.isfinite(self.products).all())
+
     def merge(self, other: "Moments") -> "Moments":
         r"""The moments of the rows of both.
 

@@ -3,7 +3,9 @@
 import os
 from typing import Any
 
+from gaussnet._types import Rows
 from gaussnet.errors import DataError, SettingError
+from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.names import Method, check_together, method_named, scale_named
 from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import Scale
@@ -109,17 +111,37 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     if not isinstance(opened, Loaded):
         opened = Loaded(read_whole(opened, f"the method {estimator.name!r}"), opened.ignored)
     given = opened.rows
-    rows, holed = reading.rows(given)
-    work = Work(count, max(SMALLEST_BUDGET, rows.size // 4))
+    work = Work(count, max(SMALLEST_BUDGET, given.size // 4))
     evidence = Evidence(data if kept else given, reading, work, opened.ignored)
-    notes = general_notes(opened.ignored, len(given), len(rows))
     if isinstance(estimator, SequentialTrim):
+        rows, holed = reading.rows(given)
+        notes = general_notes(opened.ignored, len(given), len(rows))
         return fit_trimmed(rows, holed, evidence, estimator, spread, notes)
     learner = Learner(dag, estimator, spread, work)
-    learner.learn(reading.portions(rows, holed), split)
-    learner.count_dropped(len(rows) if split is None else sum(split))
-    found = (learner.network(intercept), len(rows), estimator, spread, intercept, split)
+    used = _learn(learner, reading, given)
+    learner.count_dropped(used if split is None else sum(split))
+    notes = general_notes(opened.ignored, len(given), used)
+    found = (learner.network(intercept), used, estimator, spread, intercept, split)
     return Fit(*found, learner.details, notes, evidence)
+
+
+def _learn(learner: Learner, reading: Reading, given: Rows) -> int:
+    """Learn from rows in memory; gives how many of them serve.
+
+    Finite sums of squares prove all values finite. So least squares looks at these alone, and
+    at the values only if that fails.
+    """
+    if isinstance(learner.estimator, LeastSquares) and reading.split is None and len(given):
+        check_missing(reading.missing)
+        try:
+            learner.learn(reading.portions(given, False), None, unchecked=True)
+        except NotFinite:
+            pass
+        else:
+            return len(given)
+    rows, holed = reading.rows(given)
+    learner.learn(reading.portions(rows, holed), reading.split)
+    return len(rows)
 
 
 def _fit_on_cluster(

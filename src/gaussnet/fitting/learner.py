@@ -1,5 +1,7 @@
 """The learner: what the phases of a fit fill in, node by node."""
 
+from dataclasses import replace
+
 import numpy as np
 
 from gaussnet._types import IntArray
@@ -35,15 +37,22 @@ class Learner:
         self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(5)))
 
     def learn(
-        self, portions: tuple[list[Portion], list[Portion]], split: tuple[int, int] | None
+        self,
+        portions: tuple[list[Portion], list[Portion]],
+        split: tuple[int, int] | None,
+        unchecked: bool = False,
     ) -> None:
-        """Both phases: coefficients from the first portions, the spread from the second."""
+        """Both phases: coefficients from the first portions, the spread from the second.
+
+        Rows that are `unchecked` may hold NaN or infinite values: then least squares ends with
+        `NotFinite`.
+        """
         first, last = portions
         method = self.estimator
         if split is None and isinstance(self.scale, MeanSquare):
             method = method if isinstance(method, LeastSquares) else WithMoments(method)
         for portion in first:
-            self.learn_coefficients(portion, method)
+            self.learn_coefficients(portion, method, unchecked)
         for portion in last:
             rest = portion if split is not None else self._unknown(portion)
             if rest is not None:
@@ -61,19 +70,24 @@ class Learner:
         chosen = np.flatnonzero(np.isnan(self.variances[portion.nodes]))
         return portion.only(chosen) if len(chosen) else None
 
-    def learn_coefficients(self, portion: Portion, method: Estimator) -> None:
+    def learn_coefficients(
+        self, portion: Portion, method: Estimator, unchecked: bool = False
+    ) -> None:
         """Phase 1, in parts that keep within the budget."""
-        if portion.knows_rows:
+        known = portion.knows_rows
+        if known:
             self.require_rows(portion)
         for part in portion.parts(kept_by_method(method, portion), self.work.budget):
-            solution = find_coefficients(method, part, self.work)
-            self.require_rows(part)
+            solution = find_coefficients(method, part, replace(self.work, unchecked=unchecked))
+            if not known:
+                self.require_rows(part)
             self.passes = max(self.passes, solution.passes - isinstance(self.estimator, Cauchy))
             self.enter(part.nodes, solution, part.rows)
 
     def enter(self, nodes: IntArray, solution: Solution, rows: int) -> None:
         """Enter what was found for some nodes from so many rows."""
-        self.coefficients[self.dag.families.edges_of(nodes)] = solution.coefficients
+        edges = self.dag.families.edges_of(nodes)
+        self.coefficients[edges] = solution.coefficients
         if solution.intercepts is not None and solution.mean_squares is not None:
             self.intercepts[nodes] = solution.intercepts
             self.variances[nodes] = solution.mean_squares
@@ -81,7 +95,8 @@ class Learner:
         self.details.batches[nodes] = solution.batches
         self.details.singular[nodes] = solution.singular
         self.details.ranks[nodes] = solution.ranks
-        self._require_answers(nodes)
+        if np.isnan(solution.coefficients).any():
+            self._refuse_unanswered(nodes)
 
     def learn_spread(self, portion: Portion, other_rows: bool) -> None:
         """Phase 2, in parts that keep within the budget."""
@@ -122,20 +137,17 @@ class Learner:
 
     def require_rows(self, portion: Portion) -> None:
         """Refuse nodes with fewer rows than the method needs."""
-        sizes = portion.equations.families.sizes.tolist()
-        for size in sorted(set(sizes)):
+        rows = portion.rows
+        for size, chosen, _ in portion.equations.families.by_size:
             needed = self.estimator.rows_needed(size, portion.equations.intercept)
-            if portion.rows < needed:
-                node = self.dag.nodes[portion.nodes[sizes.index(size)]]
+            if rows < needed:
+                node = self.dag.nodes[portion.nodes[chosen[0]]]
                 raise EstimationError(
-                    f"the node {node!r} has {size} parents and {portion.rows} rows, but "
+                    f"the node {node!r} has {size} parents and {rows} rows, but "
                     f"{self.estimator.name!r} needs {needed}: give more rows or another method"
                 )
 
-    def _require_answers(self, nodes: IntArray) -> None:
-        edges = self.dag.families.edges_of(nodes)
-        if not np.isnan(self.coefficients[edges]).any():
-            return
+    def _refuse_unanswered(self, nodes: IntArray) -> None:
         for node in nodes.tolist():
             own = self.dag.families.edges_of(np.array([node]))
             if np.isnan(self.coefficients[own]).any():

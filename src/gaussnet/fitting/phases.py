@@ -9,6 +9,7 @@ import numpy as np
 
 from gaussnet._types import FloatArray, Rows
 from gaussnet.estimate.equations import Stripe, cut_stripes
+from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.scales import Mad, Scale, Spread
 from gaussnet.estimate.solution import Estimator, Solution
 from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
@@ -20,6 +21,7 @@ from gaussnet.fitting.medians import (
 )
 from gaussnet.fitting.portions import Pages, Portion
 from gaussnet.kernels.threads import merge_in_order, thread_map
+from gaussnet.stream.streamed import NotFinite
 
 SMALLEST_BUDGET = 1 << 23
 """Values that summaries may keep at a time, at least (64 MiB)."""
@@ -31,6 +33,8 @@ class Work:
 
     threads: int
     budget: int
+    unchecked: bool = False
+    """Whether values may be NaN or infinite: moments that are not finite then end the fold."""
 
 
 def find_coefficients(estimator: Estimator, portion: Portion, work: Work) -> Solution:
@@ -48,7 +52,10 @@ def _solved(estimator: Estimator, portion: Portion, work: Work) -> Solution:
     method = estimator.inner if isinstance(estimator, WithMoments) else estimator
     if isinstance(pages, list) or not isinstance(method, MedianMethod):
         summarize = partial(estimator.summarize, equations=equations)
-        return estimator.solve(fold(pages, summarize, estimator.merge, work.threads), equations)
+        summary = fold(pages, summarize, estimator.merge, work.threads)
+        if work.unchecked and isinstance(summary, Moments) and not summary.is_finite:
+            raise NotFinite
+        return estimator.solve(summary, equations)
     over_pages = partial(pages.fold, threads=work.threads)
     wanted = isinstance(estimator, WithMoments)
     solution, moments = solve_by_passes(method, equations, over_pages, wanted)

@@ -88,6 +88,9 @@ class Families:
 
     def edges_of(self, chosen: IntArray) -> IntArray:
         """Positions in `parents` of all edges of the chosen families, in their order."""
+        sorting = self.__dict__.get("sorted_by_size")
+        if sorting is not None and chosen is sorting[0]:
+            return self._edges_by_size
         sizes = self.sizes[chosen]
         ends = np.cumsum(sizes)
         start = self.offsets[:-1][chosen] - (ends - sizes)
@@ -108,3 +111,8 @@ class Families:
         """The families in order of their number of parents, and that order, (families,)."""
         order = np.argsort(self.sizes, kind="stable")
         return order, self.subset(order)
+
+    @cached_property
+    def _edges_by_size(self) -> IntArray:
+        """The edges in that order: every fit asks for them."""
+        return self.edges_of(self.sorted_by_size[0].copy())

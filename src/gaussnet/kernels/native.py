@@ -43,9 +43,8 @@ def all_finite(x: Rows) -> bool:
 
 def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArray, FloatArray]:
     """Means and cross-products of the columns of each family."""
-    sides = families.sizes + 1
     means = np.empty(len(families.parents) + len(families))
-    products = np.empty(int((sides * (sides + 1) // 2).sum()))
+    products = np.empty(families.product_offsets[-1])
     _native.family_moments(_readable(x), _flat(families), centre, means, products)
     return means, products
 
