@@ -8,6 +8,7 @@ from typing import Any
 
 from gaussnet.errors import EstimationError, NetworkError, SettingError
 from gaussnet.fitting.result import Fit
+from gaussnet.fitting.tables import text_table
 from gaussnet.graph.dag import shorten
 from gaussnet.model.scores import robust_score
 from gaussnet.stream.rows import as_rows
@@ -66,9 +67,7 @@ class ScoreTable:
         unseen = any(not math.isnan(one.held_out) for one in self.fits)
         heads = ["fit", "rows", "parameters", "log-likelihood", "AIC", "BIC"]
         heads += ["held-out", "robust"] if unseen else []
-        lines = [heads, *(_cells(one)[: len(heads)] for one in self.fits)]
-        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
-        text = ["  ".join(_aligned(line, widths)).rstrip() for line in lines]
+        text = text_table(heads, (_cells(one)[: len(heads)] for one in self.fits))
         text += [f"{one.name}: {note}" for one in self.fits for note in one.notes]
         return "\n".join([*text, *self.notes])
 
@@ -171,11 +170,6 @@ def _cells(one: FitScores) -> list[str]:
     numbers += [f"{value:.4f}" for value in (one.held_out, one.robust)]
     counts = [str(one.rows), str(one.parameters)]
     return [one.name, *counts, *("-" if number == "nan" else number for number in numbers)]
-
-
-def _aligned(line: list[str], widths: list[int]) -> Iterator[str]:
-    yield line[0].ljust(widths[0])
-    yield from (cell.rjust(width) for cell, width in zip(line[1:], widths[1:], strict=True))
 
 
 def _plain(value: Any) -> Any:

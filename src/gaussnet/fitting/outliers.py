@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import EstimationError, SettingError
+from gaussnet.fitting.tables import shown, text_table
 from gaussnet.fitting.trimming import STATUSES, Trimming
 from gaussnet.stream.rows import as_rows
 
@@ -84,16 +86,10 @@ class Outliers:
         if not len(self):
             return repr(self)
         heads = ("row", "node", "recorded", "expected", "z")
-        shown = [cell for cell, _ in zip(self, range(LONGEST_TABLE), strict=False)]
-        lines = [heads, *(_line(cell) for cell in shown)]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
-        table = [repr(self)]
-        for row, node, *numbers in lines:
-            cells = [row.rjust(widths[0]), node.ljust(widths[1])]
-            cells += [text.rjust(width) for text, width in zip(numbers, widths[2:], strict=True)]
-            table.append("  ".join(cells).rstrip())
-        more = len(self) - len(shown)
-        return "\n".join([*table, f"... and {more} more"] if more else table)
+        first = list(islice(self, LONGEST_TABLE))
+        table = text_table(heads, map(_line, first), left=(1,))
+        more = len(self) - len(first)
+        return "\n".join([repr(self), *table, *([f"... and {more} more"] if more else [])])
 
 
 def find_outliers(fit: "Fit", status: str) -> Outliers:
@@ -165,6 +161,5 @@ def required_test(fit: "Fit") -> "ContaminationTest":
 
 
 def _line(cell: Outlier) -> tuple[str, ...]:
-    name = cell.node if cell.node.isprintable() else repr(cell.node)
     z = f"{cell.z:.1f}" if abs(cell.z) < LARGEST_PLAIN else f"{cell.z:.4g}"
-    return str(cell.row), name, *(f"{value:.4g}" for value in cell[2:4]), z
+    return str(cell.row), shown(cell.node), *(f"{value:.4g}" for value in cell[2:4]), z

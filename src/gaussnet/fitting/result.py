@@ -38,7 +38,7 @@ class Details:
 
 @dataclass(frozen=True, repr=False, eq=False)
 class Fit(Scored, Questions):
-    """A learnt network and how it was learnt.
+    """A learnt network and how it was learnt; printing it shows tables.
 
     Examples
     --------
@@ -47,6 +47,13 @@ class Fit(Scored, Questions):
     >>> fit = gn.fit([[2.0, 1.0], [4.1, 2.0], [5.9, 3.0]], dag)
     >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 3)
     (3, 1.95)
+    >>> print(fit)
+    2 nodes, 1 edges, 3 rows; least-squares, variances by mean-square
+    edge         coefficient    95% interval
+    rain -> wet         1.95  0.8496 to 3.05
+    node  intercept  noise sd
+    wet         0.1   0.07071
+    rain          2    0.8165
     """
 
     network: GaussianNetwork
@@ -259,3 +266,8 @@ class Fit(Scored, Questions):
             f"Fit({len(self.dag)} nodes, {self.rows} rows, method={self.method.name!r}, "
             f"scale={self.scale.name!r}, {len(self.notes)} notes)"
         )
+
+    def __str__(self) -> str:
+        from gaussnet.fitting.description import describe
+
+        return describe(self)

@@ -12,6 +12,7 @@ from gaussnet.errors import EstimationError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.claims.adjust import Adjustment, adjusted
 from gaussnet.fitting.claims.partial import Complete, Holed
+from gaussnet.fitting.tables import shown, text_table
 from gaussnet.graph.dag import Dag
 
 if TYPE_CHECKING:
@@ -77,8 +78,8 @@ class GraphCheck:
         worst = self._edge(0)
         count = f"{self._alarms} missing edge" + ("s" if self._alarms > 1 else "")
         return (
-            f"The data contradict {count} {how}: look first at {_shown(worst.other)} and "
-            f"{_shown(worst.node)}."
+            f"The data contradict {count} {how}: look first at {shown(worst.other)} and "
+            f"{shown(worst.node)}."
         )
 
     def to_dicts(self) -> list[dict[str, Any]]:
@@ -96,19 +97,11 @@ class GraphCheck:
 
     def __str__(self) -> str:
         heads = ("node", "other", "given", "correlation", "p-value", "adjusted")
-        shown = range(min(len(self), LONGEST_TABLE))
-        lines = [heads, *(_line(self._edge(place)) for place in shown)]
-        widths = [max(len(line[place]) for line in lines) for place in range(len(heads))]
-        table = [
-            "  ".join(
-                text.ljust(width) if place < 3 else text.rjust(width)
-                for place, (text, width) in enumerate(zip(line, widths, strict=True))
-            ).rstrip()
-            for line in lines
-        ]
-        more = len(self) - len(shown)
+        lines = [_line(self._edge(place)) for place in range(len(self))[:LONGEST_TABLE]]
+        table = text_table(heads, lines, left=(0, 1, 2)) if lines else []
+        more = len(self) - len(lines)
         end = [f"... and {more} more"] if more else []
-        return "\n".join([self.verdict, *(table if len(self) else []), *end, *self.notes])
+        return "\n".join([self.verdict, *table, *end, *self.notes])
 
     @property
     def _alarms(self) -> int:
@@ -188,9 +181,5 @@ def _tests(fit: "Fit", rows: FloatArray) -> tuple[IntArray, IntArray, FloatArray
 
 
 def _line(edge: MissingEdge) -> tuple[str, ...]:
-    names = (_shown(edge.node), _shown(edge.other), ", ".join(map(_shown, edge.given)) or "-")
+    names = (shown(edge.node), shown(edge.other), ", ".join(map(shown, edge.given)) or "-")
     return (*names, f"{edge.correlation:.3f}", f"{edge.p_value:.2g}", f"{edge.adjusted:.2g}")
-
-
-def _shown(name: str) -> str:
-    return name if name.isprintable() else repr(name)
