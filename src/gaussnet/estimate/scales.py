@@ -100,7 +100,7 @@ class KlOptimal(MeanSquare):
 
     name = "kl-optimal"
 
-    def factors(self, rows: int, parents: IntArray, intercept: bool) -> FloatArray:
+    def factors(self, rows: int | IntArray, parents: IntArray, intercept: bool) -> FloatArray:
         r"""What mean squares are to be multiplied by, (families,).
 
         With W = RSS / s^2, and Q the error of the conditional mean over s^2, the divergence of

@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import plain, plain_brackets, plain_robust
+from gaussnet.kernels import plain, plain_brackets, plain_robust, plain_walk
 from gaussnet.kernels.plain_robust import (
     Cells,
     Judged,
@@ -18,14 +18,18 @@ from gaussnet.kernels.plain_robust import (
     TrimAnswer,
     TrimTask,
 )
+from gaussnet.kernels.plain_walk import CellTable, Learnt, WalkTask
 
 __all__ = [
+    "CellTable",
     "Cells",
     "JudgeTask",
     "Judged",
+    "Learnt",
     "Screen",
     "TrimAnswer",
     "TrimTask",
+    "WalkTask",
     "all_finite",
     "backend",
     "batch_solutions",
@@ -33,6 +37,7 @@ __all__ = [
     "joined_medians",
     "joined_spreads",
     "judge_rows",
+    "learn_nodes",
     "propagate",
     "residual_moments",
     "residuals",
@@ -83,6 +88,7 @@ square_solutions = _module.square_solutions
 
 _robust = _module if backend == "native" else plain_robust
 judge_rows = _robust.judge_rows
+learn_nodes = _module.learn_nodes if backend == "native" else plain_walk.learn_nodes
 screen_families = _robust.screen_families
 trim_family = _robust.trim_family
 whole_columns = _robust.whole_columns

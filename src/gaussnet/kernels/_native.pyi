@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 
 _Families = tuple[IntArray, IntArray, IntArray]
+_Table = tuple[IntArray, IntArray, NDArray[np.uint8], FloatArray, FloatArray]
 
 def all_finite(x: Rows, /) -> bool: ...
 def family_moments(
@@ -112,3 +113,15 @@ def split_rows(
 ) -> None: ...
 def builds() -> list[str]: ...
 def use_build(name: str, /) -> None: ...
+def learn_nodes(
+    columns: FloatArray,
+    families: _Families,
+    nodes: IntArray,
+    settings: tuple[bool, bool],
+    given: tuple[FloatArray, FloatArray, FloatArray, NDArray[np.uint8]],
+    learnt: tuple[FloatArray, FloatArray, IntArray],
+    known: _Table,
+    found: _Table,
+    progress: IntArray,
+    /,
+) -> None: ...

@@ -4,12 +4,14 @@ import math
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels import _native
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import batch_range, window_range
 from gaussnet.kernels.plain_robust import Judged, JudgeTask, Screen, TrimAnswer, TrimTask
+from gaussnet.kernels.plain_walk import CellTable, Learnt, WalkTask
 
 MOST_LANES = 8
 """Values that a compiled kernel may write beyond what it keeps."""
@@ -22,6 +24,7 @@ __all__ = [
     "joined_medians",
     "joined_spreads",
     "judge_rows",
+    "learn_nodes",
     "propagate",
     "residual_moments",
     "residuals",
@@ -217,6 +220,30 @@ def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> Trim
     )
 
 
+def learn_nodes(
+    columns: FloatArray,
+    task: WalkTask,
+    nodes: IntArray,
+    learnt: Learnt,
+    tables: tuple[CellTable, CellTable],
+) -> tuple[int, bool]:
+    """Learn nodes, parents first, from the known cells of the first table into the second."""
+    known, found = tables
+    _native.learn_nodes(
+        columns,
+        _flat(task.families),
+        nodes,
+        (task.intercept, task.mean_square),
+        (task.limits, task.half, task.farthest, task.verdicts),
+        (learnt.coefficients, learnt.numbers.reshape(-1), learnt.counts.reshape(-1)),
+        _flat_table(known),
+        _flat_table(found),
+        found.progress,
+    )
+    done, full = found.progress[2:].tolist()
+    return done, bool(full)
+
+
 def split_rows(
     values: FloatArray, starts: IntArray, lows: FloatArray, highs: FloatArray
 ) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
@@ -245,6 +272,13 @@ def _whole(values: FloatArray) -> FloatArray:
 
 def _flat(families: Families) -> tuple[IntArray, IntArray, IntArray]:
     return families.children, families.offsets, families.parents
+
+
+def _flat_table(
+    table: CellTable,
+) -> tuple[IntArray, IntArray, NDArray[np.uint8], FloatArray, FloatArray]:
+    flat = table.bounds.reshape(-1), table.rows.reshape(-1), table.statuses
+    return (*flat, table.values.reshape(-1), table.testimony)
 
 
 def _size_counts(families: Families) -> list[tuple[int, int]]:

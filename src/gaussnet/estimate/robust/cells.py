@@ -1,14 +1,14 @@
 """The suspicious cells of a column: what was recorded there, and what was expected."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from itertools import accumulate
 
 import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.kernels import Cells
+from gaussnet.kernels import Cells, CellTable
 from gaussnet.kernels.plain_robust import FINE, FLAGGED, MISSING, UNVERIFIED
 
 __all__ = [
@@ -20,6 +20,8 @@ __all__ = [
     "UNVERIFIED",
     "SuspiciousCells",
     "cells_above",
+    "cells_of",
+    "enter_cells",
 ]
 
 CONFIRMED = 4
@@ -61,13 +63,19 @@ class SuspiciousCells:
         """Number of flagged cells."""
         return int(np.count_nonzero(self.statuses == FLAGGED))
 
-    def confirmed(self, testimony: FloatArray, evidence: float) -> "SuspiciousCells":
-        """The same with flagged cells confirmed where the testimony is below -evidence."""
-        real = (self.statuses == FLAGGED) & (testimony < -evidence)
-        if not real.any():
-            return self
-        statuses = np.where(real, CONFIRMED, self.statuses).astype(np.uint8)
-        return replace(self, statuses=statuses)
+
+def cells_of(table: CellTable, node: int) -> SuspiciousCells | None:
+    """The cells of a node in a table; None if it has none."""
+    span = table.span(node)
+    if span.start == span.stop:
+        return None
+    return SuspiciousCells(table.rows[0, span], table.statuses[span], *table.values[:, span])
+
+
+def enter_cells(table: CellTable, node: int, cells: SuspiciousCells) -> None:
+    """Write the cells of a node to a table that has room for them."""
+    values = (cells.expected, cells.variances, cells.deviations)
+    table.add(node, cells.rows, cells.statuses, values)
 
 
 def cells_above(columns: Sequence[SuspiciousCells | None]) -> Cells:

@@ -13,9 +13,8 @@ from gaussnet.estimate.robust.frames import Frame, Node
 from gaussnet.estimate.robust.judging import judge, readmit
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Regression
-from gaussnet.estimate.robust.sequential_trim import RobustScale, SequentialTrim
+from gaussnet.estimate.robust.sequential_trim import SequentialTrim
 from gaussnet.estimate.robust.trimming import trim
-from gaussnet.estimate.robust.variances import kl_optimal_ratios
 from gaussnet.kernels import Judged, TrimAnswer
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
@@ -102,11 +101,12 @@ class Result(NamedTuple):
 
 
 def learn_node(
-    node: Node, settings: SequentialTrim, scale: RobustScale, suspected: bool
+    node: Node, settings: SequentialTrim, mean_square: bool, suspected: bool
 ) -> NodeAnswer:
     """The equation of a node and the statuses of its cells, from what is known of its parents.
 
-    `suspected` says that least squares over all rows failed the checks.
+    `mean_square` says that the variance is that of all rows with sound parents, `suspected` that
+    least squares over all rows failed the checks.
     """
     sound = node.sound_rows()
     lesson = Lesson.of(node, sound, settings, suspected)
@@ -119,7 +119,7 @@ def learn_node(
     return NodeAnswer(
         coefficients,
         intercept,
-        _variance(lesson, result, scale),
+        _variance(lesson, result, mean_square),
         trimmed.scale**2,
         trimmed.cutoff,
         len(trimmed.whitener) - node.intercept,
@@ -153,23 +153,18 @@ def _left_out(result: Result, judged: Judged | None) -> IntArray:
     return np.setdiff1d(judged.left_out, result.events, assume_unique=True)
 
 
-def _variance(lesson: Lesson, result: Result, scale: RobustScale) -> float:
+def _variance(lesson: Lesson, result: Result, mean_square: bool) -> float:
     r"""The variance of the noise: of the rows kept, or of all rows with sound parents.
 
     Truncation at the cutoff t is corrected for:
 
     .. math:: \hat s^2 = \frac{1}{\kappa(t)\, |F|} \sum_{k \in F} r_k^2
     """
-    if scale == "mean-square":
+    if mean_square:
         residuals = lesson.regression.trial(result.coefficients).residuals
         return float(residuals @ residuals) / len(residuals)
     variance = result.squares / truncated_variance(lesson.trimmed.cutoff) / result.used
-    if variance <= lesson.trimmed.smallest_scale**2:
-        return 0.0
-    if scale == "core":
-        return variance
-    parents = np.array([len(lesson.frame.centres)])
-    return float(variance * kl_optimal_ratios(result.used, parents, lesson.frame.intercept)[0])
+    return 0.0 if variance <= lesson.trimmed.smallest_scale**2 else variance
 
 
 def _suspicious_cells(judged: Judged | None) -> SuspiciousCells | None:

@@ -6,7 +6,7 @@ from gaussnet._types import FloatArray, IntArray
 from gaussnet.estimate.scales import KlOptimal
 
 
-def kl_optimal_ratios(rows: int, parents: IntArray, intercept: bool) -> FloatArray:
+def kl_optimal_ratios(rows: int | IntArray, parents: IntArray, intercept: bool) -> FloatArray:
     """What mean squares of so many rows are to be multiplied by for the least expected KL.
 
     1 where rows are too few for an expectation.

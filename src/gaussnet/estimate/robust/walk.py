@@ -6,20 +6,33 @@ from itertools import pairwise
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
 from gaussnet.estimate.robust.attribution import Model, attribute
-from gaussnet.estimate.robust.cells import SuspiciousCells
+from gaussnet.estimate.robust.cells import (
+    CONFIRMED,
+    FLAGGED,
+    SuspiciousCells,
+    cells_of,
+    enter_cells,
+)
+from gaussnet.estimate.robust.cutoffs import bonferroni_point
 from gaussnet.estimate.robust.frames import Node
+from gaussnet.estimate.robust.judging import READMISSION_LEVEL
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
+from gaussnet.estimate.robust.normal import chi_square_points
 from gaussnet.estimate.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
 from gaussnet.estimate.robust.variances import kl_optimal_ratios
+from gaussnet.kernels import CellTable, Learnt, WalkTask
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.threads import thread_map
 
 FEWEST_ROWS_FOR_THREADS = 20_000
 """With fewer rows a node is learnt sooner than a thread can be woken."""
+
+FREE_ROOM, CELLS_EXPECTED = 1 << 20, 8
+"""The table of suspicious cells has room for so many, or for one in so many, before it grows."""
 
 
 class Walk:
@@ -28,79 +41,96 @@ class Walk:
     def __init__(
         self, rows: Rows, families: Families, intercept: bool, settings: SequentialTrim
     ) -> None:
-        nodes = len(families)
         self.rows, self.families = rows, families
         self.intercept, self.settings = intercept, settings
         self.columns = kernels.whole_columns(rows)
         self.parents = _parent_lists(families)
         self.missing = _missing(rows)
-        self.clean = np.zeros(nodes, dtype=bool)
-        self.failed = np.zeros(nodes, dtype=bool)
-        self.coefficients = np.zeros(len(families.parents))
-        self.intercepts = np.zeros(nodes)
-        self.variances = np.zeros(nodes)
-        self.noise = np.zeros(nodes)
-        self.cutoffs = np.full(nodes, np.inf)
-        self.used = np.full(nodes, len(rows), dtype=np.int64)
-        self.ranks = families.sizes.copy()
-        self.cells: dict[int, SuspiciousCells] = {}
-        self.left_out: dict[int, IntArray] = {}
-        self.testimonies: dict[int, FloatArray] = {}
+        self.clean = np.zeros(len(families), dtype=bool)
+        self.failed = np.zeros(len(families), dtype=bool)
+        self.learnt = Learnt.blank(families, len(rows))
+        self.table = CellTable.empty(len(families), 0)
 
     def learn(self, order: IntArray, scale: RobustScale, threads: int) -> RobustSolution:
         """All nodes, those of one level of the graph side by side."""
-        self._learn_all_rows(scale, threads)
-        workers = threads if len(self.rows) >= FEWEST_ROWS_FOR_THREADS else 1
-        for level in [] if self.clean.all() else self._levels(order):
-            work = [node for node in level if not self._stands(node)]
-            answers = thread_map(partial(self._learn_node, scale), work, workers)
-            for node, answer in zip(work, list(answers), strict=True):
-                self._enter(node, answer)
-        self._confirm()
-        model = Model(
-            self.columns,
-            self.families,
-            self.coefficients,
-            self.intercepts,
-            self.noise,
-            self.cells,
-        )
+        self._learn_all_rows(threads)
+        if not self.clean.all():
+            self.table = CellTable.empty(len(self.families), self._room())
+            self._learn_others(order, scale, threads)
+            self._confirm()
+        learnt, variances = self.learnt, self.learnt.variances
+        if scale == "kl-optimal":
+            sizes = self.families.sizes
+            variances = variances * kl_optimal_ratios(learnt.rows, sizes, self.intercept)
+        equations = (learnt.coefficients, learnt.intercepts)
+        model = Model(self.columns, self.families, *equations, learnt.noise, self._cells())
         cells = attribute(model, self.settings)
+        left = (self.table.bounds[3] > self.table.bounds[2]).nonzero()[0].tolist()
+        left_out = {node: self.table.left_out(node) for node in left}
+        ranks = learnt.ranks
         return RobustSolution(
-            self.coefficients,
-            self.intercepts,
-            self.variances,
-            self.cutoffs,
-            self.used,
-            self.ranks,
-            cells,
-            self.left_out,
+            *equations, variances, learnt.cutoffs, learnt.rows, ranks, cells, left_out
         )
 
-    def _learn_all_rows(self, scale: RobustScale, threads: int) -> None:
+    def _room(self) -> int:
+        """How many cells the table should hold at first; what is not used costs nothing."""
+        rows, nodes = len(self.rows), len(self.families)
+        return min(rows * nodes, max(FREE_ROOM, rows * (nodes // CELLS_EXPECTED + 1)))
+
+    def _learn_all_rows(self, threads: int) -> None:
         """Least squares for the families without a missing cell."""
-        families = self.families
+        families, learnt = self.families, self.learnt
         whole = np.flatnonzero(~self._families_with_holes())
         whole = whole[np.argsort(families.sizes[whole], kind="stable")]
         equations = Equations(families.subset(whole), self.intercept)
         solution, clean = learn_all_rows(self.rows, equations, self.settings, threads, self.columns)
-        self.coefficients[families.edges_of(whole)] = solution.coefficients
+        learnt.coefficients[families.edges_of(whole)] = solution.coefficients
         if self.intercept and solution.intercepts is not None:
-            self.intercepts[whole] = solution.intercepts
+            learnt.intercepts[whole] = solution.intercepts
         if solution.mean_squares is not None:
-            self.variances[whole] = self.noise[whole] = solution.mean_squares
-        if scale == "kl-optimal":
-            sizes = families.sizes[whole]
-            self.variances[whole] *= kl_optimal_ratios(len(self.rows), sizes, self.intercept)
-        self.ranks[whole] = solution.ranks
+            learnt.variances[whole] = learnt.noise[whole] = solution.mean_squares
+        learnt.ranks[whole] = solution.ranks
         self.clean[whole], self.failed[whole] = clean, ~clean
 
     def _families_with_holes(self) -> BoolArray:
+        found = self._holed()
+        np.logical_or.at(found, self.families.family_of_edge, found[self.families.parents])
+        return found
+
+    def _holed(self) -> BoolArray:
         holed = np.zeros(len(self.families), dtype=bool)
         holed[list(self.missing)] = True
-        found = holed.copy()
-        np.logical_or.at(found, self.families.family_of_edge, holed[self.families.parents])
-        return found
+        return holed
+
+    def _learn_others(self, order: IntArray, scale: RobustScale, threads: int) -> None:
+        """The nodes for which least squares over all rows does not stand."""
+        task, levels = self._task(scale), self._levels(order)
+        if threads == 1 or len(self.rows) < FEWEST_ROWS_FOR_THREADS:
+            self._learn_in_turn(task, np.array([node for level in levels for node in level]))
+            return
+        for level in levels:
+            work = [node for node in level if not self._stands(node)]
+            answers = thread_map(partial(self._learn_apart, task), work, threads)
+            for node, answer in zip(work, list(answers), strict=True):
+                self._enter(node, answer)
+
+    def _task(self, scale: RobustScale) -> WalkTask:
+        """What the kernel wants to know."""
+        settings, sizes = self.settings, self.families.sizes + self.intercept
+        levels = (settings.gate_level, settings.extent_level, settings.wide_level)
+        limits = (settings.spread_limit, bonferroni_point(len(self.rows)), settings.cleaned_cutoff)
+        rest = (settings.largest_vagueness, settings.cap, settings.evidence)
+        marks = (self.clean, self.failed, self._holed())
+        verdicts = np.packbits(np.stack(marks), axis=0, bitorder="little")[0]
+        return WalkTask(
+            self.families,
+            self.intercept,
+            scale == "mean-square",
+            np.array((*levels, *limits, *rest), dtype=np.float64),
+            chi_square_points(settings.half_level, sizes),
+            chi_square_points(READMISSION_LEVEL, sizes),
+            verdicts,
+        )
 
     def _levels(self, order: IntArray) -> list[list[int]]:
         """Nodes by the length of the longest path that leads to them."""
@@ -114,45 +144,93 @@ class Walk:
             levels[depth].append(node)
         return [sorted(level) for level in levels]
 
-    def _node(self, number: int) -> Node:
+    def _learn_in_turn(self, task: WalkTask, nodes: IntArray) -> None:
+        """Nodes in this order; what the kernel leaves to NumPy is learnt between its walks."""
+        done = 0
+        while done < len(nodes):
+            tables = self.table, self.table
+            more, full = kernels.learn_nodes(self.columns, task, nodes[done:], self.learnt, tables)
+            done += more
+            if full:
+                self.table = self.table.doubled(len(self.rows))
+            elif done < len(nodes):
+                node = int(nodes[done])
+                if not self._stands(node):
+                    self._enter(node, self._by_definition(task, node))
+                done += 1
+
+    def _learn_apart(self, task: WalkTask, node: int) -> NodeAnswer:
+        """One node, with its cells in a table of their own."""
+        known, own = self.table.unheard(), CellTable.empty(len(self.families), len(self.rows))
+        learnt, work = self.learnt, np.array([node])
+        done, _ = kernels.learn_nodes(self.columns, task, work, learnt, (known, own))
+        if not done:
+            return self._by_definition(task, node)
+        edges = slice(*self.families.offsets[node : node + 2].tolist())
+        intercept, variance, noise, cutoff = learnt.numbers[:, node].tolist()
+        return NodeAnswer(
+            learnt.coefficients[edges],
+            intercept,
+            variance,
+            noise,
+            cutoff,
+            int(learnt.ranks[node]),
+            own.left_out(node),
+            cells_of(own, node),
+            {
+                parent: known.testimony[self.table.span(parent)]
+                for parent in self.parents[node]
+                if self._has_cells(parent)
+            },
+        )
+
+    def _by_definition(self, task: WalkTask, number: int) -> NodeAnswer:
+        """One node, as NumPy learns it."""
         start, stop = self.families.offsets[number : number + 2].tolist()
-        parents = self.families.parents[start:stop]
-        above = [self.cells.get(parent) for parent in self.parents[number]]
+        above = [cells_of(self.table, parent) for parent in self.parents[number]]
         missing = self.missing.get(number, np.empty(0, dtype=np.int64))
-        return Node(self.columns, number, parents, above, missing, self.intercept)
+        columns, parents = self.columns, self.families.parents[start:stop]
+        node = Node(columns, number, parents, above, missing, self.intercept)
+        failed = bool(self.failed[number])
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return learn_node(node, self.settings, task.mean_square, failed)
+
+    def _has_cells(self, node: int) -> bool:
+        first, last = self.table.bounds[:2, node].tolist()
+        return bool(first < last)
 
     def _stands(self, number: int) -> bool:
         """Whether least squares over all rows is the answer: clean, and so are the parents."""
-        return bool(self.clean[number]) and self.cells.keys().isdisjoint(self.parents[number])
-
-    def _learn_node(self, scale: RobustScale, number: int) -> NodeAnswer:
-        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return learn_node(self._node(number), self.settings, scale, bool(self.failed[number]))
+        return bool(self.clean[number]) and not any(map(self._has_cells, self.parents[number]))
 
     def _enter(self, number: int, answer: NodeAnswer) -> None:
         edges = slice(*self.families.offsets[number : number + 2].tolist())
-        self.coefficients[edges] = answer.coefficients
-        self.intercepts[number] = answer.intercept
-        self.variances[number] = answer.variance
-        self.noise[number] = answer.noise
-        self.cutoffs[number] = answer.cutoff
-        self.ranks[number] = answer.rank
-        self.used[number] = len(self.rows) - len(answer.left_out)
-        if len(answer.left_out):
-            self.left_out[number] = answer.left_out
+        self.learnt.coefficients[edges] = answer.coefficients
+        numbers = (answer.intercept, answer.variance, answer.noise, answer.cutoff)
+        self.learnt.numbers[:, number] = numbers
+        self.learnt.counts[:, number] = len(self.rows) - len(answer.left_out), answer.rank
+        if max(self.table.progress[:2].tolist()) + len(self.rows) > len(self.table.statuses):
+            self.table = self.table.doubled(len(self.rows))
+        self.table.add_left_out(number, answer.left_out)
         if answer.cells is not None:
-            self.cells[number] = answer.cells
+            enter_cells(self.table, number, answer.cells)
         for parent, testimony in answer.testimonies.items():
-            if parent in self.testimonies:
-                self.testimonies[parent] += testimony
-            else:
-                self.testimonies[parent] = testimony
+            self.table.testimony[self.table.span(parent)] += testimony
 
     def _confirm(self) -> None:
         """Hear the children on flagged cells of their parents."""
-        for parent, testimony in self.testimonies.items():
-            cells = self.cells[parent]
-            self.cells[parent] = cells.confirmed(testimony, self.settings.evidence)
+        used = slice(int(self.table.progress[0]))
+        statuses, testimony = self.table.statuses[used], self.table.testimony[used]
+        statuses[(statuses == FLAGGED) & (testimony < -self.settings.evidence)] = CONFIRMED
+
+    def _cells(self) -> dict[int, SuspiciousCells]:
+        """The suspicious cells of the nodes that have any."""
+        bounds = self.table.bounds
+        found = (
+            (node, cells_of(self.table, node))
+            for node in np.flatnonzero(bounds[1] > bounds[0]).tolist()
+        )
+        return {node: cells for node, cells in found if cells is not None}
 
 
 def _parent_lists(families: Families) -> list[list[int]]:

@@ -17,6 +17,7 @@
 #include "squares.c"
 #include "trimming.c"
 #include "turning.c"
+#include "walking.c"
 
 const Kernels TABLE = {
     .name = TABLE_NAME,
@@ -34,6 +35,7 @@ const Kernels TABLE = {
     .turn_columns = turn_columns,
     .screen_families = screen_families,
     .judge_rows = judge_rows,
+    .learn_nodes = learn_nodes,
     .trim_family = trim_family,
     .split_rows = split_rows,
 };

@@ -1,6 +1,7 @@
 /* What one equation says of the cells of its child: of those that were rejected, and of those in
- * rows with suspicious parents. */
-#include "kernels.h"
+ * rows with suspicious parents. Some of these rows are judged at a time, column after column. */
+#include "lanes.h"
+#include "logarithms.h"
 
 #define FINE 0
 #define UNVERIFIED 1
@@ -8,27 +9,47 @@
 #define MISSING 3
 /* Up to this leverage an equation tells sharply what the child of recorded parents should be. */
 #define REACH 1.0
+/* Rows that are judged at a time: their columns should stay in the nearest cache. */
+#define AT_ONCE 256
 
-/* Sums over the parents of one row; v is the variance of what they leave open, over the noise. */
+/* Room to judge a piece of the rows in, and what is found of them. */
 typedef struct {
-    double recorded, cleaned, vagueness, leverage;
-    ptrdiff_t suspects;
-} RowSums;
+    ptrdiff_t *passed; /* the first cell of each parent that is not yet passed */
+    ptrdiff_t *ends;   /* where each row of the whitener ends */
+    double *columns;   /* the parents as recorded, about their centres */
+    double *cleaned_column;
+    double *vagueness; /* variance of what the cleaned parents leave open, over the noise */
+    double *suspects;  /* how many parents are suspicious */
+    double *leverages;
+    double *child, *expected;   /* as recorded, and by the cleaned parents, about the reference */
+    double *recorded, *cleaned; /* squared deviations from either sort of parents */
+    double *evidence;
+} JudgeRoom;
 
-/* Room to sum rows in: the cells of each parent that are not yet passed, the columns of a row, the
- * squared slopes over the noise, and where each row of the whitener ends. */
-typedef struct {
-    ptrdiff_t *at, *ends;
-    double *point, *weights;
-} SumRoom;
-
-static void start_sums(const JudgeTask *task, SumRoom *room)
+/* Room for equations of up to `most` parents; what it points to is *memory. */
+static int open_judging(JudgeRoom *room, ptrdiff_t most, void **memory)
 {
-    const double *slopes = task->coefficients + (task->width - task->size);
-    for (ptrdiff_t s = 0; s < task->size; s++) {
-        room->at[s] = (ptrdiff_t)task->offsets[s];
-        room->weights[s] = slopes[s] / task->scale * (slopes[s] / task->scale);
-    }
+    const ptrdiff_t places = 2 * most + 1;
+    double **parts[] = {&room->cleaned_column, &room->vagueness, &room->suspects,
+                        &room->leverages,      &room->child,     &room->expected,
+                        &room->recorded,       &room->cleaned,   &room->evidence};
+    const ptrdiff_t count = sizeof parts / sizeof *parts;
+    *memory = malloc((size_t)places * sizeof(ptrdiff_t) +
+                     (size_t)((most + count) * AT_ONCE) * sizeof(double));
+    if (!*memory)
+        return -1;
+    room->passed = (ptrdiff_t *)*memory;
+    room->ends = room->passed + most;
+    room->columns = (double *)(room->passed + places);
+    for (ptrdiff_t k = 0; k < count; k++)
+        *parts[k] = room->columns + (most + k) * AT_ONCE;
+    return 0;
+}
+
+static void start_judging(const JudgeTask *task, JudgeRoom *room)
+{
+    for (ptrdiff_t s = 0; s < task->size; s++)
+        room->passed[s] = (ptrdiff_t)task->firsts[s];
     for (ptrdiff_t i = 0; i < task->rank; i++) {
         ptrdiff_t end = task->width;
         while (end > 0 && task->whitener[i * task->width + end - 1] == 0.0)
@@ -37,144 +58,224 @@ static void start_sums(const JudgeTask *task, SumRoom *room)
     }
 }
 
-/* Go on to row r. */
-static RowSums sum_row(const Matrix *x, const JudgeTask *task, int64_t r, SumRoom *room)
+/* Put the expected values of the suspicious cells of parent s into its column. */
+static void clean_column(const JudgeTask *task, ptrdiff_t s, ptrdiff_t first, ptrdiff_t count,
+                         JudgeRoom *room)
 {
-    ptrdiff_t *at = room->at;
-    double *point = room->point;
-    RowSums sums = {0.0, 0.0, 0.0, 0.0, 0};
+    const double centre = task->centres[s];
+    const double ratio = task->coefficients[task->width - task->size + s] / task->scale;
+    const int64_t last = task->doubted[first + count - 1];
+    ptrdiff_t cell = room->passed[s];
+    for (; cell < task->lasts[s] && task->cell_rows[cell] <= last; cell++) {
+        const ptrdiff_t i = task->places[task->cell_rows[cell]] - first;
+        if (i < 0)
+            continue;
+        const double variance = task->cell_variances[cell];
+        room->cleaned_column[i] = task->cell_expected[cell] - centre;
+        room->vagueness[i] += ratio * ratio * variance;
+        room->suspects[i] += variance > 0.0 ? 1.0 : 0.0;
+    }
+    room->passed[s] = cell;
+}
+
+/* Read parent s in `count` doubted rows from number `first` on, and add it up: as recorded, and
+ * with the expected values of its suspicious cells instead. */
+static void sum_parent(const Matrix *x, const JudgeTask *task, ptrdiff_t s, ptrdiff_t first,
+                       ptrdiff_t count, JudgeRoom *room)
+{
+    const double *column = (const double *)(x->data + task->parents[s] * x->column_stride);
+    const double slope = task->coefficients[task->width - task->size + s];
+    const double centre = task->centres[s];
+    const int64_t *rows = task->doubted + first;
+    double *restrict value = room->columns + s * AT_ONCE, *restrict clean = room->cleaned_column;
+    double *restrict recorded = room->recorded, *restrict expected = room->expected;
+    for (ptrdiff_t i = 0; i < count; i++)
+        value[i] = clean[i] = column[rows[i]] - centre;
+    for (ptrdiff_t i = 0; i < count; i++)
+        recorded[i] += slope * value[i];
+    clean_column(task, s, first, count, room);
+    for (ptrdiff_t i = 0; i < count; i++)
+        expected[i] += slope * clean[i];
+}
+
+/* Leverages of a piece of the rows from the columns read. */
+static void find_leverages(const JudgeTask *task, ptrdiff_t count, JudgeRoom *room)
+{
     const ptrdiff_t constant = task->width - task->size;
-    if (constant)
-        point[0] = 1.0, sums.recorded = sums.cleaned = task->coefficients[0];
-    for (ptrdiff_t s = 0; s < task->size; s++) {
-        const double *column = (const double *)(x->data + task->parents[s] * x->column_stride);
-        const double slope = task->coefficients[constant + s], value = column[r] - task->centres[s];
-        while (at[s] < task->offsets[s + 1] && task->cell_rows[at[s]] < r)
-            at[s]++;
-        const int known = at[s] < task->offsets[s + 1] && task->cell_rows[at[s]] == r;
-        const double variance = known ? task->cell_variances[at[s]] : 0.0;
-        point[constant + s] = value;
-        sums.recorded += slope * value;
-        sums.cleaned += slope * (known ? task->cell_expected[at[s]] - task->centres[s] : value);
-        sums.vagueness += room->weights[s] * variance;
-        sums.suspects += variance > 0.0;
+    for (ptrdiff_t r = 0; r < count; r += LANES) {
+        Lanes squares = broadcast(0.0);
+        for (ptrdiff_t i = 0; i < task->rank; i++) {
+            const double *row = task->whitener + i * task->width;
+            Lanes white = broadcast(constant ? row[0] : 0.0);
+            for (ptrdiff_t j = constant; j < room->ends[i]; j++)
+                white += broadcast(row[j]) * load(room->columns + (j - constant) * AT_ONCE + r);
+            squares += white * white;
+        }
+        store(room->leverages + r, squares);
     }
-    for (ptrdiff_t i = 0; i < task->rank; i++) {
-        double white = 0.0;
-        for (ptrdiff_t j = 0; j < room->ends[i]; j++)
-            white += task->whitener[i * task->width + j] * point[j];
-        sums.leverage += white * white;
+}
+
+/* Turn what was summed into squared deviations and evidence. */
+static void weigh_rows(const JudgeTask *task, ptrdiff_t count, JudgeRoom *room)
+{
+    const double inverse = 1.0 / task->scale, cap = task->cap;
+    const double *restrict child = room->child, *restrict expected = room->expected;
+    const double *restrict leverages = room->leverages, *restrict vagueness = room->vagueness;
+    double *restrict recorded = room->recorded, *restrict cleaned = room->cleaned;
+    double *restrict evidence = room->evidence;
+    for (ptrdiff_t i = 0; i < count; i++)
+        evidence[i] = (1.0 + leverages[i]) / (1.0 + vagueness[i]);
+    take_logs(evidence, count);
+    for (ptrdiff_t i = 0; i < count; i++) {
+        const double raw = (child[i] - recorded[i]) * inverse;
+        const double clean = (child[i] - expected[i]) * inverse;
+        const double as_recorded = raw * raw / (1.0 + leverages[i]);
+        const double as_cleaned = clean * clean / (1.0 + vagueness[i]);
+        const double found = (as_recorded > cap ? cap : as_recorded) -
+                             (as_cleaned > cap ? cap : as_cleaned) + evidence[i];
+        const double doubt = found > 0.0 ? found : 0.0;
+        evidence[i] = as_recorded < cap ? found : doubt;
+        recorded[i] = as_recorded;
+        cleaned[i] = as_cleaned;
     }
-    return sums;
 }
 
-/* The smaller of two, the first if it is NaN. */
-static double capped(double value, double cap) { return value > cap ? cap : value; }
-
-/* What is said of a row with suspicious parents. */
-typedef struct {
-    unsigned char status;
-    double variance, evidence, recorded;
-} Opinion;
-
-/* Judge the child of one row, about its reference, from the sums. */
-static Opinion judge_row(const JudgeTask *task, const RowSums *sums, double child)
+/* Sum up and weigh `count` doubted rows from number `first` on. */
+static void judge_piece(const Matrix *x, const JudgeTask *task, ptrdiff_t first, ptrdiff_t count,
+                        JudgeRoom *room)
 {
-    const double scale = task->scale, nearest = fmin(task->limit, task->cleaned_cutoff);
-    const double inverse = 1.0 / scale;
-    const double raw = (child - sums->recorded) * inverse, clean = (child - sums->cleaned) * inverse;
-    const double reach = 1.0 + sums->leverage, blur = 1.0 + sums->vagueness;
-    const double recorded = raw * raw / reach, cleaned = clean * clean / blur;
-    double evidence = capped(recorded, task->cap) - capped(cleaned, task->cap) + log(reach / blur);
-    unsigned char status = sums->vagueness > task->largest_vagueness ? UNVERIFIED : FINE;
-    if (!(recorded < task->cap))
-        evidence = evidence > 0.0 ? evidence : 0.0;
-    if (cleaned > nearest * nearest)
-        status = FLAGGED;
-    if (recorded <= task->cleaned_cutoff * task->cleaned_cutoff && sums->leverage <= REACH &&
-        evidence < 0.0)
-        status = FINE;
-    status = isnan(child) ? MISSING : status;
-    return (Opinion){status, scale * scale * blur, evidence, recorded};
-}
-
-/* Write down a suspicious cell, `rest` off the expected value, and count it. */
-static void add_cell(const Judged *judged, ptrdiff_t *count, int64_t row, unsigned char status,
-                     double expected, double rest, double variance)
-{
-    judged->rows[*count] = row;
-    judged->statuses[*count] = status;
-    judged->expected[*count] = expected;
-    judged->variances[*count] = variance;
-    judged->deviations[(*count)++] = rest / sqrt(variance);
-}
-
-/* Let a row speak of the suspicious cells of its parents, which at[s] point to. */
-static void testify(const JudgeTask *task, const RowSums *sums, double evidence, int64_t r,
-                    const ptrdiff_t *at, double *testimony)
-{
-    if (sums->suspects != 1 && !(evidence < 0.0))
-        return;
+    const double *column = (const double *)(x->data + task->child * x->column_stride);
+    const double constant = task->width > task->size ? task->coefficients[0] : 0.0;
+    for (ptrdiff_t i = 0; i < count; i++) {
+        room->child[i] = column[task->doubted[first + i]] - task->reference;
+        room->recorded[i] = room->expected[i] = constant;
+        room->vagueness[i] = room->suspects[i] = 0.0;
+    }
     for (ptrdiff_t s = 0; s < task->size; s++)
-        if (at[s] < task->offsets[s + 1] && task->cell_rows[at[s]] == r &&
-            task->cell_variances[at[s]] > 0.0)
-            testimony[at[s]] = evidence;
+        sum_parent(x, task, s, first, count, room);
+    find_leverages(task, count, room);
+    weigh_rows(task, count, room);
 }
 
-/* The first row from r on that has a suspicious parent. */
-static int64_t next_doubted(const Matrix *x, const JudgeTask *task, int64_t r)
+/* The status of row i of a piece. */
+static unsigned char status_of(const JudgeTask *task, const JudgeRoom *room, ptrdiff_t i)
 {
-    if (r >= x->rows)
-        return x->rows;
-    const unsigned char *found = memchr(task->sound + r, 0, (size_t)(x->rows - r));
-    return found ? found - task->sound : x->rows;
+    const double nearest = fmin(task->limit, task->cleaned_cutoff);
+    if (isnan(room->child[i]))
+        return MISSING;
+    if (room->recorded[i] <= task->cleaned_cutoff * task->cleaned_cutoff &&
+        room->leverages[i] <= REACH && room->evidence[i] < 0.0)
+        return FINE;
+    if (room->cleaned[i] > nearest * nearest)
+        return FLAGGED;
+    return room->vagueness[i] > task->largest_vagueness ? UNVERIFIED : FINE;
+}
+
+/* Write down a suspicious cell, `rest` off the expected value. */
+static void add_cell(Judged *judged, int64_t row, unsigned char status, double expected,
+                     double rest, double variance)
+{
+    const ptrdiff_t cell = judged->cell_count++;
+    judged->rows[cell] = row;
+    judged->statuses[cell] = status;
+    judged->expected[cell] = expected;
+    judged->variances[cell] = variance;
+    judged->deviations[cell] = rest / sqrt(variance);
+}
+
+/* Write down the rejected rows from number k on that come before `row`; gives the next number. */
+static ptrdiff_t add_rejected(const Matrix *x, const JudgeTask *task, ptrdiff_t k, int64_t row,
+                              Judged *judged)
+{
+    const double *column = (const double *)(x->data + task->child * x->column_stride);
+    for (; k < task->rejected_count && task->rejected[k] < row; k++) {
+        const int64_t r = task->rejected[k];
+        const double rest = task->residuals[k];
+        add_cell(judged, r, FLAGGED, column[r] - rest, rest, task->scale * task->scale);
+        judged->left_out[judged->left_count++] = r;
+    }
+    return k;
+}
+
+/* Write down what was found of row i of a piece. */
+static void add_doubted(const JudgeTask *task, const JudgeRoom *room, ptrdiff_t i, int64_t row,
+                    double *spoken, Judged *judged)
+{
+    const unsigned char status = status_of(task, room, i);
+    if (status != FINE)
+        add_cell(judged, row, status, room->expected[i] + task->reference,
+                 room->child[i] - room->expected[i],
+                 task->scale * task->scale * (1.0 + room->vagueness[i]));
+    const double evidence = room->evidence[i];
+    judged->evidence += evidence;
+    *spoken = room->suspects[i] == 1.0 || evidence < 0.0 ? evidence : 0.0;
+    judged->events[judged->event_count] = row;
+    judged->event_count += room->recorded[i] <= task->limit * task->limit;
+    judged->left_out[judged->left_count++] = row;
 }
 
 /* Go through the rows that are rejected or doubted. */
-static void judge_all(const Matrix *x, const JudgeTask *task, const Judged *judged, SumRoom *room)
+static void judge_all(const Matrix *x, const JudgeTask *task, JudgeRoom *room, Judged *judged)
 {
-    const double *child = (const double *)(x->data + task->child * x->column_stride);
-    const double squared = task->scale * task->scale, farthest = task->limit * task->limit;
-    ptrdiff_t cells = 0, left = 0, events = 0, k = 0;
-    double evidence = 0.0;
-    int64_t doubted = next_doubted(x, task, 0);
-    while (doubted < x->rows || k < task->rejected_count) {
-        if (k < task->rejected_count && task->rejected[k] < doubted) {
-            const int64_t r = task->rejected[k];
-            const double rest = task->residuals[k++];
-            add_cell(judged, &cells, r, FLAGGED, child[r] - rest, rest, squared);
-            judged->left_out[left++] = r;
-            continue;
+    ptrdiff_t k = 0;
+    judged->cell_count = judged->left_count = judged->event_count = 0;
+    judged->evidence = 0.0;
+    start_judging(task, room);
+    for (ptrdiff_t first = 0; first < task->doubted_count; first += AT_ONCE) {
+        const ptrdiff_t count = smaller(AT_ONCE, task->doubted_count - first);
+        judge_piece(x, task, first, count, room);
+        for (ptrdiff_t i = 0; i < count; i++) {
+            const int64_t row = task->doubted[first + i];
+            k = add_rejected(x, task, k, row, judged);
+            add_doubted(task, room, i, row, judged->spoken + first + i, judged);
         }
-        const double own = child[doubted] - task->reference;
-        const RowSums sums = sum_row(x, task, doubted, room);
-        const Opinion opinion = judge_row(task, &sums, own);
-        evidence += opinion.evidence;
-        testify(task, &sums, opinion.evidence, doubted, room->at, judged->testimony);
-        if (opinion.status != FINE)
-            add_cell(judged, &cells, doubted, opinion.status, sums.cleaned + task->reference,
-                     own - sums.cleaned, opinion.variance);
-        if (opinion.recorded <= farthest)
-            judged->events[events++] = doubted;
-        judged->left_out[left++] = doubted;
-        doubted = next_doubted(x, task, doubted + 1);
     }
-    judged->totals[0] = evidence;
-    judged->totals[1] = (double)cells;
-    judged->totals[2] = (double)events;
+    add_rejected(x, task, k, INT64_MAX, judged);
 }
 
-static int judge_rows(const Matrix *x, const JudgeTask *task, const Judged *judged)
+/* Add to the testimony on the suspicious cells of the parents what their rows have spoken. */
+static void testify(const JudgeTask *task, const double *spoken, double *testimony)
 {
-    const size_t places = (size_t)(task->size + task->rank), numbers = (size_t)(2 * task->width);
-    ptrdiff_t *memory = malloc((places + 1) * sizeof(ptrdiff_t) + numbers * sizeof(double));
-    if (!memory)
-        return -1;
-    double *point = (double *)(memory + places + 1);
-    SumRoom room = {memory, memory + task->size, point, point + task->width};
-    memset(judged->testimony, 0, (size_t)task->offsets[task->size] * sizeof(double));
-    start_sums(task, &room);
-    judge_all(x, task, judged, &room);
+    for (ptrdiff_t s = 0; s < task->size; s++)
+        for (int64_t cell = task->firsts[s]; cell < task->lasts[s]; cell++) {
+            const int64_t place = task->places[task->cell_rows[cell]];
+            if (place >= 0 && task->cell_variances[cell] > 0.0)
+                testimony[cell] += spoken[place];
+        }
+}
+
+/* List the rows that are not sound, and say for every row where it stands in the list or -1; gives
+ * how many these are. */
+static ptrdiff_t list_doubted(const unsigned char *sound, ptrdiff_t rows, int64_t *doubted,
+                              int64_t *places)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t r = 0; r < rows; r++) {
+        doubted[count] = r;
+        places[r] = sound[r] ? -1 : count;
+        count += sound[r] == 0;
+    }
+    return count;
+}
+
+static int judge_rows(const Matrix *x, JudgeTask *task, const unsigned char *sound, Judged *judged,
+                      double *testimony)
+{
+    void *memory = NULL;
+    JudgeRoom room;
+    const size_t rows = (size_t)x->rows + 1;
+    int64_t *doubted = malloc(rows * (2 * sizeof(int64_t) + sizeof(double)));
+    const int ready = doubted && open_judging(&room, task->size, &memory) == 0;
+    if (ready) {
+        int64_t *places = doubted + rows;
+        judged->spoken = (double *)(places + rows);
+        task->doubted = doubted;
+        task->places = places;
+        task->doubted_count = list_doubted(sound, x->rows, doubted, places);
+        judge_all(x, task, &room, judged);
+        testify(task, judged->spoken, testimony);
+    }
+    free(doubted);
     free(memory);
-    return 0;
+    return ready ? 0 : -1;
 }

@@ -67,12 +67,14 @@ typedef struct {
     int64_t child;
     const int64_t *parents;
     ptrdiff_t size;
-    const unsigned char *sound; /* which rows have no suspicious parent */
-    const int64_t *rejected;    /* which of these were rejected, ascending */
-    const double *residuals;    /* of those */
+    const int64_t *doubted; /* rows with a suspicious parent, ascending */
+    const int64_t *places;  /* where each row stands among them, or -1 */
+    ptrdiff_t doubted_count;
+    const int64_t *rejected; /* which other rows were rejected, ascending */
+    const double *residuals; /* of those */
     ptrdiff_t rejected_count;
-    /* Suspicious cells of parent s: offsets[s] .. offsets[s + 1], by row. */
-    const int64_t *offsets, *cell_rows;
+    /* Suspicious cells of parent s: firsts[s] .. lasts[s], by row. */
+    const int64_t *firsts, *lasts, *cell_rows;
     const double *cell_expected, *cell_variances;
     /* Of the constant, if there is one, and of the parents; `rank` rows of the whitener. */
     const double *coefficients, *centres, *whitener;
@@ -81,13 +83,61 @@ typedef struct {
 } JudgeTask;
 
 /* The suspicious cells of a column by row; rows left out; those of them that agree with the
- * parents as recorded; and what the rows say of the suspicious cells of the parents. `totals` are
- * the evidence and the numbers of the suspicious cells and of the agreeing rows. */
+ * parents as recorded; and the evidence of the doubted rows, together and as far as it counts as
+ * testimony on the parents' cells. */
 typedef struct {
     int64_t *rows, *left_out, *events;
     unsigned char *statuses;
-    double *totals, *expected, *variances, *deviations, *testimony;
+    double *expected, *variances, *deviations, *spoken;
+    ptrdiff_t cell_count, left_count, event_count;
+    double evidence;
 } Judged;
+
+/* The levels and limits of a walk; `bonferroni` is the largest cutoff. */
+typedef struct {
+    double gate_level, extent_level, wide_level, spread_limit;
+    double bonferroni, cleaned_cutoff, largest_vagueness, cap, evidence;
+} WalkLimits;
+
+/* Nodes to be learnt, parents first, and what is known of them before. */
+typedef struct {
+    const Families *families; /* family f is that of node f, in column f */
+    const int64_t *nodes;
+    ptrdiff_t count;
+    int intercept;
+    int mean_square; /* whether the variance is that of all rows with sound parents */
+    const WalkLimits *limits;
+    const double *half;            /* largest half-sample statistics, (nodes,) */
+    const double *farthest;        /* how far readmitted rows may move coefficients, (nodes,) */
+    const unsigned char *verdicts; /* IS_CLEAN, HAS_FAILED, IS_HOLED, (nodes,) */
+} Walk;
+
+/* Least squares over all rows looks clean; it fails the checks; a cell of the node is missing. */
+#define IS_CLEAN 1
+#define HAS_FAILED 2
+#define IS_HOLED 4
+
+/* What is learnt of the nodes, (nodes,) each; the coefficients are (edges,). */
+typedef struct {
+    double *coefficients, *intercepts, *variances, *noise, *cutoffs;
+    int64_t *used, *ranks;
+} Learnt;
+
+/* Suspicious cells and rows left out of all nodes: those of node f are firsts[f] .. lasts[f] and
+ * left_firsts[f] .. left_lasts[f]. There is room for `room` of each. */
+typedef struct {
+    int64_t *firsts, *lasts, *left_firsts, *left_lasts;
+    int64_t *rows, *left_out;
+    unsigned char *statuses;
+    double *expected, *variances, *deviations, *testimony;
+    ptrdiff_t room;
+} CellTable;
+
+/* How far a walk has come: cells and rows left out in the table, nodes done, and whether it
+ * stopped for want of room. */
+typedef struct {
+    int64_t cells, left_out, nodes, is_full;
+} Progress;
 
 /* Families first..last of a screen, and their least squares over all rows. */
 typedef struct {
@@ -148,7 +198,10 @@ typedef struct {
     int (*turn_columns)(const Matrix *x, double *out);
     int (*screen_families)(const Matrix *x, const Families *families, const Screen *screen,
                            double *verdicts);
-    int (*judge_rows)(const Matrix *x, const JudgeTask *task, const Judged *judged);
+    int (*judge_rows)(const Matrix *x, JudgeTask *task, const unsigned char *sound,
+                      Judged *judged, double *testimony);
+    int (*learn_nodes)(const Matrix *x, const Walk *walk, const CellTable *known, Learnt *learnt,
+                       CellTable *found, Progress *progress);
     int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
                        TrimAnswer *answer);
     int (*split_rows)(const double *values, const int64_t *starts, ptrdiff_t rows,

@@ -11,7 +11,7 @@
 
 #include "kernels.h"
 
-#define MOST_BUFFERS 18
+#define MOST_BUFFERS 24
 
 static const Kernels *kernels = &kernels_baseline;
 
@@ -536,23 +536,32 @@ static PyObject *call_screen_families(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
-/* Whether a task keeps to the rows and columns, and `cells` is what its offsets end with. */
+/* Whether places first..last of each of `count` runs follow each other within `limit`. */
+static int are_runs(const int64_t *firsts, const int64_t *lasts, Py_ssize_t count,
+                    Py_ssize_t limit)
+{
+    int sound = 1;
+    for (Py_ssize_t k = 0; k < count; k++)
+        sound = sound && firsts[k] >= 0 && firsts[k] <= lasts[k] && lasts[k] <= limit;
+    return sound;
+}
+
+/* Whether a task with `cells` suspicious cells of the parents keeps to the rows and columns. */
 static int is_sound_task(const JudgeTask *task, const Matrix *x, Py_ssize_t cells)
 {
-    int sound = (task->width == task->size || task->width == task->size + 1) &&
-                task->offsets[0] == 0 && task->offsets[task->size] == cells &&
-                is_within(&task->child, 1, x->columns) &&
-                is_within(task->parents, task->size, x->columns) &&
-                is_within(task->rejected, task->rejected_count, x->rows);
-    for (Py_ssize_t s = 0; s < task->size; s++)
-        sound = sound && task->offsets[s] <= task->offsets[s + 1];
-    return sound;
+    return (task->width == task->size || task->width == task->size + 1) &&
+           task->rank <= task->width && is_within(&task->child, 1, x->columns) &&
+           is_within(task->parents, task->size, x->columns) &&
+           is_within(task->rejected, task->rejected_count, x->rows) &&
+           are_runs(task->firsts, task->lasts, task->size, cells) &&
+           is_within(task->cell_rows, cells, x->rows);
 }
 
 /* Arguments x, (child, reference, scale, limit, cleaned_cutoff, largest_vagueness, cap), (parents,
  * sound, rejected, residuals), (offsets, cell_rows, cell_expected, cell_variances), (coefficients,
  * centres, whitener), (rows, left_out, events, statuses, numbers, testimony). The numbers are the
- * totals of a Judged and its expected values, variances and deviations. */
+ * evidence, how many cells and events there are, and the cells' expected values, variances and
+ * deviations. */
 static PyObject *call_judge_rows(PyObject *self, PyObject *arguments)
 {
     (void)self;
@@ -562,6 +571,8 @@ static PyObject *call_judge_rows(PyObject *self, PyObject *arguments)
     JudgeTask task;
     Judged judged;
     Py_ssize_t cells, numbers, size, rejected;
+    const unsigned char *is_sound;
+    double *totals, *testimony;
     long long child;
     int status = 0;
     if (!PyArg_ParseTuple(arguments, "O(Ldddddd)(OOOO)(OOOO)(OOO)(OOOOOO)", &x_array, &child,
@@ -574,10 +585,10 @@ static PyObject *call_judge_rows(PyObject *self, PyObject *arguments)
     task.child = child;
     if (hold_columns(&held, x_array, &x) == 0 &&
         (task.parents = hold_values(&held, given[0], "lq", -1, 0, &size)) &&
-        (task.sound = hold_values(&held, given[1], "?", x.rows, 0, NULL)) &&
+        (is_sound = hold_values(&held, given[1], "?", x.rows, 0, NULL)) &&
         (task.rejected = hold_values(&held, given[2], "lq", -1, 0, &rejected)) &&
         (task.residuals = hold_values(&held, given[3], "d", rejected, 0, NULL)) &&
-        (task.offsets = hold_values(&held, given[4], "lq", size + 1, 0, NULL)) &&
+        (task.firsts = hold_values(&held, given[4], "lq", size + 1, 0, NULL)) &&
         (task.cell_rows = hold_values(&held, given[5], "lq", -1, 0, &cells)) &&
         (task.cell_expected = hold_values(&held, given[6], "d", cells, 0, NULL)) &&
         (task.cell_variances = hold_values(&held, given[7], "d", cells, 0, NULL)) &&
@@ -586,26 +597,137 @@ static PyObject *call_judge_rows(PyObject *self, PyObject *arguments)
         (task.whitener = hold_values(&held, given[10], "d", -1, 0, &numbers))) {
         Py_ssize_t most = rejected;
         for (Py_ssize_t r = 0; r < x.rows; r++)
-            most += task.sound[r] == 0;
+            most += is_sound[r] == 0;
         task.size = size;
+        task.lasts = task.firsts + 1;
         task.rejected_count = rejected;
         task.rank = task.width ? numbers / task.width : 0;
         if ((judged.rows = hold_values(&held, given[11], "lq", most, 1, NULL)) &&
             (judged.left_out = hold_values(&held, given[12], "lq", most, 1, NULL)) &&
             (judged.events = hold_values(&held, given[13], "lq", most, 1, NULL)) &&
             (judged.statuses = hold_values(&held, given[14], "B", most, 1, NULL)) &&
-            (judged.totals = hold_out(&held, given[15], 3 * most + 3)) &&
-            (judged.testimony = hold_out(&held, given[16], cells))) {
-            judged.expected = judged.totals + 3;
+            (totals = hold_out(&held, given[15], 3 * most + 3)) &&
+            (testimony = hold_out(&held, given[16], cells))) {
+            judged.expected = totals + 3;
             judged.variances = judged.expected + most;
             judged.deviations = judged.variances + most;
             if (!is_sound_task(&task, &x, cells)) {
                 PyErr_SetString(PyExc_ValueError, "the node points outside the rows or columns");
             } else {
                 Py_BEGIN_ALLOW_THREADS
-                status = kernels->judge_rows(&x, &task, &judged);
+                memset(testimony, 0, (size_t)cells * sizeof(double));
+                status = kernels->judge_rows(&x, &task, is_sound, &judged, testimony);
+                totals[0] = judged.evidence;
+                totals[1] = (double)judged.cell_count;
+                totals[2] = (double)judged.event_count;
                 Py_END_ALLOW_THREADS
             }
+        }
+    }
+    return finish(&held, status);
+}
+
+/* A table of cells of `nodes` nodes as the tuple (bounds, rows, statuses, values, testimony): the
+ * arrays of a CellTable one after the other. */
+static int hold_table(Held *held, PyObject *tuple, Py_ssize_t nodes, CellTable *table)
+{
+    PyObject *given[5];
+    int64_t *bounds, *rows;
+    double *values;
+    if (!PyArg_ParseTuple(tuple, "OOOOO", &given[0], &given[1], &given[2], &given[3], &given[4]) ||
+        !(bounds = hold_values(held, given[0], "lq", 4 * nodes, 1, NULL)) ||
+        !(table->statuses = hold_values(held, given[2], "B", -1, 1, &table->room)) ||
+        !(rows = hold_values(held, given[1], "lq", 2 * table->room, 1, NULL)) ||
+        !(values = hold_out(held, given[3], 3 * table->room)) ||
+        !(table->testimony = hold_out(held, given[4], table->room)))
+        return -1;
+    table->firsts = bounds;
+    table->lasts = bounds + nodes;
+    table->left_firsts = bounds + 2 * nodes;
+    table->left_lasts = bounds + 3 * nodes;
+    table->rows = rows;
+    table->left_out = rows + table->room;
+    table->expected = values;
+    table->variances = values + table->room;
+    table->deviations = values + 2 * table->room;
+    return 0;
+}
+
+/* What is learnt of `nodes` nodes as the tuple (coefficients, numbers, counts). */
+static int hold_learnt(Held *held, PyObject *tuple, const Families *families, Learnt *learnt)
+{
+    PyObject *given[3];
+    const Py_ssize_t nodes = families->count;
+    if (!PyArg_ParseTuple(tuple, "OOO", &given[0], &given[1], &given[2]) ||
+        !(learnt->coefficients = hold_out(held, given[0], edges_of(families))) ||
+        !(learnt->intercepts = hold_out(held, given[1], 4 * nodes)) ||
+        !(learnt->used = hold_values(held, given[2], "lq", 2 * nodes, 1, NULL)))
+        return -1;
+    learnt->variances = learnt->intercepts + nodes;
+    learnt->noise = learnt->variances + nodes;
+    learnt->cutoffs = learnt->noise + nodes;
+    learnt->ranks = learnt->used + nodes;
+    return 0;
+}
+
+/* Whether a walk keeps to its nodes, and these to the columns. */
+static int is_sound_walk(const Walk *walk, const Matrix *x)
+{
+    const Families *families = walk->families;
+    int sound = families->count <= x->columns && is_within(walk->nodes, walk->count, families->count)
+                && is_within(families->parents, edges_of(families), families->count);
+    for (Py_ssize_t f = 0; f < families->count; f++)
+        sound = sound && families->children[f] == f;
+    return sound;
+}
+
+/* Whether the known cells of all parents keep to the rows. */
+static int is_sound_table(const CellTable *known, const Families *families, const Matrix *x)
+{
+    int sound = are_runs(known->firsts, known->lasts, families->count, known->room);
+    for (Py_ssize_t f = 0; sound && f < families->count; f++)
+        sound = is_within(known->rows + known->firsts[f], known->lasts[f] - known->firsts[f],
+                          x->rows);
+    return sound;
+}
+
+/* Arguments x, families, nodes, (intercept, mean_square), (limits, half, farthest, verdicts),
+ * learnt, known, found, progress. The limits are the numbers of WalkLimits. */
+static PyObject *call_learn_nodes(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *x_array, *tuples[4], *given[5], *progress_array;
+    Matrix x;
+    Families families;
+    Walk walk = {.families = &families};
+    Learnt learnt;
+    CellTable known, found;
+    Progress *progress;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "OO!O(pp)(OOOO)O!O!O!O", &x_array, &PyTuple_Type, &tuples[0],
+                          &given[0], &walk.intercept, &walk.mean_square, &given[1], &given[2],
+                          &given[3], &given[4], &PyTuple_Type, &tuples[1], &PyTuple_Type,
+                          &tuples[2], &PyTuple_Type, &tuples[3], &progress_array))
+        return NULL;
+    if (hold_columns(&held, x_array, &x) == 0 &&
+        hold_families(&held, tuples[0], x.columns, &families) == 0 &&
+        (walk.nodes = hold_values(&held, given[0], "lq", -1, 0, &walk.count)) &&
+        (walk.limits = hold_values(&held, given[1], "d", sizeof *walk.limits / 8, 0, NULL)) &&
+        (walk.half = hold_values(&held, given[2], "d", families.count, 0, NULL)) &&
+        (walk.farthest = hold_values(&held, given[3], "d", families.count, 0, NULL)) &&
+        (walk.verdicts = hold_values(&held, given[4], "B", families.count, 0, NULL)) &&
+        hold_learnt(&held, tuples[1], &families, &learnt) == 0 &&
+        hold_table(&held, tuples[2], families.count, &known) == 0 &&
+        hold_table(&held, tuples[3], families.count, &found) == 0 &&
+        (progress = hold_values(&held, progress_array, "lq", sizeof *progress / 8, 1, NULL))) {
+        if (!is_sound_walk(&walk, &x) || !is_sound_table(&known, &families, &x) ||
+            progress->cells < 0 || progress->left_out < 0) {
+            PyErr_SetString(PyExc_ValueError, "the walk points outside the nodes or rows");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->learn_nodes(&x, &walk, &known, &learnt, &found, progress);
+            Py_END_ALLOW_THREADS
         }
     }
     return finish(&held, status);
@@ -758,6 +880,7 @@ static PyMethodDef methods[] = {
     {"screen_families", call_screen_families, METH_VARARGS, NULL},
     {"judge_rows", call_judge_rows, METH_VARARGS, NULL},
     {"trim_family", call_trim_family, METH_VARARGS, NULL},
+    {"learn_nodes", call_learn_nodes, METH_VARARGS, NULL},
     {"split_rows", call_split_rows, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
     {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},

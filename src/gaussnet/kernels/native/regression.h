@@ -33,16 +33,32 @@ typedef struct {
     Tail tail;
 } Regression;
 
-/* Room for a regression over `rows` rows with `size` columns; what it points to is *memory. */
-static int open_regression(Regression *own, ptrdiff_t size, ptrdiff_t rows, void **memory)
+/* Memory that serves one regression after the other. */
+typedef struct {
+    void *data;
+    size_t bytes;
+} Memory;
+
+static void *take_memory(Memory *memory, size_t bytes)
+{
+    if (memory->bytes < bytes) {
+        free(memory->data);
+        memory->data = malloc(bytes);
+        memory->bytes = memory->data ? bytes : 0;
+    }
+    return memory->data;
+}
+
+/* Room in `memory` for a regression over `rows` rows with `size` columns. */
+static int open_regression(Regression *own, ptrdiff_t size, ptrdiff_t rows, Memory *memory)
 {
     const ptrdiff_t stride = rows + LANES, piece = PIECE + LANES, square = size * size;
     const ptrdiff_t few = triangle_length(size + 1) + triangle_length(size) + 4 * size + 3 * square;
-    *memory = malloc((size_t)((size + 9) * stride + (size + 1) * piece + few) * sizeof(double) +
-                     (size_t)(3 * size + 3) * sizeof(double *));
-    if (!*memory)
+    const size_t values = (size_t)((size + 9) * stride + (size + 1) * piece + few);
+    double *next = take_memory(
+        memory, values * sizeof(double) + (size_t)(3 * size + 3) * sizeof(double *));
+    if (!next)
         return -1;
-    double *next = (double *)*memory;
 #define TAKE(values) (next += (values), next - (values))
     Trial *trials[2] = {&own->trial, &own->whole};
     for (int k = 0; k < 2; k++) {

@@ -225,26 +225,34 @@ static void tell(const Regression *own, const Trimmed *state, const TrimTask *ta
     memcpy(answer->whitener, own->trial.whitener, size * size * sizeof(double));
 }
 
+/* Trim the rows with `unsound` 0; the regression stays where it is. */
+static int trim_rows(const Matrix *x, const TrimTask *task, const double *unsound,
+                     Regression *own, Memory *memory, TrimAnswer *answer)
+{
+    const ptrdiff_t size = task->size + (task->intercept ? 1 : 0);
+    if (open_regression(own, size, task->row_count, memory) < 0)
+        return -1;
+    Trimmed state = {.deviations = own->deviations[0], .spare = own->deviations[1]};
+    fill_regression(own, x, task, unsound, answer->centres);
+    const int failed = trim_regression(own, &state) < 0;
+    tell(own, &state, task, x->rows, answer);
+    if (failed)
+        answer->numbers[0] = NAN;
+    return 0;
+}
+
 static int trim_family(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
                        TrimAnswer *answer)
 {
-    void *memory;
+    Memory memory = {NULL, 0};
     Regression own = {.limits = limits};
-    const ptrdiff_t size = task->size + (task->intercept ? 1 : 0);
     double *unsound = malloc((size_t)greater(x->rows, 1) * sizeof *unsound);
-    if (!unsound || open_regression(&own, size, task->row_count, &memory) < 0) {
-        free(unsound);
-        return -1;
-    }
-    Trimmed state = {.deviations = own.deviations[0], .spare = own.deviations[1]};
-    for (ptrdiff_t r = 0; r < x->rows; r++)
+    int status = unsound ? 0 : -1;
+    for (ptrdiff_t r = 0; unsound && r < x->rows; r++)
         unsound[r] = (double)(task->sound[r] == 0);
-    fill_regression(&own, x, task, unsound, answer->centres);
-    const int failed = trim_regression(&own, &state) < 0;
-    tell(&own, &state, task, x->rows, answer);
-    if (failed)
-        answer->numbers[0] = NAN;
-    free(memory);
+    if (unsound)
+        status = trim_rows(x, task, unsound, &own, &memory, answer);
+    free(memory.data);
     free(unsound);
-    return 0;
+    return status;
 }
