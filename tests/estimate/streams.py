@@ -81,13 +81,24 @@ def tree_merge(summaries: Sequence[Any], order: np.random.Generator | None = Non
 
 
 def fold_of(
-    values: FloatArray, cuts: Sequence[int], order: np.random.Generator | None = None
+    values: FloatArray,
+    cuts: Sequence[int],
+    order: np.random.Generator | None = None,
+    learning: Sequence[int] = (),
 ) -> Callable[[Pass], Any]:
-    """A fold over the pages between the cuts of (coefficients, count)."""
+    """A fold over the pages between the cuts of (coefficients, count).
+
+    After so many pages as `learning` says the step hears what they say.
+    """
     pages = np.split(values, cuts, axis=1)
 
     def fold(step: Pass) -> Any:
         rows = slice(None) if step.chosen is None else step.chosen
-        return tree_merge([step.summarize(page[rows]) for page in pages], order)
+        summaries: list[Any] = []
+        for page in pages:
+            if len(summaries) in learning:
+                step = step.after(tree_merge(summaries, order))
+            summaries.append(step.summarize(page[rows]))
+        return tree_merge(summaries, order)
 
     return fold

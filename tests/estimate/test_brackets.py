@@ -46,12 +46,15 @@ def little_room(width: float = 1.0, limit: int = 8) -> Iterator[None]:
 
 @pytest.mark.parametrize("kind", STREAMS)
 @pytest.mark.parametrize("count", [0, 1, 2, 3, 1_000, 4_097, 60_000])
-def test_streamed_medians_are_the_sorted_medians(kind: str, count: int) -> None:
+@pytest.mark.parametrize("learning", [(), (1, 4, 16)], ids=["alone", "after others"])
+def test_streamed_medians_are_the_sorted_medians(
+    kind: str, count: int, learning: tuple[int, ...]
+) -> None:
     rng = np.random.default_rng(count)
     values = np.stack([STREAMS[kind](count, rng) for _ in range(3)])
     pages = np.arange(1_000, count, 1_000).tolist()
     with little_room(width=4.0, limit=2_000):
-        found, passes = find_medians(fold_of(values, pages), room=500)
+        found, passes = find_medians(fold_of(values, pages, learning=learning), room=500)
     assert found.proven.all()
     assert not found.rank_errors.any()
     assert same_bits(found.values, expected_medians(values))
@@ -60,10 +63,12 @@ def test_streamed_medians_are_the_sorted_medians(kind: str, count: int) -> None:
 
 
 @pytest.mark.parametrize("kind", ["random", "ties", "holes", "constant", "two clusters"])
-def test_exchangeable_rows_take_one_pass(kind: str) -> None:
+@pytest.mark.parametrize("learning", [(), (1, 4, 16)], ids=["alone", "after others"])
+def test_exchangeable_rows_take_one_pass(kind: str, learning: tuple[int, ...]) -> None:
     rng = np.random.default_rng(1)
     values = np.stack([STREAMS[kind](200_000, rng) for _ in range(4)])
-    found, passes = find_medians(fold_of(values, list(range(10_000, 200_000, 10_000))), room=512)
+    cuts = list(range(10_000, 200_000, 10_000))
+    found, passes = find_medians(fold_of(values, cuts, learning=learning), room=512)
     assert passes == 1
     assert same_bits(found.values, expected_medians(values))
 
@@ -76,6 +81,20 @@ def test_rows_that_drift_take_a_second_pass_that_is_reported(kind: str) -> None:
     assert same_bits(found.values, expected_medians(values))
 
 
+def test_a_page_after_many_others_keeps_few_values() -> None:
+    # Sixteen pages of 65,536: a bracket of 16 sqrt(16 * 65,536) = 16,384 values or up to twice
+    # that, so a page after them has a sixteenth, 1,024 to 2,048, within four standard
+    # deviations of a binomial count of those.
+    values = np.random.default_rng(11).standard_cauchy((3, 17, 65_536))
+    earlier = tree_merge([Brackets.of(values[:, page]) for page in range(16)])
+    later = FirstPass().after(earlier).summarize(values[:, 16])
+    alone = FirstPass().summarize(values[:, 16])
+    assert np.diff(later.starts).max() < 2_048 + 4 * np.sqrt(2_048)
+    assert np.diff(alone.starts).min() > 4_096
+    assert np.array_equal(later.lows, earlier.lows)
+    assert np.array_equal(later.used, alone.used)
+
+
 @settings(max_examples=150, deadline=None)
 @given(st.data())
 def test_any_values_any_cuts_and_any_tree_give_the_same_bits(data: st.DataObject) -> None:
@@ -86,7 +105,8 @@ def test_any_values_any_cuts_and_any_tree_give_the_same_bits(data: st.DataObject
     order = np.random.default_rng(data.draw(st.integers(0, 99)))
     room = data.draw(st.integers(1, 20))
     with little_room(limit=data.draw(st.sampled_from([1, 8, 50]))):
-        found, passes = find_medians(fold_of(values, cuts, order), room=room)
+        learning = data.draw(st.sampled_from([(), (1, 4), (2,)]))
+        found, passes = find_medians(fold_of(values, cuts, order, learning), room=room)
     with np.errstate(invalid="ignore"):
         assert same_bits(found.values, expected_medians(values))
     assert found.proven.all()
@@ -100,7 +120,9 @@ def test_hard_streams_cut_anywhere_give_the_same_bits(kind: str, count: int, see
     values = np.stack([STREAMS[kind](count, rng) for _ in range(2)])
     cuts = np.sort(rng.integers(0, count + 1, rng.integers(0, 30))).tolist()
     with little_room(limit=int(rng.choice([1, 40, 400]))):
-        found, _ = find_medians(fold_of(values, cuts, rng), room=int(rng.integers(1, 60)))
+        learning = (1, 4, 16) if seed % 2 else ()
+        fold = fold_of(values, cuts, rng, learning)
+        found, _ = find_medians(fold, room=int(rng.integers(1, 60)))
     assert same_bits(found.values, expected_medians(values))
 
 

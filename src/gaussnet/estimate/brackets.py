@@ -24,7 +24,7 @@ medians of |residual - median|.
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -55,6 +55,10 @@ NARROWING_SAMPLE = 1_024
 
 SAMPLE_ERROR = 3.0 / np.sqrt(NARROWING_SAMPLE)
 """Three standard deviations of the share of a row that its sample puts on either side."""
+
+
+Ends: TypeAlias = tuple[FloatArray, FloatArray]
+"""Low and high ends, (coefficients,) each."""
 
 
 def default_room(coefficients: int) -> int:
@@ -93,8 +97,11 @@ class Brackets:
     """Drawn when a bracket is first narrowed; until then everything is kept."""
 
     @classmethod
-    def of(cls, block: FloatArray, room: int | None = None) -> "Brackets":
+    def of(cls, block: FloatArray, room: int | None = None, ends: Ends | None = None) -> "Brackets":
         """The summary of a block (coefficients, count).
+
+        `ends` are those of a bracket that earlier blocks ended in; if any of them is not finite
+        a sample of the block chooses others.
 
         Examples
         --------
@@ -106,13 +113,16 @@ class Brackets:
         room = default_room(rows) if room is None else room
         flat = np.ascontiguousarray(block, dtype=np.float64).reshape(-1)
         starts = np.arange(rows + 1, dtype=np.int64) * count
-        lows, highs = np.full(rows, -np.inf), np.full(rows, np.inf)
         allowed, sample = float(_allowed(room, np.array(count))), None
+        lows, highs = np.full(rows, -np.inf), np.full(rows, np.inf)
         if count > SLACK * allowed:
             sample = draw(flat, starts, count, SAMPLE_ROOMS * room)
-            lengths = np.full(rows, count)
-            ordered = sorted_spread(flat, starts[:-1], lengths, NARROWING_SAMPLE)
-            lows, highs = middle_part(ordered, allowed / count + SAMPLE_ERROR)
+            if ends is not None and np.isfinite(ends).all():
+                lows, highs = ends
+            else:
+                lengths = np.full(rows, count)
+                ordered = sorted_spread(flat, starts[:-1], lengths, NARROWING_SAMPLE)
+                lows, highs = middle_part(ordered, allowed / count + SAMPLE_ERROR)
         counts, _, values, kept_starts = kernels.split_rows(flat, starts, lows, highs)
         used = counts.sum(axis=1) + np.diff(kept_starts)
         places = counts[:, 0], counts[:, 1], counts[:, 2]
@@ -121,9 +131,12 @@ class Brackets:
 
     def merge(self, other: "Brackets") -> "Brackets":
         """The summary of both: what lies between ends that both can vouch for."""
-        lows, highs = np.maximum(self.lows, other.lows), np.minimum(self.highs, other.highs)
-        lost = ~(lows <= highs)
-        lows[lost] = highs[lost] = np.nan
+        lows, highs = self.lows, self.highs
+        alike = np.array_equal(lows, other.lows) and np.array_equal(highs, other.highs)
+        if not alike:
+            lows, highs = np.maximum(lows, other.lows), np.minimum(highs, other.highs)
+            lost = ~(lows <= highs)
+            lows[lost] = highs[lost] = np.nan
         values, starts = joined_rows(self.values, self.starts, other.values, other.starts)
         room, sample = min(self.room, other.room), None
         if self.sample is not None or other.sample is not None:
@@ -133,7 +146,7 @@ class Brackets:
         both = Brackets(
             room, lows, highs, used, missing, below, at_low, at_high, values, starts, sample
         )
-        return both._settled(loose=True)
+        return both._settled(loose=not alike)
 
     def medians(self) -> Medians:
         """Medians: exact where the counts prove it, else a guess with a bound on its rank."""
@@ -231,6 +244,8 @@ class Brackets:
 
     def _outside(self, lows: FloatArray, highs: FloatArray) -> IntArray:
         """What is not kept, seen from brackets inside these: below, at the low and high end."""
+        if lows is self.lows and highs is self.highs:
+            return np.stack((self.below, self.at_low, self.at_high))
         is_low, is_high, single = self.lows == lows, self.highs == highs, lows == highs
         below = self.below + np.where(is_low, 0, self.at_low)
         at_high = np.where(is_high, self.at_high, 0)

@@ -16,7 +16,7 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.estimate.brackets import Brackets, joined_rows
+from gaussnet.estimate.brackets import Brackets, Ends, joined_rows
 from gaussnet.estimate.edges import EDGES, edges_near, even_edges, window_of
 from gaussnet.estimate.middles import Medians, Regions, mean_of_middle
 
@@ -41,17 +41,27 @@ class Pass(Protocol):
         """The summary of the chosen rows of a block."""
         ...
 
+    def after(self, summary: Any) -> "Pass":
+        """The same pass for blocks that come after those of the summary."""
+        ...
+
 
 @dataclass(frozen=True, slots=True)
 class FirstPass:
     """Brackets of all coefficients."""
 
     room: int | None = None
+    ends: Ends | None = None
+    """Where the brackets of earlier blocks end, if there were any."""
     chosen = None
 
     def summarize(self, block: FloatArray) -> Brackets:
         """Brackets of a block."""
-        return Brackets.of(block, self.room)
+        return Brackets.of(block, self.room, self.ends)
+
+    def after(self, summary: Brackets) -> "FirstPass":
+        """With the brackets of the summary: the more it has seen, the fewer values they keep."""
+        return replace(self, ends=(summary.lows, summary.highs))
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,6 +131,10 @@ class Recount:
         dropped = np.zeros(rows, dtype=bool)
         values = np.concatenate([np.zeros(0), *kept])
         return Recounted(self, counts, maxima, values, kept_starts, dropped)._bounded()
+
+    def after(self, _: "Recounted") -> "Recount":
+        """Itself: its edges are the same for every block."""
+        return self
 
     def _codes(self, row: int, values: FloatArray) -> IntArray:
         """2 j + 1 at edge j, 2 j below it and above the edge before."""

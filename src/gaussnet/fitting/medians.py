@@ -1,7 +1,7 @@
 """Medians over pages that are not kept: brackets in one pass, recounts of what they missed."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -51,6 +51,14 @@ class PageMedians(NamedTuple):
         return PageMedians(blocks, self.moments.merge(other.moments))
 
 
+def steps_after(steps: Steps, summary: PageMedians) -> Steps:
+    """The same steps for pages that come after those of the summary."""
+    return tuple(
+        None if step is None else step.after(own)
+        for step, own in zip(steps, summary.blocks, strict=True)
+    )
+
+
 @dataclass(frozen=True)
 class SolutionPass:
     """One pass over the solutions of a method's batches or windows, page by page."""
@@ -75,6 +83,10 @@ class SolutionPass:
             flat = own.reshape(own.shape[0] * own.shape[1], own.shape[2])
             blocks.append(step.summarize(flat if step.chosen is None else flat[step.chosen]))
         return PageMedians(tuple(blocks), self._moments(page))
+
+    def after(self, summary: PageMedians) -> "SolutionPass":
+        """The same pass over pages that come after those of the summary."""
+        return replace(self, steps=steps_after(self.steps, summary))
 
     def _moments(self, page: Rows) -> Moments | None:
         if not self.moments:
@@ -188,6 +200,10 @@ class ResidualPass:
             np.abs(values, out=values)
         chosen = values if step.chosen is None else values[step.chosen]
         return PageMedians((step.summarize(chosen),), None)
+
+    def after(self, summary: PageMedians) -> "ResidualPass":
+        """The same pass over pages that come after those of the summary."""
+        return replace(self, steps=steps_after(self.steps, summary))
 
 
 def scale_by_passes(

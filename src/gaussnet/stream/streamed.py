@@ -3,7 +3,8 @@
 from collections import deque
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple, Protocol, Self
+from itertools import islice
+from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
 
@@ -30,6 +31,23 @@ class _Borrowed(NamedTuple):
 
     page: FloatArray
     buffer: FloatArray
+
+
+LEARNING_RUNS = (1, 3, 12, 48)
+"""Pages that are summarised before what they say is told to a `Learner`."""
+
+
+@runtime_checkable
+class Learner(Protocol):
+    """Summarises pages, and does it with less work if it knows what earlier ones say."""
+
+    def __call__(self, page: Rows) -> Any:
+        """The summary of a page."""
+        ...
+
+    def after(self, summary: Any) -> "Learner":
+        """What summarises the pages after those of this summary."""
+        ...
 
 
 class LazyPages(Protocol):
@@ -109,31 +127,25 @@ class StreamedPages:
     def fold(
         self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], threads: int
     ) -> Any:
-        """The summary of all pages."""
+        """The summary of all pages.
+
+        A `Learner` hears after the first 1, 4, 16 and 64 pages what they say, while no other
+        is at work: the same for any number of threads.
+        """
         partials: Partials[Any] = Partials()
-        for summary in self.summaries(summarize, threads):
-            partials = partials.add(summary, merge)
+        reading = _Reading(self)
+        for most in (*LEARNING_RUNS, None) if isinstance(summarize, Learner) else (None,):
+            if partials.held and isinstance(summarize, Learner):
+                summarize = summarize.after(partials.total(merge))
+            for summary in reading.summaries(summarize, threads, most):
+                partials = partials.add(summary, merge)
         if not partials.held:
             raise DataError("the data have no rows: give at least one")
         return partials.total(merge)
 
     def summaries(self, summarize: Callable[[Rows], Any], threads: int) -> Iterator[Any]:
         """The summaries of the pages in order, without those that have no row left."""
-        free: deque[FloatArray] = deque()
-        counted = 0
-
-        def work(borrowed: _Borrowed) -> tuple[int, Any]:
-            page = self._view(borrowed.page)
-            summary = summarize(page) if len(page) else None
-            free.append(borrowed.buffer)
-            return len(page), summary
-
-        for rows, summary in bounded_map(work, self._borrowed(free), threads):
-            counted += rows
-            if rows:
-                yield summary
-        if not self._counted:
-            self._counted.append(counted)
+        yield from _Reading(self).summaries(summarize, threads)
 
     def _view(self, page: FloatArray) -> FloatArray:
         if self.columns is None:
@@ -177,3 +189,30 @@ class StreamedPages:
     def _chunks(self) -> Iterator[Chunk]:
         rows = Complete(self.source, -1) if self.complete else self.source
         yield from rows.chunks(self.first, self.last)
+
+
+class _Reading:
+    """One pass over pages, some at a time, which ends by telling them how many rows there were."""
+
+    def __init__(self, pages: StreamedPages) -> None:
+        self.pages, self.rows = pages, 0
+        self.free: deque[FloatArray] = deque()
+        self.borrowed = pages._borrowed(self.free)
+
+    def summaries(
+        self, summarize: Callable[[Rows], Any], threads: int, most: int | None = None
+    ) -> Iterator[Any]:
+        """The summaries of the next pages, of all if there is no `most`, in order."""
+
+        def work(borrowed: _Borrowed) -> tuple[int, Any]:
+            page = self.pages._view(borrowed.page)
+            summary = summarize(page) if len(page) else None
+            self.free.append(borrowed.buffer)
+            return len(page), summary
+
+        for rows, summary in bounded_map(work, islice(self.borrowed, most), threads):
+            self.rows += rows
+            if rows:
+                yield summary
+        if most is None and not self.pages._counted:
+            self.pages._counted.append(self.rows)
