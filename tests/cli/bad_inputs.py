@@ -102,18 +102,18 @@ BAD_DATA = [
         FIT,
         rows("x,y\n1,2\nNaN,3\n3,4\n"),
         "1 value is missing, the first in row 1 of column 'x': fill them, or give "
-        "missing='drop-rows' or 'drop-by-node'",
+        "--missing 'drop-rows' or 'drop-by-node'",
     ),
     (
         FIT,
         rows("x,y\n1,2\n2,\n3,4\n"),
         "1 value is missing, the first in row 1 of column 'y': fill them, or give "
-        "missing='drop-rows' or 'drop-by-node'",
+        "--missing 'drop-rows' or 'drop-by-node'",
     ),
     (
         FIT + " --missing drop-rows",
         rows("x,y\n1,\n,3\n"),
-        "each of the 2 rows has a missing value: give missing='drop-by-node'",
+        "each of the 2 rows has a missing value: give --missing 'drop-by-node'",
     ),
     (
         FIT + " --missing drop-rows",
@@ -390,7 +390,7 @@ BAD_SETTINGS = [
     (
         FIT + " --missing ignore",
         rows(ROWS),
-        "got missing='ignore', expected 'raise', 'drop-rows' or 'drop-by-node'",
+        "got --missing 'ignore', expected 'raise', 'drop-rows' or 'drop-by-node'",
     ),
     (
         FIT + " --method batch-median",

@@ -10,8 +10,8 @@ from tests.cli.test_demo import run
 from gaussnet.cli import main
 
 STARTS = {
-    "--method": "got method='magic', expected 'least-squares'",
-    "--scale": "got scale='magic'",
+    "--method": "got --method 'magic', expected 'least-squares'",
+    "--scale": "got --scale 'magic'",
 }
 
 

@@ -29,7 +29,9 @@ def main() -> None:
     try:
         app()
     except GaussnetError as problem:
-        typer.echo(f"gaussnet: {problem}", err=True)
+        from gaussnet.cli.printing import in_shell_words
+
+        typer.echo(f"gaussnet: {in_shell_words(str(problem))}", err=True)
         sys.exit(1)
     except MemoryError:
         typer.echo("gaussnet: there is not enough memory: ask for fewer rows or nodes", err=True)

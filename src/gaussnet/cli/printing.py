@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -34,6 +35,18 @@ def number(value: float) -> str:
     ('1.235', '-')
     """
     return "-" if math.isnan(value) else f"{value:.4g}"
+
+
+def in_shell_words(sentence: str) -> str:
+    """A sentence for Python as it is said to someone at the shell: with options, not keywords.
+
+    Examples
+    --------
+    >>> in_shell_words("a value is missing: fill it, or give missing='drop-rows'")
+    "a value is missing: fill it, or give --missing 'drop-rows'"
+    """
+    sentence = re.sub(r"\b(missing|method|scale)=(?=')", r"--\1 ", sentence)
+    return re.sub(r"(,| or an estimator such as) gn\.\w+\(.*\)", "", sentence)
 
 
 def console() -> Console:
