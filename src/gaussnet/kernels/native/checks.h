@@ -27,15 +27,18 @@ static int is_narrow(const Checks *checks, double squares)
     return squares <= checks->left * (widest * widest);
 }
 
-/* Whether the rule of Benjamini and Hochberg rejects no residual, measured by their core. */
-static int is_gate_shut(const Checks *checks, Tail *tail, const double *magnitudes)
+/* How far the core reaches. */
+static double core_limit(const Checks *checks) { return CORE * scale_by_median(checks); }
+
+/* Whether the rule of Benjamini and Hochberg rejects no residual, measured by their core; the
+ * tail is what lies beyond that. */
+static int is_gate_shut(const Checks *checks, Tail *tail)
 {
-    find_tail(tail, magnitudes, checks->rows, CORE * scale_by_median(checks));
     const double inside = (double)(checks->rows - tail->size);
     const double core = sqrt(tail->body / inside / truncated_variance(CORE));
     for (ptrdiff_t k = 0; k < tail->size; k++)
         tail->values[k] /= core;
-    return rejected_by_rule(tail, checks->gate_level, fmax(checks->left - 1.0, 2.0)) == 0;
+    return rejects_none(tail, checks->gate_level, fmax(checks->left - 1.0, 2.0));
 }
 
 /* The half-sample statistic, from what a step over the half explains of its residuals. */

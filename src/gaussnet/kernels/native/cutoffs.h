@@ -16,20 +16,24 @@ typedef struct {
     double body;
 } Tail;
 
-/* The tail beyond a limit of absolute values; `values` has room for all. */
-static void find_tail(Tail *tail, const double *magnitudes, ptrdiff_t rows, double limit)
+/* The tail of absolute values beyond a limit; `tail->values` has room for all. */
+static void find_tail(Tail *tail, const double *values, ptrdiff_t count, double limit)
 {
-    const Lanes nearest = broadcast(limit);
-    ptrdiff_t inside, size = 0, r = 0;
-    tail->count = rows;
-    tail->body = core_squares(magnitudes, magnitudes, limit, rows, &inside);
-    for (; r + LANES <= rows; r += LANES) {
-        const Lanes value = load(magnitudes + r);
-        size += store_kept(tail->values + size, value, is_greater(value, nearest));
-    }
-    for (; r < rows; r++)
-        if (magnitudes[r] > limit)
-            tail->values[size++] = magnitudes[r];
+    const Lanes nearest = broadcast(limit), zero = broadcast(0.0);
+    Lanes sums[2] = {zero, zero};
+    ptrdiff_t size = 0;
+    for (ptrdiff_t k = 0; k < count; k += 2 * LANES)
+        UNROLL for (int u = 0; u < 2; u++) {
+            const ptrdiff_t left = count - k - u * LANES;
+            const Lanes value =
+                left > 0 ? absolute(load_some(values + k + u * LANES, left)) : zero;
+            const Mask beyond = is_greater(value, nearest);
+            const Lanes inner = blend(beyond, zero, value);
+            size += store_kept(tail->values + size, value, beyond);
+            sums[u] += inner * inner;
+        }
+    tail->count = count;
+    tail->body = sum_lanes(sums[0] + sums[1]);
     tail->size = size;
 }
 
@@ -56,10 +60,17 @@ static ptrdiff_t rejected_by_rule(const Tail *tail, double level, double freedom
     return rejected;
 }
 
+/* Whether the rule rejects nothing; a single value that it rejects needs no count of others. */
+static int rejects_none(const Tail *tail, double level, double freedom)
+{
+    const double first = student_point(level / (double)tail->count, freedom);
+    return count_beyond(tail, first) == 0 && rejected_by_rule(tail, level, freedom) == 0;
+}
+
 /* Reject deviations beyond this; infinite if the gate rejects nothing. */
 static double find_cutoff(const Tail *tail, double gate_level, double level, double freedom)
 {
-    if (rejected_by_rule(tail, gate_level, freedom) == 0)
+    if (rejects_none(tail, gate_level, freedom))
         return INFINITY;
     const ptrdiff_t rejected = rejected_by_rule(tail, level, freedom);
     const double chance = level * (double)rejected / (double)tail->count;

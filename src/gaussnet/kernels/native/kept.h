@@ -10,10 +10,8 @@
 
 /* Smallest pivot of scaled cross-products from which repeated steps still converge. */
 #define REFINABLE 1e-10
-/* Rows that are copied at a time: they should stay in the nearest cache. */
+/* Rows that are worked on at a time: they should stay in the nearest cache. */
 #define PIECE 512
-/* Columns whose products with what is fitted are summed together. */
-#define MOST_FITTED 4
 
 /* Cross-products of `size` columns of kept rows, factored: with columns Z, (Z Z')^-1 = W' W. */
 typedef struct {
@@ -61,109 +59,63 @@ static void clear_products(Factor *factor)
     memset(factor->packed, 0, (size_t)triangle_length(factor->size + 1) * sizeof(double));
 }
 
-/* Sum the products over the rows with |judged| <= limit, a piece at a time, which `kept` has room
- * for; gives how many rows. `from` is room for as many pointers as there are columns. */
-static ptrdiff_t sum_kept(Factor *factor, const double *judged, double limit,
-                          const double *const *columns, ptrdiff_t rows, const double **from,
-                          double *const *kept)
-{
-    ptrdiff_t count = 0;
-    clear_products(factor);
-    for (ptrdiff_t first = 0; first < rows; first += PIECE) {
-        for (ptrdiff_t c = 0; c <= factor->size; c++)
-            from[c] = columns[c] + first;
-        const ptrdiff_t piece = keep_rows(judged + first, limit, from, factor->size + 1,
-                                          smaller(PIECE, rows - first), kept);
-        add_rows(factor, (const double *const *)kept, piece);
-        count += piece;
-    }
-    return count;
-}
-
-/* Copy the rows without |judged| <= limit; gives how many. */
-static ptrdiff_t keep_others(const double *judged, double limit, const double *const *columns,
-                             ptrdiff_t count, ptrdiff_t rows, double *const *to)
-{
-    const Lanes farthest = broadcast(limit);
-    ptrdiff_t kept = 0, r = 0;
-    for (; r + LANES <= rows; r += LANES) {
-        const Mask stays = is_at_least(farthest, absolute(load(judged + r)));
-        if (holds_everywhere(stays))
-            continue;
-        ptrdiff_t more = 0;
-        for (ptrdiff_t c = 0; c < count; c++)
-            more = store_kept(to[c] + kept, load(columns[c] + r), ~stays);
-        kept += more;
-    }
-    for (; r < rows; r++) {
-        for (ptrdiff_t c = 0; c < count; c++)
-            to[c][kept] = columns[c][r];
-        kept += !(fabs(judged[r]) <= limit);
-    }
-    return kept;
-}
-
-/* Sum the products of the columns, not of what is fitted, over the rows without |judged| <= limit. */
-static void sum_others(Factor *factor, const double *judged, double limit,
-                       const double *const *columns, ptrdiff_t rows, const double **from,
-                       double *const *kept)
-{
-    const ptrdiff_t size = factor->size;
-    clear_products(factor);
-    for (ptrdiff_t first = 0; first < rows; first += PIECE) {
-        for (ptrdiff_t c = 0; c < size; c++)
-            from[c] = columns[c] + first;
-        const ptrdiff_t piece =
-            keep_others(judged + first, limit, from, size, smaller(PIECE, rows - first), kept);
-        add_products((const double *const *)kept, size, piece, factor->packed);
-        for (ptrdiff_t c = 0; c < size; c++)
-            factor->packed[triangle_length(c + 1) - 1] += column_squares(kept[c], piece);
-    }
-}
-
-/* Products of the columns with what is fitted, the last of them, over the rows with
- * |judged| <= limit: sums[c] = sum of columns[c] * fitted. */
-INLINE void fitted_sums(const double *judged, double limit, const double *const *columns,
-                        const int count, const double *fitted, ptrdiff_t rows, double *sums)
+/* Add the products of all pairs of a few columns, over the rows with |judged| <= limit; `rows` is
+ * a multiple of `unroll` * LANES, and so many partial sums keep the multipliers busy. */
+INLINE void triangle_within(const double *judged, double limit, const double *const *columns,
+                            const int side, const int unroll, ptrdiff_t rows, double *packed)
 {
     const Lanes farthest = broadcast(limit), zero = broadcast(0.0);
-    Lanes even[MOST_FITTED], odd[MOST_FITTED];
-    UNROLL for (int c = 0; c < count; c++)
-        even[c] = odd[c] = zero;
-    ptrdiff_t r = 0;
-    for (; r + 2 * LANES <= rows; r += 2 * LANES) {
-        const ptrdiff_t s = r + LANES;
-        const Mask first = is_at_least(farthest, absolute(load(judged + r)));
-        const Mask second = is_at_least(farthest, absolute(load(judged + s)));
-        const Lanes left = blend(first, load(fitted + r), zero);
-        const Lanes right = blend(second, load(fitted + s), zero);
-        UNROLL for (int c = 0; c < count; c++) {
-            even[c] += left * load(columns[c] + r);
-            odd[c] += right * load(columns[c] + s);
+    const int count = side * (side + 1) / 2;
+    Lanes sums[2][MOST_SUMS];
+    UNROLL for (int k = 0; k < count; k++)
+        sums[0][k] = sums[1][k] = zero;
+    for (ptrdiff_t r = 0; r < rows; r += unroll * LANES)
+        UNROLL for (int u = 0; u < unroll; u++) {
+            const ptrdiff_t at = r + u * LANES;
+            const Mask stays = is_at_least(farthest, absolute(load(judged + at)));
+            Lanes values[TRIANGLE_SIDE];
+            int k = 0;
+            UNROLL for (int c = 0; c < side; c++)
+                values[c] = blend(stays, load(columns[c] + at), zero);
+            UNROLL for (int i = 0; i < side; i++)
+                UNROLL for (int j = 0; j <= i; j++)
+                    sums[u][k++] += values[i] * values[j];
         }
-    }
-    UNROLL for (int c = 0; c < count; c++)
-        sums[c] = sum_lanes(even[c] + odd[c]);
-    for (; r < rows; r++)
-        for (int c = 0; fabs(judged[r]) <= limit && c < count; c++)
-            sums[c] += columns[c][r] * fitted[r];
+    UNROLL for (int k = 0; unroll > 1 && k < count; k++)
+        sums[0][k] += sums[1][k];
+    add_sums(sums[0], count, packed);
 }
 
-/* Write these products into the last row of the packed ones, a few columns at a time; its own
- * square is not needed. */
-static void fit_within(Factor *factor, const double *judged, double limit,
-                       const double *const *columns, ptrdiff_t rows)
+/* The same for any number of columns, if they are few; gives over how many rows. */
+static ptrdiff_t add_few_within(Factor *factor, const double *judged, double limit,
+                                const double *const *piece, ptrdiff_t rows)
 {
-    const double *fitted = columns[factor->size];
-    double *sums = factor->packed + triangle_length(factor->size);
-    for (ptrdiff_t c = 0; c < factor->size; c += MOST_FITTED) {
-        switch (smaller(factor->size - c, MOST_FITTED)) {
-        case 1: fitted_sums(judged, limit, columns + c, 1, fitted, rows, sums + c); break;
-        case 2: fitted_sums(judged, limit, columns + c, 2, fitted, rows, sums + c); break;
-        case 3: fitted_sums(judged, limit, columns + c, 3, fitted, rows, sums + c); break;
-        default: fitted_sums(judged, limit, columns + c, 4, fitted, rows, sums + c); break;
-        }
+    const ptrdiff_t whole = rows / (2 * LANES) * (2 * LANES);
+#define ADD(side, unroll) \
+    triangle_within(judged, limit, piece, side, unroll, whole, factor->packed)
+    switch (factor->size + 1) {
+    case 2: ADD(2, 2); break;
+    case 3: ADD(3, 2); break;
+    case 4: ADD(4, 1); break;
+    case 5: ADD(5, 1); break;
+    default: return 0;
     }
+#undef ADD
+    return whole;
+}
+
+/* Add the products over the rows of a piece with |judged| <= limit; `kept` has room for them. */
+static void add_within(Factor *factor, const double *judged, double limit, const double **piece,
+                       ptrdiff_t rows, double *const *kept)
+{
+    const ptrdiff_t side = factor->size + 1;
+    const ptrdiff_t done = add_few_within(factor, judged, limit, piece, rows);
+    if (done == rows)
+        return;
+    for (ptrdiff_t c = 0; c < side; c++)
+        piece[c] += done;
+    const ptrdiff_t count = keep_rows(judged + done, limit, piece, side, rows - done, kept);
+    add_rows(factor, (const double *const *)kept, count);
 }
 
 /* Factor the products of the columns; 0 if they do not have the digits for it. */
@@ -233,17 +185,21 @@ static void add_step(const Factor *factor, double *coefficients)
             coefficients[j] += factor->whitener[i * factor->size + j] * factor->white[i];
 }
 
-/* x' (Z Z')^-1 x, for row r of the columns. */
-static double leverage_at(const Factor *factor, const double *const *columns, ptrdiff_t r)
+/* x' (Z Z')^-1 x, for each row x of the columns; room for LANES more. */
+static void find_leverages(const Factor *factor, const double *const *columns, ptrdiff_t rows,
+                           double *leverages)
 {
-    double squares = 0.0;
-    for (ptrdiff_t i = 0; i < factor->size; i++) {
-        double sum = 0.0;
-        for (ptrdiff_t j = 0; j <= i; j++)
-            sum += factor->whitener[i * factor->size + j] * columns[j][r];
-        squares += sum * sum;
+    const ptrdiff_t size = factor->size;
+    for (ptrdiff_t r = 0; r < rows; r += LANES) {
+        Lanes squares = broadcast(0.0);
+        for (ptrdiff_t i = 0; i < size; i++) {
+            Lanes sum = broadcast(0.0);
+            for (ptrdiff_t j = 0; j <= i; j++)
+                sum += broadcast(factor->whitener[i * size + j]) * load(columns[j] + r);
+            squares += sum * sum;
+        }
+        store(leverages + r, squares);
     }
-    return squares;
 }
 
 /* Sum of squares and number of the values with |judged| <= limit. */
@@ -270,12 +226,6 @@ static double core_squares(const double *values, const double *judged, double li
             *count += 1;
         }
     return squares;
-}
-
-static void take_absolute(const double *from, ptrdiff_t rows, double *to)
-{
-    for (ptrdiff_t r = 0; r < rows; r++)
-        to[r] = fabs(from[r]);
 }
 
 #endif

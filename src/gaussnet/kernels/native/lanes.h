@@ -260,7 +260,8 @@ INLINE ptrdiff_t count_mask(Mask counts)
 
 /* holds_everywhere: whether the mask holds in all lanes.
  * store_kept: write the lanes that the mask keeps next to each other; up to LANES values are touched.
- * Gives how many were kept. */
+ * Gives how many were kept.
+ * store_marked: the same by a mark a lane, 0 or 1; a product brings four of them together. */
 #ifdef GAUSSNET_AVX2
 typedef int32_t HalfLanes __attribute__((vector_size(32)));
 static const HalfLanes kept_first[16] = {
@@ -272,11 +273,20 @@ static const HalfLanes kept_first[16] = {
     {0, 1, 2, 3, 4, 5, 6, 7},
 };
 INLINE int holds_everywhere(Mask mask) { return __builtin_ia32_movmskpd256((Lanes)mask) == 15; }
+INLINE ptrdiff_t store_bits(double *to, Lanes lanes, unsigned kept)
+{
+    store(to, (Lanes)__builtin_ia32_permvarsi256((HalfLanes)lanes, kept_first[kept]));
+    return __builtin_popcount(kept);
+}
 INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
 {
-    int kept = __builtin_ia32_movmskpd256((Lanes)mask);
-    store(to, (Lanes)__builtin_ia32_permvarsi256((HalfLanes)lanes, kept_first[kept]));
-    return __builtin_popcount((unsigned)kept);
+    return store_bits(to, lanes, (unsigned)__builtin_ia32_movmskpd256((Lanes)mask));
+}
+INLINE ptrdiff_t store_marked(double *to, Lanes lanes, const unsigned char *marks)
+{
+    uint32_t four;
+    memcpy(&four, marks, sizeof four);
+    return store_bits(to, lanes, (four * 0x01020408u) >> 24 & 15);
 }
 #else
 INLINE int holds_everywhere(Mask mask) { return count_mask(mask) == LANES; }
@@ -286,6 +296,15 @@ INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
     for (int k = 0; k < LANES; k++) {
         to[kept] = LANE(lanes, k);
         kept -= (ptrdiff_t)LANE(mask, k);
+    }
+    return kept;
+}
+INLINE ptrdiff_t store_marked(double *to, Lanes lanes, const unsigned char *marks)
+{
+    ptrdiff_t kept = 0;
+    for (int k = 0; k < LANES; k++) {
+        to[kept] = LANE(lanes, k);
+        kept += marks[k];
     }
     return kept;
 }

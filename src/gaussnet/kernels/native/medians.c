@@ -42,14 +42,15 @@ typedef struct {
     ptrdiff_t below, inside, above;  /* how many values lie where; NaN lie nowhere */
 } Bracket;
 
-/* Copy the values inside the bracket and count all. */
-static void keep_inside(const double *from, ptrdiff_t count, Bracket *bracket, double *to)
+/* Copy the values inside the bracket and count all; of `sizes` the absolute values are meant. */
+INLINE void keep_between(const double *from, ptrdiff_t count, const int sizes, Bracket *bracket,
+                         double *to)
 {
     const Lanes low = broadcast(bracket->low), high = broadcast(bracket->high);
     Mask not_below = mask_of(0), not_above = mask_of(0);
     ptrdiff_t kept = 0, k = 0;
     for (; k + LANES <= count; k += LANES) {
-        const Lanes value = load(from + k);
+        const Lanes value = sizes ? absolute(load(from + k)) : load(from + k);
         const Mask reaches = is_at_least(value, low), stays = is_at_least(high, value);
         not_below += reaches;
         not_above += stays;
@@ -57,15 +58,21 @@ static void keep_inside(const double *from, ptrdiff_t count, Bracket *bracket, d
     }
     ptrdiff_t reaching = count_mask(not_below), staying = count_mask(not_above);
     for (; k < count; k++) {
-        const int reaches = from[k] >= bracket->low, stays = from[k] <= bracket->high;
+        const double value = sizes ? fabs(from[k]) : from[k];
+        const int reaches = value >= bracket->low, stays = value <= bracket->high;
         reaching += reaches;
         staying += stays;
-        to[kept] = from[k];
+        to[kept] = value;
         kept += reaches & stays;
     }
     bracket->inside = kept;
     bracket->above = reaching - kept;
     bracket->below = staying - kept;
+}
+
+static void keep_inside(const double *from, ptrdiff_t count, Bracket *bracket, double *to)
+{
+    keep_between(from, count, 0, bracket, to);
 }
 
 /* A larger sample makes a narrower bracket, but ranking it takes its square in time. */
@@ -74,20 +81,12 @@ static ptrdiff_t sample_size(ptrdiff_t count)
     return count < 256 ? 16 : count < 8000 ? 32 : count < 60000 ? 64 : count < 500000 ? 128 : 256;
 }
 
-/* A bracket that holds the value of rank share * count, more likely than not by far; `exactly`
- * asks for a single value. NaN are left out of the sample. */
-static Bracket guess_bracket(const double *values, ptrdiff_t count, double share, int exactly)
+/* A bracket that holds the value of rank share * count of the values that a sample is taken of,
+ * more likely than not by far; `exactly` asks for a single value. The sample has room for LANES
+ * more. */
+static Bracket bracket_of_sample(double *sample, ptrdiff_t taken, double share, int exactly)
 {
-    double sample[MOST_SAMPLES + LANES];
-    const ptrdiff_t size = sample_size(count);
     Bracket bracket = {-INFINITY, INFINITY, 0, 0, 0};
-    ptrdiff_t taken = 0;
-    for (ptrdiff_t k = 0; k < size; k++) {
-        sample[taken] = values[(ptrdiff_t)((double)count * ((double)k + 0.5) / (double)size)];
-        taken += !isnan(sample[taken]);
-    }
-    if (taken < size / 2)
-        return bracket;
     const double middle = share * (double)taken;
     const double spread = exactly ? 0.0 : 2.0 * sqrt((double)taken * share * (1.0 - share)) + 0.5;
     const ptrdiff_t low = (ptrdiff_t)floor(middle - spread);
@@ -99,6 +98,27 @@ static Bracket guess_bracket(const double *values, ptrdiff_t count, double share
     if (high >= taken)
         bracket.high = INFINITY;
     return bracket;
+}
+
+/* The place of value k of a sample of `size` from `count` values. */
+static ptrdiff_t sample_place(ptrdiff_t k, ptrdiff_t size, ptrdiff_t count)
+{
+    return (ptrdiff_t)((double)count * ((double)k + 0.5) / (double)size);
+}
+
+/* Such a bracket from a few of the values. NaN are left out of the sample. */
+static Bracket guess_bracket(const double *values, ptrdiff_t count, double share, int exactly)
+{
+    double sample[MOST_SAMPLES + LANES];
+    const ptrdiff_t size = sample_size(count);
+    ptrdiff_t taken = 0;
+    for (ptrdiff_t k = 0; k < size; k++) {
+        sample[taken] = values[sample_place(k, size, count)];
+        taken += !isnan(sample[taken]);
+    }
+    if (taken < size / 2)
+        return (Bracket){-INFINITY, INFINITY, 0, 0, 0};
+    return bracket_of_sample(sample, taken, share, exactly);
 }
 
 /* A bracket inside one that held the wanted rank, as if the values in it were spread evenly. */
@@ -182,7 +202,6 @@ static void keep_bracket(Search *search, Bracket bracket, int64_t *used)
 /* Narrow the candidates until few are left, or all that are left are equal. */
 static void narrow(Search *search, int64_t *used)
 {
-    keep_bracket(search, guess_bracket(search->values, search->count, 0.5, 0), used);
     int slow = 0;
     for (int pass = 0; pass < MOST_PASSES && search->count > FEW; pass++) {
         const ptrdiff_t before = search->count;
@@ -223,6 +242,7 @@ static double row_median(const double *row, ptrdiff_t count, double *memory, int
         start_search(&search, row, count);
         *used = search.count;
     } else {
+        keep_bracket(&search, guess_bracket(row, count, 0.5, 0), used);
         narrow(&search, used);
     }
     if (*used == 0)

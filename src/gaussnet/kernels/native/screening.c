@@ -1,5 +1,6 @@
 /* Whether least squares over all rows needs no trimming, family by family. */
 #include "checks.h"
+#include "middle.h"
 #include "tiles.h"
 
 /* Room for the work on one family. */
@@ -73,8 +74,10 @@ static double screen_family(ScreenSpace *space, const Screen *screen, ptrdiff_t 
     const double median = row_median(space->magnitudes, rows, space->search, &used);
     const Checks checks = {rows, left, median, screen->spread, screen->gate_level};
     if (!(median > 0.0) || !isfinite(screen->squares[f]) ||
-        !is_narrow(&checks, screen->squares[f]) ||
-        !is_gate_shut(&checks, &space->tail, space->magnitudes))
+        !is_narrow(&checks, screen->squares[f]))
+        return 0.0;
+    find_tail(&space->tail, space->residuals, rows, core_limit(&checks));
+    if (!is_gate_shut(&checks, &space->tail))
         return 0.0;
     if (space->factor.size == 0 && !screen->intercept)
         return 1.0;

@@ -4,7 +4,7 @@
 #define GAUSSNET_START_H
 
 #include "checks.h"
-#include "regression.h"
+#include "steps.h"
 
 #define GROSS 5.0
 #define GROSS_ROUNDS 3
@@ -29,12 +29,15 @@ static int leave_out_gross(Regression *own)
     const ptrdiff_t fewest = greater(own->rows / 2, own->factor.size + 2);
     for (int round = 0; round < GROSS_ROUNDS; round++) {
         ptrdiff_t count;
-        core_squares(own->magnitudes, own->magnitudes, GROSS * scale, own->rows, &count);
+        reach_down(own, GROSS * scale);
+        const double squares = core_of(own, GROSS * scale, &count);
         if (count < fewest || count >= own->rows)
             break;
-        if (explain_within(own, own->trial.residuals, GROSS * scale) < 0.0)
+        leave_out_beyond(own, own->far.residuals, GROSS * scale);
+        const double explained = step_without_next(own, squares);
+        if (explained < 0.0)
             return -1;
-        take_step_to_median(own);
+        find_median(own, guess_next_middle(own, explained));
         const double before = scale;
         scale = median_scale(own);
         if (scale > GROSS_GAIN * before)
@@ -52,13 +55,16 @@ static int concentrate(Regression *own)
         const Checks checks = {own->rows, freedom_of(own), median, 0.0, 0.0};
         if (!(median > own->smallest))
             return round > 0;
-        const double explained = explain_within(own, own->trial.residuals, median);
+        sum_within(own, own->residuals, median);
+        const double explained = explain(own);
         if (explained < 0.0)
             return -1;
         const double found = half_statistic(&checks, explained);
         if (round == 0 && found <= own->limits->half)
             return 0;
-        take_step_to_median(own);
+        add_step(&own->factor, own->trial.coefficients);
+        own->fitted = 0;
+        find_median(own, guess_next_middle(own, explained));
         if (round >= 2 && found <= SETTLED * (double)own->factor.size)
             break;
     }
@@ -69,20 +75,19 @@ static int concentrate(Regression *own)
 static double core_scale(const Regression *own, double scale, double limit)
 {
     ptrdiff_t count;
-    const double *values = own->magnitudes;
-    const double squares = core_squares(values, values, limit * scale, own->rows, &count);
+    const double squares = core_of(own, limit * scale, &count);
     if (count < FEWEST_IN_CORE)
         return scale;
     return sqrt(squares / (double)count / truncated_variance(limit));
 }
 
 /* The scale that rounds start from, and whether the core holds more than a clean core would. */
-static double start_scale(const Regression *own, int *spread)
+static double start_scale(Regression *own, int *spread)
 {
     ptrdiff_t count;
     double scale = median_scale(own);
-    const double *values = own->magnitudes;
-    const double squares = core_squares(values, values, GROSS * scale, own->rows, &count);
+    reach_down(own, SMALLEST_CUTOFF * scale);
+    const double squares = core_of(own, GROSS * scale, &count);
     const double widest = scale * own->limits->spread;
     *spread = squares > (double)count * widest * widest;
     for (int round = 0; *spread && round < SHRINKING_ROUNDS; round++) {

@@ -3,47 +3,66 @@
  * The steps and their limits are those of gaussnet.estimate.robust.trimming, which is the
  * definition. Cross-products that lack the digits for a Cholesky factor are left to it.
  */
+#include "filling.h"
+#include "rounds.h"
 #include "start.h"
 
 #define GARBAGE 1e8
-#define PRECISE 1e-4
 #define LOOSE_ROUNDS 8
 #define FINAL_ROUNDS 3
 #define SPARE_ROWS 3
 
-/* What rejecting and refitting has come to: rows with deviations up to the cutoff are kept, all
- * if it is infinite. */
-typedef struct {
-    double scale, cutoff;
-    double *deviations, *spare;
-} Trimmed;
-
-/* Standard deviation of the noise by the squares of all residuals. */
-static double whole_scale(const Regression *own)
+/* A value of the child beyond which there is garbage; infinite if no value is. */
+static double garbage_limit(const Regression *own)
 {
-    const double squares = column_squares(own->whole.residuals, own->rows);
-    return fmax(sqrt(squares / freedom_of(own)), own->smallest);
+    const ptrdiff_t size = own->factor.size;
+    const double *child = own->columns[size + 1];
+    const double limit = GARBAGE * own->typical;
+    double largest = 0.0;
+    if (!(own->whole_sums[triangle_length(size + 1) - 1] > limit * limit))
+        return INFINITY;
+    for (ptrdiff_t r = 0; r < own->rows; r++)
+        largest = fabs(child[r]) > largest ? fabs(child[r]) : largest;
+    return limit > 0.0 && largest > limit ? limit : INFINITY;
+}
+
+/* Sum the products of columns and residuals for a step over the rows without garbage; before the
+ * first the residuals are the child. */
+static void sum_first(Regression *own, int step, double limit)
+{
+    const ptrdiff_t size = own->factor.size;
+    const double *child = own->columns[size + 1];
+    if (step == 0 && !(limit < INFINITY)) {
+        const size_t length = (size_t)triangle_length(size + 1) * sizeof(double);
+        memcpy(own->factor.packed, own->whole_sums, length);
+        return;
+    }
+    if (step == 0)
+        memcpy(own->residuals, child, (size_t)own->rows * sizeof(double));
+    sum_within(own, child, fmin(limit, DBL_MAX));
 }
 
 /* Least squares over all rows, to all digits; garbage is left out. */
 static int first_trial(Regression *own)
 {
-    const double limit = GARBAGE * own->typical;
-    const double before = column_squares(own->child, own->rows);
-    double largest = 0.0;
-    for (ptrdiff_t r = 0; before > limit * limit && r < own->rows; r++)
-        largest = fabs(own->child[r]) > largest ? fabs(own->child[r]) : largest;
-    clear_trial(own);
+    const ptrdiff_t size = own->factor.size;
+    const double limit = garbage_limit(own);
+    const double before = own->whole_sums[triangle_length(size + 1) - 1];
+    memset(own->trial.coefficients, 0, (size_t)size * sizeof(double));
     for (int step = 0; step < 2; step++) {
-        const double farthest = limit > 0.0 && largest > limit ? limit : INFINITY;
-        if (explain_within(own, own->child, farthest) < 0.0)
+        sum_first(own, step, limit);
+        if (explain(own) < 0.0)
             return -1;
-        take_step(own);
-        const double squares = column_squares(own->trial.residuals, own->rows);
-        if (own->factor.pivot > PRECISE && squares > PRECISE * before)
+        add_step(&own->factor, own->trial.coefficients);
+        find_median(own, guess_middle(own));
+        own->trial.squares = column_squares(own->residuals, own->rows);
+        if (own->factor.pivot > PRECISE && own->trial.squares > PRECISE * before)
             break;
     }
-    own->trial.median = median_of(own, own->magnitudes);
+    own->whole_fitted = own->factor.pivot > PRECISE && !(limit < INFINITY);
+    own->fitted = own->whole_fitted;
+    own->out.count = 0;
+    memcpy(own->sums, own->whole_sums, (size_t)triangle_length(size + 1) * sizeof(double));
     copy_trial(own, &own->trial, &own->whole);
     return 0;
 }
@@ -54,108 +73,37 @@ static int looks_clean(Regression *own)
     const TrimLimits *limits = own->limits;
     const double median = own->trial.median;
     const Checks checks = {own->rows, freedom_of(own), median, limits->spread, limits->gate_level};
-    const double squares = column_squares(own->trial.residuals, own->rows);
-    if (!is_narrow(&checks, squares) || !is_gate_shut(&checks, &own->tail, own->magnitudes))
+    if (!is_narrow(&checks, own->trial.squares))
+        return 0;
+    reach_down(own, core_limit(&checks));
+    find_far_tail(own, own->far.residuals, core_limit(&checks), own->far.body);
+    if (!is_gate_shut(&checks, &own->tail))
         return 0;
     if (own->factor.size == 0)
         return 1;
-    const double explained = explain_within(own, own->trial.residuals, median);
+    sum_within(own, own->residuals, median);
+    const double explained = explain(own);
     return explained < 0.0 ? -1 : half_statistic(&checks, explained) <= limits->half;
 }
 
-/* Absolute residuals in scales; those of rows left out, with the error of prediction. */
-static void find_deviations(const Regression *own, Trimmed *state)
+/* Whether there is nothing to judge. */
+static int is_beyond_judging(const Regression *own)
 {
-    const ptrdiff_t rows = own->rows;
-    const double inverse = 1.0 / state->scale, cutoff = state->cutoff;
-    const double *before = state->deviations;
-    double *found = state->spare;
-    for (ptrdiff_t r = 0; r < rows; r++)
-        found[r] = own->magnitudes[r] * inverse;
-    if (!isfinite(cutoff) || own->factor.size == 0)
-        return;
-    for (ptrdiff_t first = 0; first < rows; first += LANES) {
-        const ptrdiff_t last = smaller(first + LANES, rows);
-        if (last - first == LANES &&
-            holds_everywhere(is_at_least(broadcast(cutoff), load(before + first))))
-            continue;
-        for (ptrdiff_t r = first; r < last; r++)
-            if (!(before[r] <= cutoff))
-                found[r] /= sqrt(
-                    1.0 + leverage_at(&own->factor, (const double *const *)own->columns, r));
-    }
-}
-
-/* Whether two cutoffs of two sorts of deviations keep different rows. */
-static int keep_different(const double *left, double left_limit, const double *right,
-                          double right_limit, ptrdiff_t rows)
-{
-    int64_t different = 0;
-    for (ptrdiff_t r = 0; r < rows; r++)
-        different |= (int64_t)(left[r] <= left_limit) ^ (int64_t)(right[r] <= right_limit);
-    return different != 0;
-}
-
-/* Least squares over the rows with spare deviations within the limit, or over all if that leaves
- * too few or rejects none. Gives 1 if more rounds are needed, 0 if not, -1 if digits are lacking. */
-static int trim_round(Regression *own, Trimmed *state, double limit)
-{
-    const int had_all = !isfinite(state->cutoff);
-    const ptrdiff_t rows = own->rows;
-    double *deviations = state->spare;
-    ptrdiff_t count;
-    core_squares(deviations, deviations, limit, rows, &count);
-    if (count == rows || count < own->factor.size + 2) {
-        return_to(own, &own->whole);
-        state->scale = whole_scale(own);
-        state->cutoff = INFINITY;
-        return !had_all;
-    }
-    const int changed =
-        had_all || keep_different(deviations, limit, state->deviations, state->cutoff, rows);
-    if (changed) {
-        if (explain_within(own, deviations, limit) < 0.0)
-            return -1;
-        take_step(own);
-    }
-    const double squares = core_squares(own->trial.residuals, deviations, limit, rows, &count);
-    const double freedom = (double)greater(count - own->factor.size, 1);
-    state->scale = fmax(sqrt(squares / freedom / truncated_variance(limit)), own->smallest);
-    state->cutoff = limit;
-    state->spare = state->deviations;
-    state->deviations = deviations;
-    return changed;
-}
-
-/* Rounds until the rows no longer change; `final` ones are gated and know the band. */
-static int trim_rounds(Regression *own, Trimmed *state, int final, double level, int most)
-{
-    const TrimLimits *limits = own->limits;
-    const double freedom = fmax(freedom_of(own) - 1.0, 2.0);
-    const double gate = final ? limits->gate_level : level;
-    int more = 1;
-    for (int round = 0; more > 0 && round < most; round++) {
-        find_deviations(own, state);
-        find_tail(&own->tail, state->spare, own->rows, SMALLEST_CUTOFF);
-        const double limit = find_cutoff(&own->tail, gate, level, freedom);
-        more = trim_round(own, state, final ? widen_by_band(&own->tail, limit) : limit);
-    }
-    return more < 0 ? -1 : 0;
+    return own->rows < own->factor.size + SPARE_ROWS || !(own->trial.median > own->smallest);
 }
 
 /* Trim the rows of a regression; -1 if digits are lacking. */
 static int trim_regression(Regression *own, Trimmed *state)
 {
     const TrimLimits *limits = own->limits;
-    state->cutoff = INFINITY;
     if (first_trial(own) < 0)
         return -1;
-    state->scale = whole_scale(own);
-    if (own->rows < own->factor.size + SPARE_ROWS || !(own->trial.median > own->smallest))
+    *state = whole_state(own);
+    if (is_beyond_judging(own))
         return 0;
     if (!limits->suspected) {
         const int clean = looks_clean(own);
-        return_to(own, &own->whole);
+        copy_trial(own, &own->whole, &own->trial);
         if (clean)
             return clean < 0 ? -1 : 0;
     }
@@ -174,66 +122,45 @@ static int trim_regression(Regression *own, Trimmed *state)
     return trim_rounds(own, state, 1, limits->extent_level, FINAL_ROUNDS);
 }
 
-/* The first row from r on that is not to be judged. */
-static ptrdiff_t next_unsound(const TrimTask *task, ptrdiff_t all_rows, ptrdiff_t r)
+/* Turn numbers among the sound rows into numbers among all; `spare` has room for these. */
+static void number_rows(const Rows *rows, const TrimTask *task, ptrdiff_t all_rows,
+                        double *spare, int64_t *numbers)
 {
-    const unsigned char *found =
-        r < all_rows ? memchr(task->sound + r, 0, (size_t)(all_rows - r)) : NULL;
-    return found ? found - task->sound : all_rows;
-}
-
-/* Write down the rows beyond the cutoff and their residuals. */
-static void tell_rejected(const Regression *own, const Trimmed *state, const TrimTask *task,
-                          ptrdiff_t all_rows, TrimAnswer *answer)
-{
-    const double *deviations = state->deviations;
-    ptrdiff_t rejected = 0, skipped = 0, unsound = next_unsound(task, all_rows, 0);
-    for (ptrdiff_t place = 0; place < own->rows; place++) {
-        if (place + LANES <= own->rows &&
-            holds_everywhere(is_at_least(broadcast(state->cutoff), load(deviations + place)))) {
-            place += LANES - 1;
-            continue;
-        }
-        if (deviations[place] <= state->cutoff)
-            continue;
-        for (; unsound <= place + skipped; skipped++)
-            unsound = next_unsound(task, all_rows, unsound + 1);
-        answer->rejected[rejected] = place + skipped;
-        answer->residuals[rejected++] = own->trial.residuals[place];
+    ptrdiff_t sound = 0;
+    for (ptrdiff_t r = 0; r < all_rows; r++) {
+        spare[sound] = (double)r;
+        sound += task->sound[r];
     }
+    for (ptrdiff_t k = 0; k < rows->count; k++)
+        numbers[k] = (int64_t)spare[(ptrdiff_t)rows->numbers[k]];
 }
 
 /* Write down the answer; a scale of NaN says that digits are lacking. */
-static void tell(const Regression *own, const Trimmed *state, const TrimTask *task,
-                 ptrdiff_t all_rows, TrimAnswer *answer)
+static void tell(Regression *own, const Trimmed *state, const TrimTask *task, ptrdiff_t all_rows,
+                 TrimAnswer *answer)
 {
     const size_t size = (size_t)own->factor.size;
-    const int all = !isfinite(state->cutoff);
-    ptrdiff_t used = own->rows;
-    double squares;
-    if (all) {
-        squares = column_squares(own->trial.residuals, own->rows);
-    } else {
-        squares = core_squares(own->trial.residuals, state->deviations, state->cutoff, own->rows,
-                               &used);
-        tell_rejected(own, state, task, all_rows, answer);
+    const ptrdiff_t rejected = isfinite(state->cutoff) ? own->out.count : 0;
+    if (rejected) {
+        gather_residuals(own, &own->out, answer->residuals);
+        number_rows(&own->out, task, all_rows, own->spare, answer->rejected);
     }
-    const double numbers[6] = {state->scale,  state->cutoff, own->reference,
-                               own->smallest, squares,       (double)used};
+    const double numbers[6] = {state->scale,  state->cutoff,  own->reference,
+                               own->smallest, state->squares, (double)(own->rows - rejected)};
     memcpy(answer->numbers, numbers, sizeof numbers);
     memcpy(answer->coefficients, own->trial.coefficients, size * sizeof(double));
     memcpy(answer->whitener, own->trial.whitener, size * size * sizeof(double));
 }
 
-/* Trim the rows with `unsound` 0; the regression stays where it is. */
-static int trim_rows(const Matrix *x, const TrimTask *task, const double *unsound,
-                     Regression *own, Memory *memory, TrimAnswer *answer)
+/* Trim the sound rows; the regression stays where it is. */
+static int trim_rows(const Matrix *x, const TrimTask *task, Regression *own, Memory *memory,
+                     TrimAnswer *answer)
 {
+    Trimmed state = {.scale = NAN};
     const ptrdiff_t size = task->size + (task->intercept ? 1 : 0);
     if (open_regression(own, size, task->row_count, memory) < 0)
         return -1;
-    Trimmed state = {.deviations = own->deviations[0], .spare = own->deviations[1]};
-    fill_regression(own, x, task, unsound, answer->centres);
+    fill_regression(own, x, task, answer->centres);
     const int failed = trim_regression(own, &state) < 0;
     tell(own, &state, task, x->rows, answer);
     if (failed)
@@ -246,13 +173,7 @@ static int trim_family(const Matrix *x, const TrimTask *task, const TrimLimits *
 {
     Memory memory = {NULL, 0};
     Regression own = {.limits = limits};
-    double *unsound = malloc((size_t)greater(x->rows, 1) * sizeof *unsound);
-    int status = unsound ? 0 : -1;
-    for (ptrdiff_t r = 0; unsound && r < x->rows; r++)
-        unsound[r] = (double)(task->sound[r] == 0);
-    if (unsound)
-        status = trim_rows(x, task, unsound, &own, &memory, answer);
+    const int status = trim_rows(x, task, &own, &memory, answer);
     free(memory.data);
-    free(unsound);
     return status;
 }

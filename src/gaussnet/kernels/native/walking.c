@@ -13,7 +13,7 @@ typedef struct {
     JudgeTask judging;
     JudgeRoom judging_room;
     unsigned char *sound;
-    double *unsound, *spoken;
+    double *spoken;
     int64_t *doubted, *places, *agreeing, *firsts, *lasts;
     void *memory, *judging_memory;
 } WalkSpace;
@@ -30,7 +30,7 @@ static void close_walk(WalkSpace *space)
 static int open_walk(WalkSpace *space, ptrdiff_t most, ptrdiff_t rows)
 {
     const ptrdiff_t width = most + 1, stride = rows + LANES;
-    const ptrdiff_t values = 6 + 2 * width + width * width + 3 * stride;
+    const ptrdiff_t values = 6 + 2 * width + width * width + 2 * stride;
     const ptrdiff_t places = 4 * stride + 2 * width;
     *space = (WalkSpace){.memory = NULL};
     space->memory = malloc((size_t)values * sizeof(double) + (size_t)places * sizeof(int64_t) +
@@ -42,9 +42,8 @@ static int open_walk(WalkSpace *space, ptrdiff_t most, ptrdiff_t rows)
     space->trimmed.coefficients = next + 6;
     space->trimmed.centres = next + 6 + width;
     space->trimmed.whitener = next + 6 + 2 * width;
-    space->trimmed.residuals = next + values - 3 * stride;
-    space->spoken = next + values - 2 * stride;
-    space->unsound = next + values - stride;
+    space->trimmed.residuals = next + values - 2 * stride;
+    space->spoken = next + values - stride;
     int64_t *numbers = (int64_t *)(next + values);
     space->trimmed.rejected = numbers;
     space->doubted = numbers + stride;
@@ -96,8 +95,6 @@ static ptrdiff_t find_sound(const Matrix *x, const Walk *walk, const CellTable *
     ptrdiff_t count = mark_sound(x, walk, known, f, 0, space->sound);
     if (count < greater(3 * size, size + 10))
         count = mark_sound(x, walk, known, f, 1, space->sound);
-    for (ptrdiff_t r = 0; r < x->rows; r++)
-        space->unsound[r] = (double)(space->sound[r] == 0);
     return count;
 }
 
@@ -118,7 +115,7 @@ static int trim_node(const Matrix *x, const Walk *walk, ptrdiff_t f, ptrdiff_t s
                            sound,
                            walk->intercept};
     space->own = (Regression){.limits = &limits};
-    return trim_rows(x, &task, space->unsound, &space->own, &space->regression, &space->trimmed);
+    return trim_rows(x, &task, &space->own, &space->regression, &space->trimmed);
 }
 
 /* Judge the rows rejected and those with suspicious parents. */
@@ -183,11 +180,8 @@ static double find_variance(const Walk *walk, WalkSpace *space, const Readmissio
 {
     Regression *own = &space->own;
     const double *numbers = space->trimmed.numbers;
-    if (walk->mean_square) {
-        add_combination((const double *const *)own->columns, own->factor.size,
-                        result->coefficients, -1.0, own->child, own->rows, own->trial.residuals);
-        return column_squares(own->trial.residuals, own->rows) / (double)own->rows;
-    }
+    if (walk->mean_square)
+        return squares_left(own, result->coefficients) / (double)own->rows;
     const double variance = result->squares / truncated_variance(numbers[1]) / used;
     return variance <= numbers[3] * numbers[3] ? 0.0 : variance;
 }
