@@ -548,6 +548,46 @@ def test_trimming_agrees_with_its_definition(wrong: int, suspected: bool, interc
     )
 
 
+def spoilt_columns(rng: np.random.Generator, parents: int, rows: int) -> FloatArray:
+    """A child in the last column, of which up to two fifths are wrong in one of several ways."""
+    x = rng.normal(size=(rows, parents + 1)) + rng.choice([0.0, 3.0])
+    noise = 10.0 ** rng.uniform(-2.0, 0.5)
+    x[:, -1] = x[:, :-1] @ rng.normal(size=parents) + noise * rng.normal(size=rows) + 1.0
+    wrong = rng.random(rows) < rng.uniform(0.0, 0.4)
+    shifts = rng.choice([0.0, 4.0 * noise, 40.0, 1e3, 1e6]) * rng.choice([1.0, rng.random()], rows)
+    x[:, -1] += wrong * shifts
+    return np.asfortranarray(x)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_trimming_agrees_with_its_definition_whatever_is_wrong(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    count, height = int(rng.integers(0, 8)), int(rng.integers(30, 1200))
+    x, intercept, suspected = spoilt_columns(rng, count, height), seed % 2 == 0, seed % 3 == 0
+    sound = rng.random(height) >= rng.choice([0.0, 0.1, 0.4])
+    rows, parents = np.flatnonzero(sound), np.arange(count)
+    node = Node(x, count, parents, [None] * count, np.empty(0, dtype=np.int64), intercept)
+    settings = SequentialTrim()
+    expected = trim(node.regression(rows, node.frame(rows)), settings, suspected)
+    limits = np.array(trim_limits(len(rows), count + intercept, settings, suspected))
+    task = plain_robust.TrimTask(count, parents, sound, len(rows), intercept)
+    found = native.trim_family(x, task, limits)
+    assert found is not None
+    kept = np.ones(len(rows), dtype=bool) if expected.kept is None else expected.kept
+    assert np.array_equal(found.rejected, rows[~kept])
+    own = expected.trial.residuals
+    largest = np.abs(expected.trial.coefficients).max(initial=0.0)
+    # Sums of 1200 terms in another order; with wrong values of 1e6 the definition itself has
+    # 16 - 6 digits of a coefficient of size 1 before it mends them.
+    np.testing.assert_allclose(
+        found.coefficients, expected.trial.coefficients, rtol=0, atol=1e-10 * largest
+    )
+    np.testing.assert_allclose(found.residuals, own[~kept], rtol=1e-9, atol=1e-9)
+    ours = found.scale, found.cutoff, found.squares
+    theirs = expected.scale, expected.cutoff, own[kept] @ own[kept]
+    np.testing.assert_allclose(ours, theirs, rtol=1e-9)
+
+
 def test_trimming_leaves_collinear_parents_to_its_definition() -> None:
     x = robust_columns()
     x[:, 1] = x[:, 0]

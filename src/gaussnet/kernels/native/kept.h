@@ -186,7 +186,7 @@ static void add_step(const Factor *factor, double *coefficients)
 }
 
 /* x' (Z Z')^-1 x, for each row x of the columns; room for LANES more. */
-static void find_leverages(const Factor *factor, const double *const *columns, ptrdiff_t rows,
+static void leverages_of(const Factor *factor, const double *const *columns, ptrdiff_t rows,
                            double *leverages)
 {
     const ptrdiff_t size = factor->size;

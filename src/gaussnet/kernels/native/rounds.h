@@ -59,7 +59,7 @@ static void allow_for_prediction(Regression *own)
     for (ptrdiff_t first = 0; first < out->count; first += PIECE) {
         const double *numbers = out->numbers + first;
         const ptrdiff_t count = smaller(PIECE, out->count - first);
-        find_leverages(&own->factor, gather_rows(own, numbers, count), count, own->spare);
+        leverages_of(&own->factor, gather_rows(own, numbers, count), count, own->spare);
         for (ptrdiff_t j = 0; j < count; j++) {
             while (k < far->count && far->numbers[k] < numbers[j])
                 k++;
