@@ -16,7 +16,7 @@ from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.robust.checks import trim_limits
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.trimming import trim
-from gaussnet.kernels import plain, plain_brackets, plain_robust
+from gaussnet.kernels import plain, plain_brackets, plain_robust, plain_walk
 from gaussnet.kernels.families import Families
 
 if os.environ.get("GAUSSNET_KERNELS") == "numpy":
@@ -633,3 +633,19 @@ def test_judging_agrees(constant: bool) -> None:
     assert 0 < len(found.events) < np.count_nonzero(~sound)
     assert np.array_equal(found.left_out, np.sort(np.append(rejected, np.flatnonzero(~sound))))
     assert 0 < np.count_nonzero(found.testimony) < 300
+
+
+def test_marked_parents_agree() -> None:
+    rng = np.random.default_rng(8)
+    families = Families(np.arange(4), np.array([0, 0, 1, 3, 5]), np.array([0, 0, 1, 1, 2]))
+    table = plain_walk.CellTable.empty(4, 400)
+    for node in (2, 0, 3):
+        rows = np.sort(rng.permutation(100)[:60])
+        statuses = rng.integers(1, 5, 60).astype(np.uint8)
+        table.add(node, rows, statuses, tuple(rng.normal(size=(3, 60))))
+    reach = np.array([0.0, 1.0, 1.0, 0.5])
+    found = native.mark_parents(table, families, reach, 100)
+    assert np.array_equal(found, plain_walk.mark_parents(table, families, reach, 100))
+    assert found[:3].any(axis=1).all()
+    assert not found[3].any()
+    assert not found[2, table.rows[0, table.span(2)]].any()

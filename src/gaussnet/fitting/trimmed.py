@@ -94,19 +94,16 @@ def _incomplete_rows(rows: Rows, dag: Dag) -> IntArray:
 
 
 def _trimming(rows: Rows, evidence: Evidence, solution: RobustSolution) -> Trimming:
-    recorded = {
-        node: rows[cells.rows, node].astype(np.float64) for node, cells in solution.cells.items()
-    }
-    cells = {
-        node: _trusted(cells, len(rows), solution.left_out.get(node))
-        for node, cells in solution.cells.items()
-    }
+    cells = dict(solution.cells)
+    for node in solution.mixed & cells.keys():
+        cells[node] = _trusted(cells[node], len(rows), solution.left_out.get(node))
     numbers = None
     if evidence.reading.missing == "drop-rows":
         given = as_rows(evidence.data, evidence.reading.dag.nodes)
         if len(given) > len(rows):
             numbers = np.flatnonzero(~np.isnan(given).any(axis=1))
-    return Trimming(len(rows), solution.cutoffs, cells, recorded, solution.left_out, numbers)
+    found = (cells, solution.recorded, solution.left_out)
+    return Trimming(len(rows), solution.cutoffs, *found, numbers)
 
 
 def _trusted(cells: SuspiciousCells, rows: int, left_out: IntArray | None) -> SuspiciousCells:

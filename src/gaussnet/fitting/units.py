@@ -30,7 +30,11 @@ def learn_in_units(
     if solution is not None and not (np.abs(units) > np.log2(LARGEST) / 3).any():
         return solution
     scaled = np.ldexp(np.asarray(rows, dtype=np.float64), -units)
-    return _in_own_units(learn(scaled), families, units)
+    found = _in_own_units(learn(scaled), families, units)
+    recorded = {
+        node: rows[cells.rows, node].astype(np.float64) for node, cells in found.cells.items()
+    }
+    return replace(found, recorded=recorded)
 
 
 def _learnt(learn: Callable[[Rows], RobustSolution], rows: Rows) -> RobustSolution | None:

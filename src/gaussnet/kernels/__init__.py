@@ -38,6 +38,7 @@ __all__ = [
     "joined_spreads",
     "judge_rows",
     "learn_nodes",
+    "mark_parents",
     "propagate",
     "residual_moments",
     "residuals",
@@ -88,7 +89,10 @@ square_solutions = _module.square_solutions
 
 _robust = _module if backend == "native" else plain_robust
 judge_rows = _robust.judge_rows
-learn_nodes = _module.learn_nodes if backend == "native" else plain_walk.learn_nodes
 screen_families = _robust.screen_families
 trim_family = _robust.trim_family
 whole_columns = _robust.whole_columns
+
+_walk = _module if backend == "native" else plain_walk
+learn_nodes = _walk.learn_nodes
+mark_parents = _walk.mark_parents

@@ -125,3 +125,6 @@ def learn_nodes(
     progress: IntArray,
     /,
 ) -> None: ...
+def mark_parents(
+    families: _Families, table: _Table, reach: FloatArray, marks: BoolArray, /
+) -> None: ...

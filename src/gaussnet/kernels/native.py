@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet._types import FloatArray, IntArray, Rows
+from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.kernels import _native
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import batch_range, window_range
@@ -25,6 +25,7 @@ __all__ = [
     "joined_spreads",
     "judge_rows",
     "learn_nodes",
+    "mark_parents",
     "propagate",
     "residual_moments",
     "residuals",
@@ -242,6 +243,13 @@ def learn_nodes(
     )
     done, full = found.progress[2:].tolist()
     return done, bool(full)
+
+
+def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: int) -> BoolArray:
+    """The cells that no one suspects in rows in which a child is called wrong or rare."""
+    marks = np.zeros((len(families), rows), dtype=bool)
+    _native.mark_parents(_flat(families), _flat_table(table), reach, marks.reshape(-1))
+    return marks
 
 
 def split_rows(

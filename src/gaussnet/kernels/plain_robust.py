@@ -15,6 +15,9 @@ from gaussnet.kernels.families import Families
 FINE, UNVERIFIED, FLAGGED, MISSING = range(4)
 """Status of a cell; every one but the first is suspicious."""
 
+CONFIRMED = 4
+"""Status of a flagged cell that the children of the node confirm."""
+
 REACH = 1.0
 """Up to this leverage an equation tells sharply what the child of recorded parents should be."""
 

@@ -10,8 +10,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet._types import FloatArray, IntArray
+from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.kernels.families import Families
+from gaussnet.kernels.plain_robust import CONFIRMED, FLAGGED
 
 CLEAN, FAILED, HOLED = 1, 2, 4
 """Least squares over all rows looks clean; it fails the checks; a cell of the node is missing."""
@@ -44,14 +45,15 @@ class Learnt:
     numbers: FloatArray
     """Intercepts, variances, variances of the noise as trimming has it, cutoffs, (4, nodes)."""
     counts: IntArray
-    """Rows that the coefficients rest on, and ranks of the parents over them, (2, nodes)."""
+    """Rows that the coefficients rest on, ranks of the parents over them, and how many of the rows
+    have suspicious parents but were taken back, (3, nodes)."""
 
     @classmethod
     def blank(cls, families: Families, rows: int) -> "Learnt":
         """Nothing learnt yet from so many rows."""
         numbers = np.zeros((4, len(families)))
         numbers[3] = np.inf
-        counts = np.empty((2, len(families)), dtype=np.int64)
+        counts = np.zeros((3, len(families)), dtype=np.int64)
         counts[0], counts[1] = rows, families.sizes
         return cls(np.zeros(len(families.parents)), numbers, counts)
 
@@ -84,6 +86,11 @@ class Learnt:
     def ranks(self) -> IntArray:
         """(nodes,)"""
         return np.asarray(self.counts[1])
+
+    @property
+    def returned(self) -> IntArray:
+        """Rows that were taken back, (nodes,)."""
+        return np.asarray(self.counts[2])
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -170,3 +177,19 @@ def learn_nodes(
     walk stopped for want of room; if not, the next node is left to the caller.
     """
     return 0, False
+
+
+def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: int) -> BoolArray:
+    """The cells that no one suspects in rows in which a child is called wrong or rare.
+
+    Only cells of the child that deviate by no more than `reach`, (nodes,), count. Gives marks of
+    (nodes, rows).
+    """
+    marks, known = np.zeros((2, len(families), rows), dtype=bool)
+    for node, parents in enumerate(np.split(families.parents, families.offsets[1:-1])):
+        span = table.span(node)
+        known[node, table.rows[0, span]] = True
+        near = np.abs(table.values[2, span]) <= reach[node]
+        accused = np.isin(table.statuses[span], (FLAGGED, CONFIRMED)) & near
+        marks[parents[:, None], table.rows[0, span][accused]] = True
+    return np.asarray(marks & ~known)

@@ -9,32 +9,34 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.estimate.robust.cells import (
     CONFIRMED,
     FINE,
     FLAGGED,
-    NO_CELLS,
     SuspiciousCells,
-    cells_above,
+    cells_of,
 )
 from gaussnet.estimate.robust.cutoffs import SMALLEST_CUTOFF, bonferroni_point
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
+from gaussnet.kernels import CellTable
 from gaussnet.kernels.families import Families
 
 MOST_ROUNDS = 10
 
 
 class Model(NamedTuple):
-    """What the walk has learnt: rows (rows, nodes), equations, and suspicious cells by node."""
+    """What the walk has learnt: rows (rows, nodes), equations, and suspicious cells."""
 
     columns: FloatArray
     families: Families
     coefficients: FloatArray
     intercepts: FloatArray
     variances: FloatArray
-    cells: dict[int, SuspiciousCells]
+    table: CellTable
 
 
 class Spots(NamedTuple):
@@ -50,35 +52,45 @@ class Spots(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Board:
-    """All suspicious cells in one table, by node and row, and their statuses, which change."""
+    """All suspicious cells as the table has them, and their statuses, which change."""
 
     model: Model
+    order: IntArray
+    """Nodes that have cells, in the order of the table."""
+    counts: IntArray
+    """How many each of them has."""
+    ranks: IntArray
+    """Where each node stands in that order, (nodes,)."""
     keys: IntArray
-    """node * rows + row, ascending."""
+    """rank * rows + row, ascending."""
     expected: FloatArray
     spread: FloatArray
     z: FloatArray
-    statuses: IntArray
+    statuses: NDArray[np.uint8]
 
     @classmethod
     def of(cls, model: Model) -> "Board":
         """The cells that the walk has found."""
-        nodes = range(len(model.families))
-        found = cells_above([model.cells.get(node) for node in nodes])
-        owners = np.repeat(np.arange(len(nodes)), np.diff(found.offsets))
-        keys = owners * len(model.columns) + found.rows
-        parts = [model.cells.get(node, NO_CELLS) for node in nodes]
-        statuses = np.concatenate([cells.statuses for cells in parts]).astype(np.int64)
-        z = np.concatenate([cells.deviations for cells in parts])
-        return cls(model, keys, found.expected, found.variances, z, statuses)
+        table, rows = model.table, len(model.columns)
+        used = int(table.progress[0])
+        counts = table.bounds[1] - table.bounds[0]
+        order = np.argsort(np.where(counts > 0, table.bounds[0], used), kind="stable")
+        order = order[: np.count_nonzero(counts)]
+        ranks = np.full(len(counts), len(order))
+        ranks[order] = np.arange(len(order))
+        keys = np.repeat(np.arange(len(order)) * rows, counts[order]) + table.rows[0, :used]
+        expected, spread, z = table.values[:, :used]
+        statuses = table.statuses[:used].copy()
+        return cls(model, order, counts[order], ranks, keys, expected, spread, z, statuses)
 
     def spots(self, chosen: IntArray) -> Spots:
         """Where the chosen cells of the table are."""
-        return Spots(*np.divmod(self.keys[chosen], len(self.model.columns)))
+        ranks, rows = np.divmod(self.keys[chosen], len(self.model.columns))
+        return Spots(self.order[ranks], rows)
 
     def find(self, spots: Spots) -> tuple[IntArray, BoolArray]:
         """Places in the table, and whether the cells are suspicious."""
-        wanted = spots.nodes * len(self.model.columns) + spots.rows
+        wanted = self.ranks[spots.nodes] * len(self.model.columns) + spots.rows
         places = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
         return places, (self.keys[places] == wanted) & (self.statuses[places] != FINE)
 
@@ -99,14 +111,15 @@ class Board:
 
     def prices(self) -> FloatArray:
         r"""What a wrong cell of each node costs: :math:`-2 \log` of the accused share, (nodes,)."""
-        nodes, rows = len(self.model.families), len(self.model.columns)
-        counts = np.bincount(self.spots(self.accused).nodes, minlength=nodes)
-        return np.asarray(-2.0 * np.log((1.0 + counts) / (1.0 + rows)))
+        counts = np.zeros(len(self.ranks))
+        starts = np.cumsum(self.counts) - self.counts
+        counts[self.order] = np.add.reduceat(self.accused, starts, dtype=np.int64)
+        return np.asarray(-2.0 * np.log((1.0 + counts) / (1.0 + len(self.model.columns))))
 
     @property
-    def accused(self) -> IntArray:
-        """Places of the cells that were called wrong or rare."""
-        return np.flatnonzero((self.statuses == FLAGGED) | (self.statuses == CONFIRMED))
+    def accused(self) -> BoolArray:
+        """Which cells were called wrong or rare."""
+        return np.asarray((self.statuses == FLAGGED) | (self.statuses == CONFIRMED))
 
 
 class Culprits(NamedTuple):
@@ -127,13 +140,18 @@ class Culprits(NamedTuple):
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def attribute(model: Model, settings: SequentialTrim) -> dict[int, SuspiciousCells]:
-    """The suspicious cells after each flagged one was weighed against its parents."""
-    if not model.cells:
-        return model.cells
-    board = Board.of(model)
-    pairs = _suspected_parents(board)
+    """The cells of the nodes for which weighing flagged ones against their parents changed any."""
+    if model.table.progress[0] == 0:
+        return {}
+    rows = len(model.columns)
+    marks = kernels.mark_parents(model.table, model.families, _reach(model), rows)
+    pairs = Spots(*np.divmod(np.flatnonzero(marks), rows))
     if len(pairs.nodes) == 0:
-        return model.cells
+        return {}
+    board = Board.of(model)
+    pairs = _unexpected(board, pairs)
+    if len(pairs.nodes) == 0:
+        return {}
     culprits, cleared = _culprits(board, pairs)
     for _ in range(MOST_ROUNDS):
         if len(cleared) == 0:
@@ -144,39 +162,19 @@ def attribute(model: Model, settings: SequentialTrim) -> dict[int, SuspiciousCel
 
 
 def _rewritten(board: Board, culprits: Culprits) -> dict[int, SuspiciousCells]:
-    """The cells by node: those cleared are gone, the culprits are in."""
-    cells = dict(board.model.cells)
-    changed = np.unique(
-        np.concatenate(
-            (board.spots(np.flatnonzero(board.statuses == FINE)).nodes, culprits.spots.nodes)
-        )
-    )
-    starts = np.searchsorted(board.keys, changed * len(board.model.columns))
-    for node, start in zip(changed.tolist(), starts.tolist(), strict=True):
-        own = cells.pop(node, NO_CELLS)
-        kept = board.statuses[start : start + len(own.rows)] != FINE
-        found = own.only(kept).joined(culprits.of_node(node))
-        if len(found.rows):
-            cells[node] = found
+    """The cells of the nodes that changed: those cleared are gone, the culprits are in."""
+    table, cells = board.model.table, {}
+    cleared = board.spots(np.flatnonzero(board.statuses == FINE)).nodes
+    for node in np.unique(np.concatenate((cleared, culprits.spots.nodes))).tolist():
+        kept = board.statuses[table.span(node)] != FINE
+        own, found = cells_of(table, node), culprits.of_node(node)
+        own = own if kept.all() else own.only(kept)
+        cells[node] = own.joined(found) if len(found.rows) else own
     return cells
 
 
-def _suspected_parents(board: Board) -> Spots:
-    """Cells that no one suspects, each a parent of an accused cell that it might explain.
-
-    One that lies as expected is not wrong.
-    """
-    families, rows = board.model.families, len(board.model.columns)
-    places = board.accused
-    near = np.abs(board.z[places]) <= _reach(board.model)[board.keys[places] // rows]
-    accused = board.spots(places[near])
-    owners = np.repeat(np.arange(len(accused.nodes)), families.sizes[accused.nodes])
-    suspected = np.zeros((len(families), rows), dtype=bool)
-    suspected[families.parents[families.edges_of(accused.nodes)], accused.rows[owners]] = True
-    suspected.reshape(-1)[board.keys[board.statuses != FINE]] = False
-    pairs = Spots(*np.divmod(np.flatnonzero(suspected), rows))
-    if len(pairs.nodes) == 0:
-        return pairs
+def _unexpected(board: Board, pairs: Spots) -> Spots:
+    """Only the cells that do not lie as expected: the others are not wrong."""
     rest, spread = board.deviations(pairs)
     return pairs.only(np.abs(rest) > SMALLEST_CUTOFF * spread)
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.kernels import Cells, CellTable
-from gaussnet.kernels.plain_robust import FINE, FLAGGED, MISSING, UNVERIFIED
+from gaussnet.kernels.plain_robust import CONFIRMED, FINE, FLAGGED, MISSING, UNVERIFIED
 
 __all__ = [
     "CONFIRMED",
@@ -19,13 +19,12 @@ __all__ = [
     "NO_CELLS",
     "UNVERIFIED",
     "SuspiciousCells",
+    "all_cells",
+    "all_left_out",
     "cells_above",
     "cells_of",
     "enter_cells",
 ]
-
-CONFIRMED = 4
-"""Status of a flagged cell that the children of the node confirm."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,12 +63,28 @@ class SuspiciousCells:
         return int(np.count_nonzero(self.statuses == FLAGGED))
 
 
-def cells_of(table: CellTable, node: int) -> SuspiciousCells | None:
-    """The cells of a node in a table; None if it has none."""
+def cells_of(table: CellTable, node: int) -> SuspiciousCells:
+    """The cells of a node in a table."""
     span = table.span(node)
-    if span.start == span.stop:
-        return None
     return SuspiciousCells(table.rows[0, span], table.statuses[span], *table.values[:, span])
+
+
+def all_cells(table: CellTable) -> dict[int, SuspiciousCells]:
+    """The cells of the nodes that have any."""
+    rows, statuses, found = table.rows[0], table.statuses, {}
+    expected, variances, deviations = table.values
+    for node, (first, last) in enumerate(table.bounds[:2].T.tolist()):
+        if first < last:
+            span = slice(first, last)
+            values = (expected[span], variances[span], deviations[span])
+            found[node] = SuspiciousCells(rows[span], statuses[span], *values)
+    return found
+
+
+def all_left_out(table: CellTable) -> dict[int, IntArray]:
+    """The rows left out, for the nodes that leave out any."""
+    rows, bounds = table.rows[1], enumerate(table.bounds[2:].T.tolist())
+    return {node: rows[first:last] for node, (first, last) in bounds if first < last}
 
 
 def enter_cells(table: CellTable, node: int, cells: SuspiciousCells) -> None:

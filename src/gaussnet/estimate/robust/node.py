@@ -30,6 +30,8 @@ class NodeAnswer(NamedTuple):
     """Variance of the noise as the trimming has it, whatever variance was asked for."""
     cutoff: float
     rank: int
+    returned: int
+    """Rows with suspicious parents that were taken back."""
     left_out: IntArray
     cells: SuspiciousCells | None
     testimonies: dict[int, FloatArray]
@@ -123,6 +125,7 @@ def learn_node(
         trimmed.scale**2,
         trimmed.cutoff,
         len(trimmed.whitener) - node.intercept,
+        len(result.events),
         _left_out(result, judged),
         _suspicious_cells(judged),
         {} if judged is None else _testimonies(node, judged.testimony),

@@ -34,6 +34,10 @@ class RobustSolution:
     """Suspicious cells, for the nodes that have any."""
     left_out: Mapping[int, IntArray]
     """Rows that the coefficients do not rest on, ascending, for the nodes that leave out any."""
+    recorded: Mapping[int, FloatArray]
+    """The values that were recorded in the suspicious cells."""
+    mixed: frozenset[int]
+    """Nodes whose coefficients may rest on rows in which their own cell is suspicious."""
 
 
 @dataclass(frozen=True, slots=True)

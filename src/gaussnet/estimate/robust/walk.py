@@ -14,6 +14,8 @@ from gaussnet.estimate.robust.cells import (
     CONFIRMED,
     FLAGGED,
     SuspiciousCells,
+    all_cells,
+    all_left_out,
     cells_of,
     enter_cells,
 )
@@ -58,18 +60,35 @@ class Walk:
             self.table = CellTable.empty(len(self.families), self._room())
             self._learn_others(order, scale, threads)
             self._confirm()
-        learnt, variances = self.learnt, self.learnt.variances
+        learnt, sizes = self.learnt, self.families.sizes
+        variances = learnt.variances
         if scale == "kl-optimal":
-            sizes = self.families.sizes
             variances = variances * kl_optimal_ratios(learnt.rows, sizes, self.intercept)
-        equations = (learnt.coefficients, learnt.intercepts)
-        model = Model(self.columns, self.families, *equations, learnt.noise, self._cells())
-        cells = attribute(model, self.settings)
-        left = (self.table.bounds[3] > self.table.bounds[2]).nonzero()[0].tolist()
-        left_out = {node: self.table.left_out(node) for node in left}
-        ranks = learnt.ranks
+        cells, mixed = self._final_cells()
         return RobustSolution(
-            *equations, variances, learnt.cutoffs, learnt.rows, ranks, cells, left_out
+            learnt.coefficients,
+            learnt.intercepts,
+            variances,
+            learnt.cutoffs,
+            learnt.rows,
+            learnt.ranks,
+            cells,
+            all_left_out(self.table),
+            {node: self.columns[:, node].take(own.rows) for node, own in cells.items()},
+            mixed,
+        )
+
+    def _final_cells(self) -> tuple[dict[int, SuspiciousCells], frozenset[int]]:
+        """All suspicious cells, and the nodes that may have learnt from rows of their own."""
+        learnt, cells = self.learnt, all_cells(self.table)
+        equations = (learnt.coefficients, learnt.intercepts, learnt.noise)
+        changed = attribute(
+            Model(self.columns, self.families, *equations, self.table), self.settings
+        )
+        cells.update(changed)
+        returned = np.flatnonzero(learnt.returned).tolist()
+        return {node: cells[node] for node in cells if len(cells[node].rows)}, frozenset(
+            (*returned, *changed)
         )
 
     def _room(self) -> int:
@@ -175,6 +194,7 @@ class Walk:
             noise,
             cutoff,
             int(learnt.ranks[node]),
+            int(learnt.returned[node]),
             own.left_out(node),
             cells_of(own, node),
             {
@@ -208,7 +228,8 @@ class Walk:
         self.learnt.coefficients[edges] = answer.coefficients
         numbers = (answer.intercept, answer.variance, answer.noise, answer.cutoff)
         self.learnt.numbers[:, number] = numbers
-        self.learnt.counts[:, number] = len(self.rows) - len(answer.left_out), answer.rank
+        used = len(self.rows) - len(answer.left_out)
+        self.learnt.counts[:, number] = used, answer.rank, answer.returned
         if max(self.table.progress[:2].tolist()) + len(self.rows) > len(self.table.statuses):
             self.table = self.table.doubled(len(self.rows))
         self.table.add_left_out(number, answer.left_out)
@@ -222,15 +243,6 @@ class Walk:
         used = slice(int(self.table.progress[0]))
         statuses, testimony = self.table.statuses[used], self.table.testimony[used]
         statuses[(statuses == FLAGGED) & (testimony < -self.settings.evidence)] = CONFIRMED
-
-    def _cells(self) -> dict[int, SuspiciousCells]:
-        """The suspicious cells of the nodes that have any."""
-        bounds = self.table.bounds
-        found = (
-            (node, cells_of(self.table, node))
-            for node in np.flatnonzero(bounds[1] > bounds[0]).tolist()
-        )
-        return {node: cells for node, cells in found if cells is not None}
 
 
 def _parent_lists(families: Families) -> list[list[int]]:

@@ -15,6 +15,7 @@
 #include "solve.c"
 #include "spread.c"
 #include "squares.c"
+#include "suspecting.c"
 #include "trimming.c"
 #include "turning.c"
 #include "walking.c"
@@ -36,6 +37,7 @@ const Kernels TABLE = {
     .screen_families = screen_families,
     .judge_rows = judge_rows,
     .learn_nodes = learn_nodes,
+    .mark_parents = mark_parents,
     .trim_family = trim_family,
     .split_rows = split_rows,
 };

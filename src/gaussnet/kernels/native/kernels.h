@@ -120,7 +120,7 @@ typedef struct {
 /* What is learnt of the nodes, (nodes,) each; the coefficients are (edges,). */
 typedef struct {
     double *coefficients, *intercepts, *variances, *noise, *cutoffs;
-    int64_t *used, *ranks;
+    int64_t *used, *ranks, *returned;
 } Learnt;
 
 /* Suspicious cells and rows left out of all nodes: those of node f are firsts[f] .. lasts[f] and
@@ -202,6 +202,8 @@ typedef struct {
                       Judged *judged, double *testimony);
     int (*learn_nodes)(const Matrix *x, const Walk *walk, const CellTable *known, Learnt *learnt,
                        CellTable *found, Progress *progress);
+    int (*mark_parents)(const Families *families, const CellTable *table, const double *reach,
+                        ptrdiff_t rows, unsigned char *marks);
     int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
                        TrimAnswer *answer);
     int (*split_rows)(const double *values, const int64_t *starts, ptrdiff_t rows,

@@ -661,12 +661,13 @@ static int hold_learnt(Held *held, PyObject *tuple, const Families *families, Le
     if (!PyArg_ParseTuple(tuple, "OOO", &given[0], &given[1], &given[2]) ||
         !(learnt->coefficients = hold_out(held, given[0], edges_of(families))) ||
         !(learnt->intercepts = hold_out(held, given[1], 4 * nodes)) ||
-        !(learnt->used = hold_values(held, given[2], "lq", 2 * nodes, 1, NULL)))
+        !(learnt->used = hold_values(held, given[2], "lq", 3 * nodes, 1, NULL)))
         return -1;
     learnt->variances = learnt->intercepts + nodes;
     learnt->noise = learnt->variances + nodes;
     learnt->cutoffs = learnt->noise + nodes;
     learnt->ranks = learnt->used + nodes;
+    learnt->returned = learnt->ranks + nodes;
     return 0;
 }
 
@@ -681,13 +682,12 @@ static int is_sound_walk(const Walk *walk, const Matrix *x)
     return sound;
 }
 
-/* Whether the known cells of all parents keep to the rows. */
-static int is_sound_table(const CellTable *known, const Families *families, const Matrix *x)
+/* Whether the cells of all nodes keep to the rows. */
+static int is_sound_table(const CellTable *table, Py_ssize_t nodes, Py_ssize_t rows)
 {
-    int sound = are_runs(known->firsts, known->lasts, families->count, known->room);
-    for (Py_ssize_t f = 0; sound && f < families->count; f++)
-        sound = is_within(known->rows + known->firsts[f], known->lasts[f] - known->firsts[f],
-                          x->rows);
+    int sound = are_runs(table->firsts, table->lasts, nodes, table->room);
+    for (Py_ssize_t f = 0; sound && f < nodes; f++)
+        sound = is_within(table->rows + table->firsts[f], table->lasts[f] - table->firsts[f], rows);
     return sound;
 }
 
@@ -721,12 +721,44 @@ static PyObject *call_learn_nodes(PyObject *self, PyObject *arguments)
         hold_table(&held, tuples[2], families.count, &known) == 0 &&
         hold_table(&held, tuples[3], families.count, &found) == 0 &&
         (progress = hold_values(&held, progress_array, "lq", sizeof *progress / 8, 1, NULL))) {
-        if (!is_sound_walk(&walk, &x) || !is_sound_table(&known, &families, &x) ||
+        if (!is_sound_walk(&walk, &x) || !is_sound_table(&known, families.count, x.rows) ||
             progress->cells < 0 || progress->left_out < 0) {
             PyErr_SetString(PyExc_ValueError, "the walk points outside the nodes or rows");
         } else {
             Py_BEGIN_ALLOW_THREADS
             status = kernels->learn_nodes(&x, &walk, &known, &learnt, &found, progress);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    return finish(&held, status);
+}
+
+/* Arguments families, table, reach, marks. */
+static PyObject *call_mark_parents(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *tuples[2], *reach_array, *marks_array;
+    Families families;
+    CellTable table;
+    const double *reach;
+    unsigned char *marks;
+    Py_ssize_t count;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O!O!OO", &PyTuple_Type, &tuples[0], &PyTuple_Type,
+                          &tuples[1], &reach_array, &marks_array))
+        return NULL;
+    if (hold_families(&held, tuples[0], PY_SSIZE_T_MAX, &families) == 0 &&
+        hold_table(&held, tuples[1], families.count, &table) == 0 &&
+        (reach = hold_values(&held, reach_array, "d", families.count, 0, NULL)) &&
+        (marks = hold_values(&held, marks_array, "?", -1, 1, &count))) {
+        const Py_ssize_t rows = families.count ? count / families.count : 0;
+        if (!is_within(families.parents, edges_of(&families), families.count) ||
+            !is_sound_table(&table, families.count, rows)) {
+            PyErr_SetString(PyExc_ValueError, "the table points outside the nodes or rows");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->mark_parents(&families, &table, reach, rows, marks);
             Py_END_ALLOW_THREADS
         }
     }
@@ -881,6 +913,7 @@ static PyMethodDef methods[] = {
     {"judge_rows", call_judge_rows, METH_VARARGS, NULL},
     {"trim_family", call_trim_family, METH_VARARGS, NULL},
     {"learn_nodes", call_learn_nodes, METH_VARARGS, NULL},
+    {"mark_parents", call_mark_parents, METH_VARARGS, NULL},
     {"split_rows", call_split_rows, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
     {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},

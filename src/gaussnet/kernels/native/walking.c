@@ -187,12 +187,13 @@ static double find_variance(const Walk *walk, WalkSpace *space, const Readmissio
 }
 
 /* Write down what was learnt of node f. */
-static void enter(const Walk *walk, ptrdiff_t f, ptrdiff_t used, const Readmission *result,
+static void enter(const Walk *walk, ptrdiff_t f, ptrdiff_t returned, const Readmission *result,
                   WalkSpace *space, Learnt *learnt)
 {
     const int64_t first = walk->families->offsets[f];
     const ptrdiff_t size = family_size(walk->families, f), constant = walk->intercept ? 1 : 0;
     const double *numbers = space->trimmed.numbers;
+    const ptrdiff_t used = (ptrdiff_t)numbers[5] + returned;
     double intercept = constant ? numbers[2] + result->coefficients[0] : 0.0, centre = 0.0;
     for (ptrdiff_t s = 0; s < size; s++) {
         const double slope = result->coefficients[constant + s];
@@ -205,6 +206,7 @@ static void enter(const Walk *walk, ptrdiff_t f, ptrdiff_t used, const Readmissi
     learnt->cutoffs[f] = numbers[1];
     learnt->used[f] = used;
     learnt->ranks[f] = size;
+    learnt->returned[f] = returned;
 }
 
 /* Learn node f: 0, LACKS_DIGITS if that is left to the caller, or -1 without memory. */
@@ -220,16 +222,16 @@ static int learn_node(const Matrix *x, const Walk *walk, const CellTable *known,
     if (isnan(numbers[0]))
         return LACKS_DIGITS;
     Readmission result = {space->trimmed.coefficients, numbers[4]};
-    ptrdiff_t used = (ptrdiff_t)numbers[5];
-    if (used < x->rows) {
+    ptrdiff_t returned = 0;
+    if (numbers[5] < (double)x->rows) {
         judge_node(x, walk, known, f, space, judged);
         const int back = hear_events(x, walk, f, space, judged, &result);
         if (back < 0 || back == LACKS_DIGITS)
             return back;
-        used += back ? judged->event_count : 0;
+        returned = back ? judged->event_count : 0;
         testify(&space->judging, space->spoken, known->testimony);
     }
-    enter(walk, f, used, &result, space, learnt);
+    enter(walk, f, returned, &result, space, learnt);
     return 0;
 }
 

@@ -1,0 +1,35 @@
+/* Cells that no one suspects, each a parent of a cell that was called wrong or rare. */
+#include "kernels.h"
+
+#define CALLED_WRONG 2
+#define CALLED_RARE 4
+
+/* Mark the cells of `parent` in the rows of the accused cells of node f that deviate by no more
+ * than `reach`, but for those that are in the table themselves. */
+static void mark_parent(const CellTable *table, ptrdiff_t f, int64_t parent, double reach,
+                        unsigned char *marks)
+{
+    int64_t known = table->firsts[parent];
+    for (int64_t cell = table->firsts[f]; cell < table->lasts[f]; cell++) {
+        const unsigned char status = table->statuses[cell];
+        const int64_t row = table->rows[cell];
+        if ((status != CALLED_WRONG && status != CALLED_RARE) ||
+            !(fabs(table->deviations[cell]) <= reach))
+            continue;
+        while (known < table->lasts[parent] && table->rows[known] < row)
+            known++;
+        if (known == table->lasts[parent] || table->rows[known] != row)
+            marks[row] = 1;
+    }
+}
+
+static int mark_parents(const Families *families, const CellTable *table, const double *reach,
+                        ptrdiff_t rows, unsigned char *marks)
+{
+    for (ptrdiff_t f = 0; f < families->count; f++)
+        for (int64_t e = families->offsets[f]; e < families->offsets[f + 1]; e++) {
+            const int64_t parent = families->parents[e];
+            mark_parent(table, f, parent, reach[f], marks + parent * rows);
+        }
+    return 0;
+}
