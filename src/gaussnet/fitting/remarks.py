@@ -36,6 +36,8 @@ class NodeReport:
     """Values of this node that do not fit."""
     confirmed: int = 0
     """Values of this node that do not fit, but that its children or parents agree with."""
+    discrete: bool = False
+    """Whether its values were not judged, because they are few and recur."""
 
 
 def remarks(report: NodeReport, zero_variance: bool) -> list[str]:
@@ -45,6 +47,8 @@ def remarks(report: NodeReport, zero_variance: bool) -> list[str]:
         found.append(f"{report.dropped} rows with missing values left out, {report.rows} used")
     if report.trimmed or report.flagged or report.confirmed:
         found.append(_trimmed(report))
+    if report.discrete:
+        found.append("its values are few and recur, so that only far outsiders were flagged")
     if report.singular:
         total = report.batches + report.singular
         found.append(f"{report.singular} of {total} batches are singular and were set aside")

@@ -91,7 +91,8 @@ class Fit(Scored, Questions):
             | (self.network.variance_array == 0.0)
         )
         if self.trimming is not None:
-            odd[[*self.trimming.left_out, *self.trimming.cells]] = True
+            touched = (*self.trimming.left_out, *self.trimming.cells, *self.trimming.discrete)
+            odd[list(touched)] = True
         for position in np.flatnonzero(odd).tolist():
             node = self.dag.nodes[position]
             zero = self.network.variance_array[position] == 0.0
@@ -102,10 +103,12 @@ class Fit(Scored, Questions):
         """How the node of this name was learnt."""
         position = self.dag.position(name)
         details, left_out, flagged, confirmed = self.details, 0, 0, 0
+        discrete = False
         if self.trimming is not None:
             left_out = len(self.trimming.left_out.get(position, ()))
             flagged = self.trimming.count(position, "flagged")
             confirmed = self.trimming.count(position, "confirmed")
+            discrete = position in self.trimming.discrete
         return NodeReport(
             node=name,
             parents=self.dag.parents(name),
@@ -117,6 +120,7 @@ class Fit(Scored, Questions):
             trimmed=max(left_out - int(details.dropped[position]), 0),
             flagged=flagged,
             confirmed=confirmed,
+            discrete=discrete,
         )
 
     def outliers(self, status: str = "flagged") -> "Outliers":

@@ -103,7 +103,7 @@ def _trimming(rows: Rows, evidence: Evidence, solution: RobustSolution) -> Trimm
         if len(given) > len(rows):
             numbers = np.flatnonzero(~np.isnan(given).any(axis=1))
     found = (cells, solution.recorded, solution.left_out)
-    return Trimming(len(rows), solution.cutoffs, *found, numbers)
+    return Trimming(len(rows), solution.cutoffs, *found, numbers, solution.discrete)
 
 
 def _trusted(cells: SuspiciousCells, rows: int, left_out: IntArray | None) -> SuspiciousCells:

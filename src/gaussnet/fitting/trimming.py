@@ -39,6 +39,8 @@ class Trimming:
     any."""
     row_numbers: IntArray | None = None
     """Where the rows learnt from stand in the data, if not all of these were."""
+    discrete: tuple[int, ...] = ()
+    """Nodes whose values were not judged, because they are few and recur."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 

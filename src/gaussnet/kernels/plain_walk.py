@@ -14,8 +14,9 @@ from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain_robust import CONFIRMED, FLAGGED
 
-CLEAN, FAILED, HOLED = 1, 2, 4
-"""Least squares over all rows looks clean; it fails the checks; a cell of the node is missing."""
+CLEAN, FAILED, HOLED, DISCRETE = 1, 2, 4, 8
+"""Least squares over all rows looks clean; it fails the checks; a cell of the node is missing; its
+column has few values, so that it is left to the caller."""
 
 
 class WalkTask(NamedTuple):
@@ -33,7 +34,7 @@ class WalkTask(NamedTuple):
     farthest: FloatArray
     """How far rows taken back may move coefficients, in squared standard errors, (nodes,)."""
     verdicts: NDArray[np.uint8]
-    """Sums of CLEAN, FAILED and HOLED, (nodes,)."""
+    """Sums of CLEAN, FAILED, HOLED and DISCRETE, (nodes,)."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

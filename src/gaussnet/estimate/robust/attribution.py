@@ -37,6 +37,8 @@ class Model(NamedTuple):
     intercepts: FloatArray
     variances: FloatArray
     table: CellTable
+    discrete: list[int]
+    """Nodes whose cells are not judged, because their columns have few values."""
 
 
 class Spots(NamedTuple):
@@ -145,6 +147,7 @@ def attribute(model: Model, settings: SequentialTrim) -> dict[int, SuspiciousCel
         return {}
     rows = len(model.columns)
     marks = kernels.mark_parents(model.table, model.families, _reach(model), rows)
+    marks[model.discrete] = False
     pairs = Spots(*np.divmod(np.flatnonzero(marks), rows))
     if len(pairs.nodes) == 0:
         return {}

@@ -49,8 +49,10 @@ class Node:
     above: Sequence[SuspiciousCells | None]
     """Suspicious cells of each parent."""
     missing: IntArray
-    """Rows in which the node's own cell is missing."""
+    """Rows in which the node's own cell is missing, or cannot belong to its column."""
     intercept: bool
+    discrete: bool = False
+    """Whether its column has few values, so that residuals do not tell what is wrong."""
 
     def sound_rows(self) -> BoolArray:
         """The rows to learn from: those without a suspicious parent, if these are enough."""

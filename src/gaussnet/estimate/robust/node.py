@@ -7,14 +7,14 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.estimate.robust.cells import SuspiciousCells
+from gaussnet.estimate.robust.cells import FLAGGED, SuspiciousCells
 from gaussnet.estimate.robust.checks import trim_limits
 from gaussnet.estimate.robust.frames import Frame, Node
 from gaussnet.estimate.robust.judging import judge, readmit
 from gaussnet.estimate.robust.normal import truncated_variance
 from gaussnet.estimate.robust.regression import Regression
 from gaussnet.estimate.robust.sequential_trim import SequentialTrim
-from gaussnet.estimate.robust.trimming import trim
+from gaussnet.estimate.robust.trimming import trim, untrimmed
 from gaussnet.kernels import Judged, TrimAnswer
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
@@ -57,7 +57,7 @@ class Lesson:
         size = len(node.parents) + node.intercept
         limits = np.array(trim_limits(count, size, settings, suspected))
         task = kernels.TrimTask(node.number, node.parents, sound, count, node.intercept)
-        found = kernels.trim_family(node.columns, task, limits)
+        found = None if node.discrete else kernels.trim_family(node.columns, task, limits)
         if found is None:
             found = _trim_by_definition(node, np.flatnonzero(sound), settings, suspected)
         return cls(node, sound, found, Frame(found.centres, found.reference, node.intercept))
@@ -74,7 +74,7 @@ def _trim_by_definition(
     """What the compiled kernel leaves to NumPy."""
     frame = node.frame(rows)
     regression = node.regression(rows, frame)
-    found = trim(regression, settings, suspected)
+    found = untrimmed(regression) if node.discrete else trim(regression, settings, suspected)
     residuals = found.trial.residuals
     kept = np.ones(len(rows), dtype=bool) if found.kept is None else found.kept
     return TrimAnswer(
@@ -127,7 +127,7 @@ def learn_node(
         len(trimmed.whitener) - node.intercept,
         len(result.events),
         _left_out(result, judged),
-        _suspicious_cells(judged),
+        _suspicious_cells(node, judged),
         {} if judged is None else _testimonies(node, judged.testimony),
     )
 
@@ -170,12 +170,16 @@ def _variance(lesson: Lesson, result: Result, mean_square: bool) -> float:
     return 0.0 if variance <= lesson.trimmed.smallest_scale**2 else variance
 
 
-def _suspicious_cells(judged: Judged | None) -> SuspiciousCells | None:
-    if judged is None or len(judged.rows) == 0:
+def _suspicious_cells(node: Node, judged: Judged | None) -> SuspiciousCells | None:
+    """What was judged; of a discrete column only what cannot belong to it is wrong."""
+    if judged is None:
         return None
-    return SuspiciousCells(
+    cells = SuspiciousCells(
         judged.rows, judged.statuses, judged.expected, judged.variances, judged.deviations
     )
+    if node.discrete:
+        cells = cells.only((cells.statuses != FLAGGED) | np.isin(cells.rows, node.missing))
+    return cells if len(cells.rows) else None
 
 
 def _testimonies(node: Node, testimony: FloatArray) -> dict[int, FloatArray]:

@@ -38,6 +38,8 @@ class RobustSolution:
     """The values that were recorded in the suspicious cells."""
     mixed: frozenset[int]
     """Nodes whose coefficients may rest on rows in which their own cell is suspicious."""
+    discrete: tuple[int, ...] = ()
+    """Nodes whose values were not judged, because they are few and recur."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -38,15 +38,21 @@ def trim(regression: Regression, settings: SequentialTrim, suspected: bool) -> T
 
     `suspected` says that the rows are known to fail the checks.
     """
-    factor = regression.factor()
-    first = first_trial(regression, factor)
-    whole = Trimmed(first, factor, regression.least_squares_scale(first))
+    whole = untrimmed(regression)
+    first = whole.trial
     few = regression.rows < regression.parameters + SPARE_ROWS
     if few or not first.median > regression.smallest_scale:
         return whole
     if not suspected and looks_clean(regression, first, settings):
         return whole
     return _trimmed(regression, whole, settings)
+
+
+def untrimmed(regression: Regression) -> Trimmed:
+    """Least squares over all rows but garbage."""
+    factor = regression.factor()
+    first = first_trial(regression, factor)
+    return Trimmed(first, factor, regression.least_squares_scale(first))
 
 
 def _trimmed(regression: Regression, whole: Trimmed, settings: SequentialTrim) -> Trimmed:

@@ -20,6 +20,7 @@ from gaussnet.estimate.robust.cells import (
     enter_cells,
 )
 from gaussnet.estimate.robust.cutoffs import bonferroni_point
+from gaussnet.estimate.robust.discrete import FewValues, discrete_columns
 from gaussnet.estimate.robust.frames import Node
 from gaussnet.estimate.robust.judging import READMISSION_LEVEL
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
@@ -48,6 +49,7 @@ class Walk:
         self.columns = kernels.whole_columns(rows)
         self.parents = _parent_lists(families)
         self.missing = _missing(rows)
+        self.discrete: dict[int, FewValues] = {}
         self.clean = np.zeros(len(families), dtype=bool)
         self.failed = np.zeros(len(families), dtype=bool)
         self.learnt = Learnt.blank(families, len(rows))
@@ -57,6 +59,7 @@ class Walk:
         """All nodes, those of one level of the graph side by side."""
         self._learn_all_rows(threads)
         if not self.clean.all():
+            self._find_discrete()
             self.table = CellTable.empty(len(self.families), self._room())
             self._learn_others(order, scale, threads)
             self._confirm()
@@ -76,15 +79,15 @@ class Walk:
             all_left_out(self.table),
             {node: self.columns[:, node].take(own.rows) for node, own in cells.items()},
             mixed,
+            tuple(self.discrete),
         )
 
     def _final_cells(self) -> tuple[dict[int, SuspiciousCells], frozenset[int]]:
         """All suspicious cells, and the nodes that may have learnt from rows of their own."""
         learnt, cells = self.learnt, all_cells(self.table)
         equations = (learnt.coefficients, learnt.intercepts, learnt.noise)
-        changed = attribute(
-            Model(self.columns, self.families, *equations, self.table), self.settings
-        )
+        model = Model(self.columns, self.families, *equations, self.table, list(self.discrete))
+        changed = attribute(model, self.settings)
         cells.update(changed)
         returned = np.flatnonzero(learnt.returned).tolist()
         return {node: cells[node] for node in cells if len(cells[node].rows)}, frozenset(
@@ -110,6 +113,14 @@ class Walk:
             learnt.variances[whole] = learnt.noise[whole] = solution.mean_squares
         learnt.ranks[whole] = solution.ranks
         self.clean[whole], self.failed[whole] = clean, ~clean
+
+    def _find_discrete(self) -> None:
+        """Look for columns of few values; least squares over all rows does for these."""
+        self.discrete = discrete_columns(self.columns)
+        for node, few in self.discrete.items():
+            if len(few.strange) == 0 and node not in self.missing:
+                self.clean[node] |= self.failed[node]
+                self.failed[node] = False
 
     def _families_with_holes(self) -> BoolArray:
         found = self._holed()
@@ -139,7 +150,9 @@ class Walk:
         levels = (settings.gate_level, settings.extent_level, settings.wide_level)
         limits = (settings.spread_limit, bonferroni_point(len(self.rows)), settings.cleaned_cutoff)
         rest = (settings.largest_vagueness, settings.cap, settings.evidence)
-        marks = (self.clean, self.failed, self._holed())
+        discrete = np.zeros(len(self.families), dtype=bool)
+        discrete[list(self.discrete)] = True
+        marks = (self.clean, self.failed, self._holed(), discrete)
         verdicts = np.packbits(np.stack(marks), axis=0, bitorder="little")[0]
         return WalkTask(
             self.families,
@@ -210,7 +223,11 @@ class Walk:
         above = [cells_of(self.table, parent) for parent in self.parents[number]]
         missing = self.missing.get(number, np.empty(0, dtype=np.int64))
         columns, parents = self.columns, self.families.parents[start:stop]
-        node = Node(columns, number, parents, above, missing, self.intercept)
+        discrete = self.discrete.get(number)
+        if discrete is not None:
+            missing = np.union1d(missing, discrete.strange)
+        known = (above, missing, self.intercept, discrete is not None)
+        node = Node(columns, number, parents, *known)
         failed = bool(self.failed[number])
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
             return learn_node(node, self.settings, task.mean_square, failed)

@@ -109,13 +109,15 @@ typedef struct {
     const WalkLimits *limits;
     const double *half;            /* largest half-sample statistics, (nodes,) */
     const double *farthest;        /* how far readmitted rows may move coefficients, (nodes,) */
-    const unsigned char *verdicts; /* IS_CLEAN, HAS_FAILED, IS_HOLED, (nodes,) */
+    const unsigned char *verdicts; /* IS_CLEAN, HAS_FAILED, IS_HOLED, IS_DISCRETE, (nodes,) */
 } Walk;
 
-/* Least squares over all rows looks clean; it fails the checks; a cell of the node is missing. */
+/* Least squares over all rows looks clean; it fails the checks; a cell of the node is missing; its
+ * column has few values, so that it is left to the caller. */
 #define IS_CLEAN 1
 #define HAS_FAILED 2
 #define IS_HOLED 4
+#define IS_DISCRETE 8
 
 /* What is learnt of the nodes, (nodes,) each; the coefficients are (edges,). */
 typedef struct {

@@ -213,6 +213,8 @@ static void enter(const Walk *walk, ptrdiff_t f, ptrdiff_t returned, const Readm
 static int learn_node(const Matrix *x, const Walk *walk, const CellTable *known, ptrdiff_t f,
                       WalkSpace *space, Judged *judged, Learnt *learnt)
 {
+    if (walk->verdicts[f] & IS_DISCRETE)
+        return LACKS_DIGITS;
     const ptrdiff_t sound = find_sound(x, walk, known, f, space);
     if (sound == 0)
         return LACKS_DIGITS;

@@ -15,6 +15,7 @@ from gaussnet._types import FloatArray, IntArray
 MOST_VALUES = 20
 SMALLEST_COVER = 0.5
 """The recurring values are at least this share of the rows."""
+SAMPLE = 64
 FAR = 10.0
 """A value is far outside if it lies so many ranges of the others away from them."""
 
@@ -28,15 +29,16 @@ class FewValues(NamedTuple):
     """Rows, ascending; none if only one value belongs, which leaves no measure of far."""
 
 
-def recurs(values: FloatArray) -> bool:
-    """Whether a value comes more than once.
+def discrete_columns(columns: FloatArray) -> dict[int, FewValues]:
+    """The columns of few values; the others are told by some of their rows.
 
-    Examples
-    --------
-    >>> recurs(np.array([1.0, 2.0, 1.0])), recurs(np.array([1.0, 2.0]))
-    (True, False)
+    Of 64 rows of such a column about half or more hold one of 20 values, so that two are alike.
     """
-    return len(np.unique(values)) < len(values)
+    places = np.linspace(0, len(columns) - 1, min(len(columns), SAMPLE)).astype(np.int64)
+    sample = np.sort(columns[places], axis=0)
+    alike = np.flatnonzero((sample[1:] == sample[:-1]).any(axis=0)).tolist()
+    found = {column: few_values(columns[:, column]) for column in alike}
+    return {column: few for column, few in found.items() if few is not None}
 
 
 def few_values(column: FloatArray) -> FewValues | None:

@@ -5,7 +5,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gaussnet.estimate.robust.recurring import few_values, recurs
+import gaussnet as gn
+from gaussnet import kernels
+from gaussnet.estimate.robust.discrete import discrete_columns, few_values
+from gaussnet.kernels import plain_walk
+
+DAG_OF_TREATED = gn.Dag.parse("[age][treated|age]")
 
 
 def test_two_groups_are_few_values_and_nothing_is_strange():
@@ -83,7 +88,57 @@ def test_order_and_unit_do_not_matter(order, unit):
     assert sorted(np.array(order)[moved.strange].tolist()) == plain.strange.tolist()
 
 
-def test_recurs_sees_a_tie_anywhere():
-    assert recurs(np.array([2.0, 5.0, 3.0, 5.0]))
-    assert not recurs(np.array([2.0, 5.0, 3.0]))
-    assert not recurs(np.empty(0))
+def test_columns_are_told_apart_wherever_the_alike_rows_stand():
+    rng = np.random.default_rng(4)
+    group = rng.choice([0.0, 1.0], size=3_000, p=[0.9, 0.1])
+    columns = np.column_stack((rng.normal(size=3_000), group, np.sort(group), group[::-1]))
+    assert sorted(discrete_columns(columns)) == [1, 2, 3]
+
+
+def test_the_answer_of_a_group_is_that_of_least_squares():
+    rng = np.random.default_rng(5)
+    group = rng.choice([0.0, 1.0], size=800, p=[0.7, 0.3])
+    rows = np.column_stack((group, 2.0 * group + rng.normal(size=800)))
+    dag = gn.Dag.parse("[group][y|group]")
+    robust, plain = gn.fit(rows, dag, "robust"), gn.fit(rows, dag)
+    assert robust.network.coefficients["group", "y"] == pytest.approx(
+        plain.network.coefficients["group", "y"], rel=1e-12
+    )
+    assert robust.network.variances["group"] == pytest.approx(0.21, abs=0.03)
+    assert len(robust.outliers()) == 0
+    assert [note.node for note in robust.notes] == ["group"]
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+def test_dirty_rows_beside_a_group_are_found_and_the_group_is_kept(share, backend, monkeypatch):
+    if backend == "numpy":
+        monkeypatch.setattr(kernels, "learn_nodes", plain_walk.learn_nodes)
+    rng = np.random.default_rng(6)
+    group = (np.arange(2_000) < 2_000 * share).astype(float)
+    rng.shuffle(group)
+    y = 2.0 * group + rng.normal(size=2_000)
+    y[:100] = rng.normal(1_000.0, 1.0, 100)
+    group[100:200] = -99.0
+    fit = gn.fit(np.column_stack((group, y)), gn.Dag.parse("[group][y|group]"), "robust")
+    found = fit.outliers()
+    assert set(zip(found.nodes, found.rows.tolist(), strict=True)) >= {
+        *(("y", row) for row in range(100)),
+        *(("group", row) for row in range(100, 200)),
+    }
+    assert len(found) <= 203
+    error = fit.standard_errors.coefficients["group", "y"]
+    assert abs(fit.network.coefficients["group", "y"] - 2.0) < 4.0 * error
+
+
+def test_a_group_with_dirty_parents_is_learnt_from_the_sound_rows():
+    rng = np.random.default_rng(7)
+    age = rng.normal(50.0, 10.0, size=3_000)
+    treated = (rng.random(3_000) < 0.02 + 0.001 * np.clip(age, 0.0, 100.0)).astype(float)
+    sound = gn.fit(np.column_stack((age, treated))[300:], DAG_OF_TREATED)
+    age[:300] = 1e6
+    fit = gn.fit(np.column_stack((age, treated)), DAG_OF_TREATED, "robust")
+    assert set(fit.outliers().nodes) == {"age"}
+    np.testing.assert_allclose(
+        fit.network.coefficient_array, sound.network.coefficient_array, rtol=0.05
+    )
