@@ -14,7 +14,13 @@ import gaussnet as gn
 from benchmarks import rivals
 from benchmarks.timing import best_times
 from benchmarks.workloads import W1, W2, Workload
-from gaussnet.fitting.phases import Work, find_coefficients, find_spread
+from gaussnet.fitting.phases import (
+    Work,
+    find_coefficients,
+    find_spread,
+    kept_by_method,
+    kept_by_scale,
+)
 from gaussnet.fitting.portions import make_portions
 from gaussnet.stream.pages import default_page_rows
 
@@ -249,7 +255,7 @@ def parquet(rows: int, columns: int = 20) -> list[Line]:
 
 def _coefficients_alone(work: Workload, method):
     plan, [portion] = _plan(work)
-    kept = method.kept_values(portion.equations.families.sizes)
+    kept = kept_by_method(method, portion)
 
     def run():
         for part in portion.parts(kept, plan.budget):
@@ -263,7 +269,7 @@ def _mad_alone(work: Workload):
     learnt = gn.fit(work.data, work.dag, intercept=False).network.coefficient_array
 
     def run():
-        for part in portion.parts(np.ones(len(portion.nodes)), plan.budget):
+        for part in portion.parts(kept_by_scale(gn.Mad(), portion), plan.budget):
             edges = work.dag.families.edges_of(part.nodes)
             find_spread(gn.Mad(), part, learnt[edges], plan)
 

@@ -1,40 +1,40 @@
 """The two phases, each a fold of summaries over stripes and pages."""
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray, Rows
-from gaussnet.estimate.equations import Stripe, cut_stripes
+from gaussnet._types import FloatArray
+from gaussnet.estimate.equations import Stripe
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.scales import Mad, Scale, Spread
 from gaussnet.estimate.solution import Estimator, Solution
 from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
+from gaussnet.fitting.folds import PageSummary, Work, fold
 from gaussnet.fitting.medians import (
     MedianMethod,
     bracket_values,
     scale_by_passes,
     solve_by_passes,
 )
-from gaussnet.fitting.portions import Pages, Portion
-from gaussnet.kernels.threads import merge_in_order, thread_map
+from gaussnet.fitting.portions import Portion
+from gaussnet.fitting.sifting import sift_medians, sift_spread, sifted_residuals, sifted_values
 from gaussnet.stream.streamed import NotFinite
+
+__all__ = [
+    "PageSummary",
+    "Work",
+    "find_coefficients",
+    "find_spread",
+    "fold",
+    "kept_by_method",
+    "kept_by_scale",
+]
 
 SMALLEST_BUDGET = 1 << 23
 """Values that summaries may keep at a time, at least (64 MiB)."""
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """How the folds run: on how many threads, and how many values they may keep."""
-
-    threads: int
-    budget: int
-    unchecked: bool = False
-    """Whether values may be NaN or infinite: moments that are not finite then end the fold."""
 
 
 def find_coefficients(estimator: Estimator, portion: Portion, work: Work) -> Solution:
@@ -50,68 +50,80 @@ def find_coefficients(estimator: Estimator, portion: Portion, work: Work) -> Sol
 def _solved(estimator: Estimator, portion: Portion, work: Work) -> Solution:
     equations, pages = portion.equations, portion.pages
     method = estimator.inner if isinstance(estimator, WithMoments) else estimator
-    if isinstance(pages, list) or not isinstance(method, MedianMethod):
-        summarize = partial(estimator.summarize, equations=equations)
-        summary = fold(pages, summarize, estimator.merge, work.threads)
-        if work.unchecked and isinstance(summary, Moments) and not summary.is_finite:
-            raise NotFinite
-        return estimator.solve(summary, equations)
-    over_pages = partial(pages.fold, threads=work.threads)
     wanted = isinstance(estimator, WithMoments)
-    solution, moments = solve_by_passes(method, equations, over_pages, wanted)
+    if sifted_values(method, portion) is not None:
+        solution, moments = _sifted(method, portion, work, wanted)
+    elif isinstance(pages, list) or not isinstance(method, MedianMethod):
+        return _folded(estimator, portion, work)
+    else:
+        over_pages = partial(pages.fold, threads=work.threads)
+        solution, moments = solve_by_passes(method, equations, over_pages, wanted)
     return solution if moments is None else with_mean_squares(solution, moments)
+
+
+def _folded(estimator: Estimator, portion: Portion, work: Work) -> Solution:
+    """The solution from the summary of all rows."""
+    equations = portion.equations
+    summarize = partial(estimator.summarize, equations=equations)
+    summary = fold(portion.pages, summarize, estimator.merge, work.threads)
+    if work.unchecked and isinstance(summary, Moments) and not summary.is_finite:
+        raise NotFinite
+    return estimator.solve(summary, equations)
+
+
+def _sifted(
+    method: Any, portion: Portion, work: Work, wants_moments: bool
+) -> tuple[Solution, Moments | None]:
+    """The solution by sifting; the few families that it misses from the summary of all rows."""
+    solution, missed, moments = sift_medians(method, portion, work, wants_moments)
+    doubtful, done = solution.doubtful, 0
+    if len(missed):
+        rest = portion.only(missed)
+        kept = method.kept_values(rest.equations.families.sizes)
+        for part in rest.parts(kept, work.budget):
+            chosen = missed[done : done + len(part.nodes)]
+            again = _folded(method, part, work)
+            solution = solution.patched(portion.equations.families, chosen, again)
+            done += len(chosen)
+    return replace(solution, doubtful=doubtful), moments
 
 
 def find_spread(scale: Scale, portion: Portion, coefficients: FloatArray, work: Work) -> Spread:
     """Phase 2 for a portion: location and variance of the residuals, (families,) each."""
     families = portion.equations.families
-    pages = portion.pages
-    if isinstance(scale, Mad) and not isinstance(pages, list):
-        over_pages = partial(pages.fold, threads=work.threads)
+    if not isinstance(scale, Mad):
+        return _folded_spread(scale, portion, coefficients, work)
+    if not isinstance(portion.pages, list):
+        over_pages = partial(portion.pages.fold, threads=work.threads)
         return scale_by_passes(families, coefficients, over_pages, portion.equations.intercept)
+    if sifted_residuals(portion) is None:
+        return _folded_spread(scale, portion, coefficients, work)
+    spread, missed = sift_spread(portion, coefficients, work)
+    for family in missed.tolist():
+        own = np.array([family])
+        edges = families.edges_of(own)
+        again = _folded_spread(scale, portion.only(own), coefficients[edges], work)
+        for whole, part in zip(spread, again, strict=True):
+            whole[own] = part
+    return spread
+
+
+def _folded_spread(scale: Scale, portion: Portion, coefficients: FloatArray, work: Work) -> Spread:
+    families = portion.equations.families
 
     def summarize(stripe: Stripe) -> Any:
         return scale.summarize(stripe.rows, families, coefficients)
 
-    summary = fold(pages, summarize, scale.merge, work.threads)
+    summary = fold(portion.pages, summarize, scale.merge, work.threads)
     return scale.solve(summary, portion.equations.intercept)
-
-
-def fold(
-    pages: Pages,
-    summarize: Callable[[Stripe], Any],
-    merge: Callable[[Any, Any], Any],
-    threads: int,
-) -> Any:
-    """The summary of all pages: stripes merge to pages, pages merge to the whole.
-
-    Threads take pages, or stripes where there is one page only; the tree of merges is the
-    same for any number of threads, and for pages in memory, in a stream or on a cluster.
-    """
-    page_summary = PageSummary(summarize, merge)
-    if not isinstance(pages, list):
-        return pages.fold(page_summary, merge, threads)
-    if len(pages) == 1:
-        return page_summary(pages[0], threads)
-    return merge_in_order(thread_map(page_summary, pages, threads), merge)
-
-
-@dataclass(frozen=True)
-class PageSummary:
-    """What a page says: its stripes summarised and merged."""
-
-    summarize: Callable[[Stripe], Any]
-    merge: Callable[[Any, Any], Any]
-
-    def __call__(self, page: Rows, threads: int = 1) -> Any:
-        """The summary of a page."""
-        return merge_in_order(thread_map(self.summarize, cut_stripes(page), threads), self.merge)
 
 
 def kept_by_method(method: Estimator, portion: Portion) -> FloatArray:
     """Values that the method's summary keeps per row, (families,)."""
     sizes = portion.equations.families.sizes
-    kept = method.kept_values(sizes)
+    inner = method.inner if isinstance(method, WithMoments) else method
+    sifted = sifted_values(inner, portion)
+    kept = method.kept_values(sizes) if sifted is None else sifted
     if isinstance(portion.pages, list) or not kept.any():
         return kept
     return np.asarray(sizes * _streamed_share(portion, int(sizes.sum())), dtype=np.float64)
@@ -120,6 +132,9 @@ def kept_by_method(method: Estimator, portion: Portion) -> FloatArray:
 def kept_by_scale(scale: Scale, portion: Portion) -> FloatArray:
     """Values that the scale's summary keeps per row, (families,)."""
     nodes = len(portion.nodes)
+    sifted = sifted_residuals(portion) if isinstance(scale, Mad) else None
+    if sifted is not None:
+        return sifted
     if isinstance(portion.pages, list) or not scale.kept_values:
         return np.full(nodes, scale.kept_values)
     return np.full(nodes, _streamed_share(portion, nodes))

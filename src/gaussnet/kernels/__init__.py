@@ -9,7 +9,7 @@ import os
 from types import ModuleType
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import plain, plain_brackets, plain_robust, plain_walk
+from gaussnet.kernels import plain, plain_brackets, plain_robust, plain_sifting, plain_walk
 from gaussnet.kernels.plain_robust import (
     Cells,
     Judged,
@@ -18,6 +18,7 @@ from gaussnet.kernels.plain_robust import (
     TrimAnswer,
     TrimTask,
 )
+from gaussnet.kernels.plain_sifting import Sieve, Sifted
 from gaussnet.kernels.plain_walk import CellTable, Learnt, WalkTask
 
 __all__ = [
@@ -27,6 +28,8 @@ __all__ = [
     "Judged",
     "Learnt",
     "Screen",
+    "Sieve",
+    "Sifted",
     "TrimAnswer",
     "TrimTask",
     "WalkTask",
@@ -44,6 +47,9 @@ __all__ = [
     "residuals",
     "row_medians",
     "screen_families",
+    "sift_residuals",
+    "sift_solutions",
+    "sifted_ranks",
     "solve_moments",
     "split_rows",
     "square_solutions",
@@ -52,15 +58,15 @@ __all__ = [
 ]
 
 
-def _choose(wanted: str) -> tuple[str, ModuleType]:
-    """The name of a backend and its module."""
+def _choose(wanted: str) -> tuple[str, ModuleType, ModuleType]:
+    """The name of a backend, its module, and its module of kernels that sift."""
     if wanted not in ("", "numpy", "native"):
         raise SettingError(
             f"GAUSSNET_KERNELS is {wanted!r}, expected 'numpy' or 'native': set one or unset it"
         )
     if wanted != "numpy":
         try:
-            from gaussnet.kernels import native
+            from gaussnet.kernels import native, native_sifting
         except ImportError as error:
             if wanted == "native":
                 raise SettingError(
@@ -68,11 +74,11 @@ def _choose(wanted: str) -> tuple[str, ModuleType]:
                     f"({error}): install gaussnet where a C compiler is found, or unset it"
                 ) from error
         else:
-            return "native", native
-    return "numpy", plain
+            return "native", native, native_sifting
+    return "numpy", plain, plain_sifting
 
 
-backend, _module = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
+backend, _module, _sifting = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
 
 all_finite = _module.all_finite
 batch_solutions = _module.batch_solutions
@@ -86,6 +92,10 @@ row_medians = _module.row_medians
 solve_moments = _module.solve_moments
 split_rows = _module.split_rows if backend == "native" else plain_brackets.split_rows
 square_solutions = _module.square_solutions
+
+sift_residuals = _sifting.sift_residuals
+sift_solutions = _sifting.sift_solutions
+sifted_ranks = _sifting.sifted_ranks
 
 _robust = _module if backend == "native" else plain_robust
 judge_rows = _robust.judge_rows

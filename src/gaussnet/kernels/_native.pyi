@@ -6,6 +6,8 @@ from numpy.typing import NDArray
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 
 _Families = tuple[IntArray, IntArray, IntArray]
+_Sieve = tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray, IntArray]
+# Lows, highs; below, above, kept and starts, which are written.
 _Table = tuple[IntArray, IntArray, NDArray[np.uint8], FloatArray, FloatArray]
 
 def all_finite(x: Rows, /) -> bool: ...
@@ -40,6 +42,34 @@ def square_solutions(
     sliding: bool,
     centre: bool,
     solutions: FloatArray,
+    /,
+) -> None: ...
+def tile_rows(columns: int, for_windows: bool, /) -> int: ...
+def sift_solutions(
+    page: Rows,
+    families: _Families,
+    start: int,
+    stop: int,
+    sliding: bool,
+    centre: bool,
+    turns: FloatArray | None,
+    sieve: _Sieve,
+    /,
+) -> None: ...
+def sift_residuals(
+    x: Rows,
+    families: _Families,
+    coefficients: FloatArray,
+    centres: FloatArray | None,
+    sieve: _Sieve,
+    /,
+) -> None: ...
+def sifted_ranks(
+    parts: list[tuple[FloatArray, IntArray]],
+    low_ranks: IntArray,
+    high_ranks: IntArray,
+    at_low: FloatArray,
+    at_high: FloatArray,
     /,
 ) -> None: ...
 def row_medians(values: FloatArray, medians: FloatArray, used: IntArray, /) -> None: ...

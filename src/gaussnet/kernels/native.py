@@ -1,7 +1,6 @@
 """The compiled kernels, with the names and signatures of `gaussnet.kernels.plain`."""
 
 import math
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,12 +8,10 @@ from numpy.typing import NDArray
 from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.kernels import _native
 from gaussnet.kernels.families import Families
+from gaussnet.kernels.native_arguments import MOST_LANES, flat_families, readable
 from gaussnet.kernels.plain import batch_range, window_range
 from gaussnet.kernels.plain_robust import Judged, JudgeTask, Screen, TrimAnswer, TrimTask
 from gaussnet.kernels.plain_walk import CellTable, Learnt, WalkTask
-
-MOST_LANES = 8
-"""Values that a compiled kernel may write beyond what it keeps."""
 
 __all__ = [
     "all_finite",
@@ -42,14 +39,14 @@ __all__ = [
 
 def all_finite(x: Rows) -> bool:
     """Whether no value is NaN or infinite."""
-    return bool(_native.all_finite(_readable(x)))
+    return bool(_native.all_finite(readable(x)))
 
 
 def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArray, FloatArray]:
     """Means and cross-products of the columns of each family."""
     means = np.empty(len(families.parents) + len(families))
     products = np.empty(families.product_offsets[-1])
-    _native.family_moments(_readable(x), _flat(families), centre, means, products)
+    _native.family_moments(readable(x), flat_families(families), centre, means, products)
     return means, products
 
 
@@ -61,7 +58,7 @@ def solve_moments(
     squares = np.empty(len(families))
     pivots = np.empty(len(families))
     packed = np.ascontiguousarray(products, dtype=np.float64)
-    _native.solve_moments(_flat(families), packed, coefficients, squares, pivots)
+    _native.solve_moments(flat_families(families), packed, coefficients, squares, pivots)
     return coefficients, squares, pivots
 
 
@@ -75,7 +72,7 @@ def batch_solutions(
         shapes.append((count, size, last - first))
     flat, blocks = _blocks(shapes)
     _native.batch_solutions(
-        _readable(page), _flat(families), start, stop, extra_rows, False, centre, flat
+        readable(page), flat_families(families), start, stop, extra_rows, False, centre, flat
     )
     return blocks
 
@@ -90,7 +87,7 @@ def square_solutions(
         shapes.append((count, size, last - first))
     flat, blocks = _blocks(shapes)
     _native.square_solutions(
-        _readable(page), _flat(families), start, stop, 0, sliding, centre, flat
+        readable(page), flat_families(families), start, stop, 0, sliding, centre, flat
     )
     return blocks
 
@@ -129,7 +126,7 @@ def residuals(x: Rows, families: Families, coefficients: FloatArray) -> FloatArr
     """Child minus its parents' linear combination, for each family: (families, rows)."""
     out = np.empty((len(families), len(x)))
     own = np.ascontiguousarray(coefficients, dtype=np.float64)
-    _native.residuals(_readable(x), _flat(families), own, out.reshape(-1))
+    _native.residuals(readable(x), flat_families(families), own, out.reshape(-1))
     return out
 
 
@@ -139,7 +136,7 @@ def residual_moments(
     """Mean of each family's residuals and their squared deviations from it."""
     means, squares = np.empty(len(families)), np.empty(len(families))
     own = np.ascontiguousarray(coefficients, dtype=np.float64)
-    _native.residual_moments(_readable(x), _flat(families), own, means, squares)
+    _native.residual_moments(readable(x), flat_families(families), own, means, squares)
     return means, squares
 
 
@@ -148,7 +145,8 @@ def propagate(
 ) -> None:
     """Add to each column its parents' linear combination, in place, in topological order."""
     own = np.ascontiguousarray(coefficients, dtype=np.float64)
-    _native.propagate(rows, np.ascontiguousarray(order, dtype=np.int64), _flat(families), own)
+    places = np.ascontiguousarray(order, dtype=np.int64)
+    _native.propagate(rows, places, flat_families(families), own)
 
 
 def whole_columns(x: Rows) -> FloatArray:
@@ -156,7 +154,7 @@ def whole_columns(x: Rows) -> FloatArray:
     if x.dtype == np.float64 and x.strides[0] == x.itemsize and x.dtype.isnative:
         return np.require(x, requirements="A")
     out = np.empty((x.shape[1], len(x)))
-    _native.turn_columns(_readable(x), out.reshape(-1))
+    _native.turn_columns(readable(x), out.reshape(-1))
     return out.T
 
 
@@ -165,7 +163,7 @@ def screen_families(columns: FloatArray, families: Families, screen: Screen) -> 
     verdicts = np.full(len(families), np.nan)
     settings = (*screen.part, screen.intercept, screen.spread, screen.gate_level)
     given = (screen.coefficients, screen.intercepts, screen.squares, screen.half)
-    _native.screen_families(columns, _flat(families), settings, *given, verdicts)
+    _native.screen_families(columns, flat_families(families), settings, *given, verdicts)
     return verdicts[slice(*screen.part)]
 
 
@@ -232,7 +230,7 @@ def learn_nodes(
     known, found = tables
     _native.learn_nodes(
         columns,
-        _flat(task.families),
+        flat_families(task.families),
         nodes,
         (task.intercept, task.mean_square),
         (task.limits, task.half, task.farthest, task.verdicts),
@@ -248,7 +246,7 @@ def learn_nodes(
 def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: int) -> BoolArray:
     """The cells that no one suspects in rows in which a child is called wrong or rare."""
     marks = np.zeros((len(families), rows), dtype=bool)
-    _native.mark_parents(_flat(families), _flat_table(table), reach, marks.reshape(-1))
+    _native.mark_parents(flat_families(families), _flat_table(table), reach, marks.reshape(-1))
     return marks
 
 
@@ -266,20 +264,8 @@ def split_rows(
     return counts, largest, kept[: kept_starts[-1]].copy(), kept_starts
 
 
-def _readable(x: Rows) -> Rows:
-    """The same values as aligned float64 or float32 in the machine's byte order."""
-    if x.dtype in (np.float64, np.float32) and x.dtype.isnative and x.flags.aligned:
-        return x
-    kind: Any = np.float32 if x.dtype.itemsize == np.dtype(np.float32).itemsize else np.float64
-    return np.array(x, dtype=kind)
-
-
 def _whole(values: FloatArray) -> FloatArray:
     return np.ascontiguousarray(values, dtype=np.float64)
-
-
-def _flat(families: Families) -> tuple[IntArray, IntArray, IntArray]:
-    return families.children, families.offsets, families.parents
 
 
 def _flat_table(

@@ -185,7 +185,8 @@ static int batch_solutions(const Matrix *page, const Families *families,
     if (open_batches(&scratch, largest, window_height(windows, largest)) < 0)
         return -1;
     const Solver solver = {solve_some_batches, &scratch, 0.0};
-    const int failed = solve_page(page, families, windows, solver, solutions);
+    const Sink sink = {.all = solutions};
+    const int failed = solve_page(page, families, windows, solver, sink);
     free(scratch.memory);
     return failed;
 }

@@ -44,4 +44,39 @@ static void add_combination(const double *const *columns, ptrdiff_t size,
 #undef ADD
 }
 
+/* to = the sum of factors[k] * row k, over `count` rows that lie `length` values apart; `to` may be
+ * the first of them. Every product is rounded. */
+INLINE void mix_some_rows(const double *rows, ptrdiff_t length, const ptrdiff_t count,
+                          const double *factors, double *to)
+{
+    ptrdiff_t v = 0;
+    for (; v + LANES <= length; v += LANES) {
+        Lanes sum = rounded(broadcast(factors[0]) * load(rows + v));
+        UNROLL for (ptrdiff_t k = 1; k < count; k++)
+            sum += rounded(broadcast(factors[k]) * load(rows + k * length + v));
+        store(to + v, sum);
+    }
+    if (v < length) {
+        Lanes sum = rounded(broadcast(factors[0]) * load_part(rows + v, length - v));
+        for (ptrdiff_t k = 1; k < count; k++)
+            sum += rounded(broadcast(factors[k]) * load_part(rows + k * length + v, length - v));
+        store_part(to + v, sum, length - v);
+    }
+}
+
+static void mix_rows(const double *rows, ptrdiff_t length, ptrdiff_t count, const double *factors,
+                     double *to)
+{
+#define MIX(count) mix_some_rows(rows, length, count, factors, to)
+    switch (count) {
+    case 1: MIX(1); break;
+    case 2: MIX(2); break;
+    case 3: MIX(3); break;
+    case 4: MIX(4); break;
+    case 5: MIX(5); break;
+    default: MIX(count); break;
+    }
+#undef MIX
+}
+
 #endif

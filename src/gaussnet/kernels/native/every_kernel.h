@@ -8,6 +8,7 @@
 #include "judging.c"
 #include "medians.c"
 #include "joined.c"
+#include "sifting.c"
 #include "moments.c"
 #include "propagate.c"
 #include "residuals.c"
@@ -27,6 +28,10 @@ const Kernels TABLE = {
     .solve_moments = solve_moments,
     .batch_solutions = batch_solutions,
     .square_solutions = square_solutions,
+    .tile_rows = tile_rows,
+    .sift_solutions = sift_solutions,
+    .sift_residuals = sift_residuals,
+    .sifted_ranks = sifted_ranks,
     .row_medians = row_medians,
     .joined_medians = joined_medians,
     .joined_spreads = joined_spreads,

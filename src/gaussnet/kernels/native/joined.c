@@ -1,6 +1,6 @@
 /* Medians of rows whose values come in parts, of linear combinations of rows, and of their
  * distances from the median; no copy of more than a row is made. */
-#include "lanes.h"
+#include "combination.h"
 
 /* What is searched for medians: rows of the parts joined, in scratch. */
 typedef struct {
@@ -33,21 +33,6 @@ static const double *join_row(const Joined *joined, ptrdiff_t r)
     return joined->row;
 }
 
-/* to = coefficient * from, and to += from. Two steps, which no compiler may merge into one with
- * a single rounding: the bits are those of the NumPy version. */
-static NOT_INLINE void multiply_row(double coefficient, const double *from, ptrdiff_t count,
-                                    double *to)
-{
-    for (ptrdiff_t v = 0; v < count; v++)
-        to[v] = coefficient * from[v];
-}
-
-static NOT_INLINE void add_row(const double *from, ptrdiff_t count, double *to)
-{
-    for (ptrdiff_t v = 0; v < count; v++)
-        to[v] += from[v];
-}
-
 /* Rows first .. first + count times their coefficients, summed. */
 static const double *combine_rows(const Joined *joined, ptrdiff_t first, ptrdiff_t count,
                                   const double *coefficients)
@@ -55,13 +40,8 @@ static const double *combine_rows(const Joined *joined, ptrdiff_t first, ptrdiff
     const Parts *parts = joined->parts;
     double *to = joined->row;
     for (ptrdiff_t k = 0; k < parts->count; to += parts->lengths[k], k++) {
-        const ptrdiff_t length = parts->lengths[k];
-        const double *rows = parts->data[k] + first * length;
-        multiply_row(coefficients[0], rows, length, to);
-        for (ptrdiff_t other = 1; other < count; other++) {
-            multiply_row(coefficients[other], rows + other * length, length, joined->other);
-            add_row(joined->other, length, to);
-        }
+        const double *rows = parts->data[k] + first * parts->lengths[k];
+        mix_rows(rows, parts->lengths[k], count, coefficients, to);
     }
     return joined->row;
 }

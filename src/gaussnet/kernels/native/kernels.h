@@ -167,6 +167,27 @@ typedef struct {
     int64_t *kept_starts;
 } Brackets;
 
+/* Rows of values that are sifted run by run: brackets, both ends of which belong to them; how
+ * many values lie below and above; and the values inside. The runs come row after row, tile
+ * after tile; run k of the kept values begins at starts[k]. */
+typedef struct {
+    const double *lows, *highs;
+    int64_t *below, *above;
+    double *kept;
+    ptrdiff_t room; /* values that `kept` has room for; more are counted but not kept */
+    int64_t *starts;
+    ptrdiff_t runs; /* so far */
+    double *spare;  /* room for the longest run, and LANES more */
+} Sieve;
+
+/* What calls have sifted out of the same rows: run t * rows + r of a part is of row r. */
+typedef struct {
+    ptrdiff_t count, rows;
+    const double *const *kept;
+    const int64_t *const *starts;
+    const ptrdiff_t *tiles;
+} Sifted;
+
 /* Values that a kernel may write beyond what it keeps. */
 #define MOST_LANES 8
 
@@ -187,6 +208,13 @@ typedef struct {
                            double *solutions);
     int (*square_solutions)(const Matrix *page, const Families *families,
                             const Windows *windows, double *solutions);
+    ptrdiff_t (*tile_rows)(ptrdiff_t columns, int for_windows);
+    int (*sift_solutions)(const Matrix *page, const Families *families, const Windows *windows,
+                          const double *turns, Sieve *sieve);
+    int (*sift_residuals)(const Matrix *x, const Families *families, const double *coefficients,
+                          const double *centres, Sieve *sieve);
+    int (*sifted_ranks)(const Sifted *sifted, const int64_t *low_ranks,
+                        const int64_t *high_ranks, double *at_low, double *at_high);
     int (*row_medians)(const Matrix *values, double *medians, int64_t *used);
     int (*joined_medians)(const Parts *parts, ptrdiff_t size, const double *turns,
                           double *medians, int64_t *used);

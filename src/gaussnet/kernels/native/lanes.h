@@ -204,6 +204,20 @@ INLINE void deal_few(const double *from, ptrdiff_t count, Lanes *to)
 
 #endif
 
+/* The same lanes: a product that is rounded before it is added to. No compiler may merge the two
+ * steps into one with a single rounding, so that the bits are those of the NumPy version. */
+INLINE Lanes rounded(Lanes product)
+{
+#if defined(__GNUC__) && defined(__x86_64__)
+    __asm__("" : "+x"(product));
+#elif defined(__GNUC__) && defined(__aarch64__)
+    __asm__("" : "+w"(product));
+#elif defined(__GNUC__)
+    __asm__("" : "+m"(product));
+#endif
+    return product;
+}
+
 /* A loop over 0..7 that is unrolled before the compiler decides what to keep in registers. */
 #define EIGHT_TIMES(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define EIGHT_TIMES_BACK(DO) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)

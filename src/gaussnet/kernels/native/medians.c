@@ -5,7 +5,7 @@
  * value is among the kept. If it is, they are searched the same way; if not, the same pass is
  * made for the side where it is.
  */
-#include "lanes.h"
+#include "sifting.h"
 
 /* So few candidates are ranked by comparing each with each. */
 #define FEW 32
@@ -36,11 +36,6 @@ static void two_ranks(double *values, ptrdiff_t count, ptrdiff_t low, ptrdiff_t 
         *at_high = LANE(highs, k) > *at_high ? LANE(highs, k) : *at_high;
     }
 }
-
-typedef struct {
-    double low, high;                /* both ends belong to it */
-    ptrdiff_t below, inside, above;  /* how many values lie where; NaN lie nowhere */
-} Bracket;
 
 /* Copy the values inside the bracket and count all; of `sizes` the absolute values are meant. */
 INLINE void keep_between(const double *from, ptrdiff_t count, const int sizes, Bracket *bracket,

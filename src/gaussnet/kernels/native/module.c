@@ -389,6 +389,8 @@ static PyObject *call_joined_spreads(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
+#include "module_sifting.h"
+
 static PyObject *call_residuals(PyObject *self, PyObject *arguments)
 {
     (void)self;
@@ -902,6 +904,10 @@ static PyMethodDef methods[] = {
     {"solve_moments", call_solve_moments, METH_VARARGS, NULL},
     {"batch_solutions", call_batch_solutions, METH_VARARGS, NULL},
     {"square_solutions", call_square_solutions, METH_VARARGS, NULL},
+    {"tile_rows", call_tile_rows, METH_VARARGS, NULL},
+    {"sift_solutions", call_sift_solutions, METH_VARARGS, NULL},
+    {"sift_residuals", call_sift_residuals, METH_VARARGS, NULL},
+    {"sifted_ranks", call_sifted_ranks, METH_VARARGS, NULL},
     {"row_medians", call_row_medians, METH_VARARGS, NULL},
     {"joined_medians", call_joined_medians, METH_VARARGS, NULL},
     {"joined_spreads", call_joined_spreads, METH_VARARGS, NULL},

@@ -250,8 +250,8 @@ static void solve_squares(const WindowRun *run, void *scratch)
 #undef SIZE
 }
 
-static int square_solutions(const Matrix *page, const Families *families,
-                            const Windows *windows, double *solutions)
+static int solve_windows(const Matrix *page, const Families *families, const Windows *windows,
+                         Sink sink)
 {
     void *memory;
     const ptrdiff_t largest = largest_size(families);
@@ -259,7 +259,20 @@ static int square_solutions(const Matrix *page, const Families *families,
     if (!scratch)
         return -1;
     const Solver solver = {solve_squares, scratch, SMALLEST_CEILING};
-    const int failed = solve_page(page, families, windows, solver, solutions);
+    const int failed = solve_page(page, families, windows, solver, sink);
     free(memory);
     return failed;
+}
+
+static int square_solutions(const Matrix *page, const Families *families,
+                            const Windows *windows, double *solutions)
+{
+    return solve_windows(page, families, windows, (Sink){.all = solutions});
+}
+
+/* The same, but only what lies inside brackets, one a coefficient, is kept. */
+static int sift_solutions(const Matrix *page, const Families *families, const Windows *windows,
+                          const double *turns, Sieve *sieve)
+{
+    return solve_windows(page, families, windows, (Sink){.turns = turns, .sieve = sieve});
 }

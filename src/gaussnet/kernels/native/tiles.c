@@ -1,3 +1,4 @@
+#include "scratch.h"
 #include "tiles.h"
 
 /* Sums are quickest while a tile stays close to the processor. Windows do more with every row,
@@ -6,7 +7,6 @@
 #define WINDOW_TILE_BYTES (10 << 20)
 #define TALLEST_TILE 512
 #define SHORTEST_TILE 64
-#define CACHE_LINE 64
 
 static int has_whole_columns(const Matrix *x)
 {
@@ -19,6 +19,11 @@ static ptrdiff_t tile_height(ptrdiff_t columns, ptrdiff_t bytes)
 {
     ptrdiff_t rows = bytes / (ptrdiff_t)sizeof(double) / greater(columns, 1) / 8 * 8;
     return greater(SHORTEST_TILE, smaller(rows, TALLEST_TILE));
+}
+
+static ptrdiff_t tile_rows(ptrdiff_t columns, int for_windows)
+{
+    return tile_height(columns, for_windows ? WINDOW_TILE_BYTES : TILE_BYTES);
 }
 
 static ptrdiff_t largest_size(const Families *families)
@@ -50,7 +55,7 @@ static int tile_open(Tile *tile, const Matrix *source, const Families *families,
     size_t columns = (size_t)source->columns + 1;
     memset(tile, 0, sizeof *tile);
     tile->source = source;
-    tile->height = tile_height(source->columns, halo ? WINDOW_TILE_BYTES : TILE_BYTES);
+    tile->height = tile_rows(source->columns, halo > 0);
     tile->used = malloc(columns * sizeof *tile->used);
     tile->columns = calloc(columns, sizeof *tile->columns);
     char *occurs = calloc(columns, 1);
@@ -63,9 +68,9 @@ static int tile_open(Tile *tile, const Matrix *source, const Families *families,
         ptrdiff_t rows = smaller(source->rows, tile->height + halo);
         tile->stride = (rows + 15) / 16 * 16 + 8;
         size_t values = (size_t)tile->stride * (size_t)tile->used_count;
-        tile->memory = malloc(values * sizeof(double) + CACHE_LINE);
+        tile->memory = take_scratch(values * sizeof(double));
         failed = !tile->memory;
-        uintptr_t address = (uintptr_t)tile->memory + CACHE_LINE - 1;
+        uintptr_t address = (uintptr_t)tile->memory + 2 * CACHE_LINE - 1;
         tile->scratch = (double *)(address / CACHE_LINE * CACHE_LINE);
     }
     if (failed)
@@ -75,7 +80,7 @@ static int tile_open(Tile *tile, const Matrix *source, const Families *families,
 
 static void tile_close(Tile *tile)
 {
-    free(tile->memory);
+    give_scratch(tile->memory);
     free(tile->ceilings);
     free(tile->columns);
     free(tile->used);

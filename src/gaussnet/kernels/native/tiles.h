@@ -24,6 +24,9 @@ typedef struct {
 /* Whether float64 columns of x lie in memory one value after the other. */
 static int has_whole_columns(const Matrix *x);
 
+/* Rows of a tile of data with so many columns; tiles for windows are taller. */
+static ptrdiff_t tile_rows(ptrdiff_t columns, int for_windows);
+
 /* Make room for the columns of all families with at least `least_size` parents, for tiles of a
  * standard height and, for windows, `halo` rows more; `copy` asks for scratch that may be written. */
 static int tile_open(Tile *tile, const Matrix *source, const Families *families,

@@ -1,10 +1,14 @@
 #include "windows.h"
 
+#include "combination.h"
+
 /* What a call of solve_page holds. */
 typedef struct {
     const Families *families;
     const Windows *windows;
     Solver solver;
+    Sink sink;
+    double *found;          /* solutions on their way to the sieve */
     const double **own;     /* the columns of the family at work */
     const double **filled;  /* the same with fewer than LANES windows filled up, */
     double *rows;           /* which lie here, */
@@ -12,7 +16,7 @@ typedef struct {
     double *ceilings;       /* of the family at work */
 } Page;
 
-static int open_page(Page *page, ptrdiff_t largest, ptrdiff_t height)
+static int open_page(Page *page, ptrdiff_t largest, ptrdiff_t height, ptrdiff_t tile_height)
 {
     const size_t side = (size_t)largest + 1;
     page->own = malloc(2 * side * sizeof *page->own);
@@ -20,13 +24,19 @@ static int open_page(Page *page, ptrdiff_t largest, ptrdiff_t height)
     page->rows = malloc((side * (size_t)height * LANES + side * LANES + side) * sizeof(double));
     page->solutions = page->rows + side * (size_t)height * LANES;
     page->ceilings = page->solutions + side * LANES;
-    return page->own && page->rows ? 0 : -1;
+    const size_t longest = (size_t)tile_height + LANES;
+    if (page->sink.sieve)
+        page->found = malloc((side + 1) * longest * sizeof(double));
+    if (page->found)
+        page->sink.sieve->spare = page->found + side * longest;
+    return page->own && page->rows && (page->found || !page->sink.sieve) ? 0 : -1;
 }
 
 static void close_page(Page *page)
 {
     free((void *)page->own);
     free(page->rows);
+    free(page->found);
 }
 
 /* Solve fewer than LANES windows: the last is repeated, and its extra solutions dropped. */
@@ -55,65 +65,106 @@ static void solve_few(Page *page, const WindowRun *run)
                (size_t)run->count * sizeof(double));
 }
 
-/* The windows of one family that begin in rows row..end, which the tile holds; where they begin
- * is `out` for the first window of the call. Gives how many windows the call has. */
-static ptrdiff_t solve_family(Page *page, const Tile *tile, ptrdiff_t f, ptrdiff_t row,
-                              ptrdiff_t end, double *out)
+/* The windows of one family that begin in rows row..end, which the tile holds. */
+static WindowRun family_run(Page *page, const Tile *tile, ptrdiff_t f, ptrdiff_t row,
+                            ptrdiff_t end)
 {
     const Windows *windows = page->windows;
-    const ptrdiff_t size = family_size(page->families, f), page_rows = tile->source->rows;
+    const ptrdiff_t size = family_size(page->families, f);
     const ptrdiff_t height = window_height(windows, size);
-    const WindowRange all =
-        window_range(windows->start, windows->stop, page_rows, height, windows->sliding);
-    const WindowRange here = window_range(row, end, page_rows, height, windows->sliding);
-    if (here.first < here.last) {
-        tile_family(tile, page->families, f, page->own);
-        for (ptrdiff_t c = 0; tile->ceilings && c < size; c++)
-            page->ceilings[c] =
-                tile->ceilings[page->families->parents[page->families->offsets[f] + c]];
-        const WindowRun run = {
-            .columns = page->own,
-            .ceilings = page->ceilings,
-            .size = size,
-            .height = height,
-            .first = here.first * here.step - row,
-            .step = here.step,
-            .count = here.last - here.first,
-            .centre = windows->centre,
-            .out = out + here.first - all.first,
-            .stride = all.last - all.first,
-        };
-        if (run.count < LANES)
-            solve_few(page, &run);
-        else
-            page->solver.solve(&run, page->solver.scratch);
+    const WindowRange here =
+        window_range(row, end, tile->source->rows, height, windows->sliding);
+    tile_family(tile, page->families, f, page->own);
+    for (ptrdiff_t c = 0; tile->ceilings && c < size; c++)
+        page->ceilings[c] =
+            tile->ceilings[page->families->parents[page->families->offsets[f] + c]];
+    return (WindowRun){
+        .columns = page->own,
+        .ceilings = page->ceilings,
+        .size = size,
+        .height = height,
+        .first = here.first * here.step - row,
+        .step = here.step,
+        .count = here.last - here.first,
+        .centre = windows->centre,
+    };
+}
+
+static void solve_run_of(Page *page, const WindowRun *run)
+{
+    if (run->count >= LANES)
+        page->solver.solve(run, page->solver.scratch);
+    else if (run->count > 0)
+        solve_few(page, run);
+}
+
+/* Keep the solutions of these windows of family f among those of all its windows. Gives how many
+ * values these are. */
+static ptrdiff_t keep_all(Page *page, WindowRun run, ptrdiff_t page_rows, ptrdiff_t row,
+                          double *all)
+{
+    const Windows *windows = page->windows;
+    const WindowRange every = window_range(windows->start, windows->stop, page_rows, run.height,
+                                           windows->sliding);
+    run.stride = every.last - every.first;
+    run.out = all + (run.first + row) / every.step - every.first;
+    solve_run_of(page, &run);
+    return run.size * run.stride;
+}
+
+/* Turn the solutions of these windows of family f, if there is something to turn by, and sift
+ * them. Gives how many values turn them. */
+static ptrdiff_t sift_all(Page *page, WindowRun run, ptrdiff_t f, const double *turn)
+{
+    run.stride = run.count;
+    run.out = page->found;
+    solve_run_of(page, &run);
+    for (ptrdiff_t i = 0; i < run.size; i++) {
+        double *row = page->found + i * run.count;
+        if (turn)
+            mix_rows(row, run.count, run.size - i, turn + i * run.size + i, row);
+        sift_run(page->sink.sieve, page->families->offsets[f] + i, row, run.count);
     }
-    return all.last - all.first;
+    return run.size * run.size;
+}
+
+/* All windows that begin in rows row..end, which the tile holds. */
+static void solve_tile(Page *page, const Tile *tile, ptrdiff_t row, ptrdiff_t end)
+{
+    double *all = page->sink.all;
+    const double *turn = page->sink.turns;
+    for (ptrdiff_t f = 0; f < page->families->count; f++) {
+        if (family_size(page->families, f) == 0)
+            continue;
+        const WindowRun run = family_run(page, tile, f, row, end);
+        if (!page->sink.sieve)
+            all += keep_all(page, run, tile->source->rows, row, all);
+        else if (turn)
+            turn += sift_all(page, run, f, turn);
+        else
+            sift_all(page, run, f, NULL);
+    }
 }
 
 static int solve_page(const Matrix *source, const Families *families, const Windows *windows,
-                      Solver solver, double *solutions)
+                      Solver solver, Sink sink)
 {
     Tile tile;
-    Page page = {.families = families, .windows = windows, .solver = solver};
+    Page page = {.families = families, .windows = windows, .solver = solver, .sink = sink};
     const ptrdiff_t largest = largest_size(families);
     const ptrdiff_t tallest = window_height(windows, largest);
     const ptrdiff_t stop = smaller(windows->stop, source->rows);
     if (tile_open(&tile, source, families, 1, tallest, 0) < 0)
         return -1;
-    int failed = open_page(&page, largest, tallest);
+    int failed = open_page(&page, largest, tallest, tile.height);
     for (ptrdiff_t row = windows->start; !failed && row < stop; row += tile.height) {
         const ptrdiff_t end = smaller(row + tile.height, stop);
         const ptrdiff_t rows = smaller(end + tallest, source->rows) - row;
-        double *out = solutions;
         tile_move(&tile, row, rows);
         if (solver.least_ceiling > 0.0)
             failed = tile_ceilings(&tile, rows, solver.least_ceiling);
-        for (ptrdiff_t f = 0; !failed && f < families->count; f++) {
-            const ptrdiff_t size = family_size(families, f);
-            if (size > 0)
-                out += size * solve_family(&page, &tile, f, row, end, out);
-        }
+        if (!failed)
+            solve_tile(&page, &tile, row, end);
     }
     close_page(&page);
     tile_close(&tile);

@@ -2,6 +2,7 @@
 #ifndef GAUSSNET_WINDOWS_H
 #define GAUSSNET_WINDOWS_H
 
+#include "sifting.h"
 #include "tiles.h"
 
 /* Successive windows of one family: window k begins at row first + k * step of the columns and
@@ -22,9 +23,16 @@ typedef struct {
     double least_ceiling; /* ceilings are wanted, none smaller than this; 0 if not wanted */
 } Solver;
 
-/* Solve the windows of every family with parents. The solutions of a family are (size,
- * windows), one family after the other. */
+/* Where solutions go: either all of them to `all`, (size, windows) for a family, one family after
+ * the other; or, turned by an upper triangle a family if there are any, through a sieve. */
+typedef struct {
+    double *all;
+    const double *turns;
+    Sieve *sieve;
+} Sink;
+
+/* Solve the windows of every family with parents. */
 static int solve_page(const Matrix *page, const Families *families, const Windows *windows,
-                      Solver solver, double *solutions);
+                      Solver solver, Sink sink);
 
 #endif
