@@ -2,14 +2,58 @@
 #include "products.h"
 #include "tiles.h"
 
+/* Write a column less `origin`, from `from` to `to`, which may be the same; gives the sum. */
+static double shifted_sum(const double *from, ptrdiff_t rows, double origin, double *to)
+{
+    const Lanes shift = broadcast(origin);
+    Lanes sums[PARTIAL_SUMS];
+    UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
+        sums[u] = broadcast(0.0);
+    ptrdiff_t r = 0;
+    for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
+        UNROLL for (int u = 0; u < PARTIAL_SUMS; u++) {
+            const Lanes value = load(from + r + u * LANES) - shift;
+            store(to + r + u * LANES, value);
+            sums[u] += value;
+        }
+    for (; r < rows; r += LANES) {
+        const ptrdiff_t count = smaller(LANES, rows - r);
+        const Lanes value = load_some(from + r, count) - shift;
+        store_part(to + r, value, count);
+        sums[0] += count < LANES ? keep_first(value, count) : value;
+    }
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
+/* Subtract the mean of a column where it lies; gives the sum of squares. */
+static double centred_squares(double *column, ptrdiff_t rows, double mean)
+{
+    const Lanes shift = broadcast(mean);
+    Lanes sums[PARTIAL_SUMS];
+    UNROLL for (int u = 0; u < PARTIAL_SUMS; u++)
+        sums[u] = broadcast(0.0);
+    ptrdiff_t r = 0;
+    for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
+        UNROLL for (int u = 0; u < PARTIAL_SUMS; u++) {
+            const Lanes value = load(column + r + u * LANES) - shift;
+            store(column + r + u * LANES, value);
+            sums[u] += value * value;
+        }
+    for (; r < rows; r += LANES) {
+        const ptrdiff_t count = smaller(LANES, rows - r);
+        Lanes value = load_some(column + r, count) - shift;
+        store_part(column + r, value, count);
+        value = count < LANES ? keep_first(value, count) : value;
+        sums[0] += value * value;
+    }
+    return sum_lanes((sums[0] + sums[1]) + (sums[2] + sums[3]));
+}
+
 /* Subtract a column's mean where it lies; gives the mean less `origin`, which goes first. */
 static double subtract_mean(double *column, ptrdiff_t rows, double origin)
 {
-    for (ptrdiff_t r = 0; r < rows; r++)
-        column[r] -= origin;
-    const double mean = column_sum(column, rows) / (double)rows;
-    for (ptrdiff_t r = 0; r < rows; r++)
-        column[r] -= mean;
+    const double mean = shifted_sum(column, rows, origin, column) / (double)rows;
+    centred_squares(column, rows, mean);
     return mean;
 }
 
@@ -32,13 +76,16 @@ static void begin_tile(Totals *totals, Tile *tile, ptrdiff_t first, ptrdiff_t ro
     for (ptrdiff_t u = 0; u < tile->used_count; u++) {
         ptrdiff_t c = tile->used[u];
         if (centre) {
+            const double *from = tile_origin(tile, u, first);
+            double *column = tile->scratch + u * tile->stride;
             if (first == 0)
-                totals->origin[c] = tile->columns[c][0];
-            double mean =
-                subtract_mean(tile->scratch + u * tile->stride, rows, totals->origin[c]);
+                totals->origin[c] = from[0];
+            double mean = shifted_sum(from, rows, totals->origin[c], column) / (double)rows;
+            totals->squares[c] += centred_squares(column, rows, mean);
             totals->step[c] = mean - totals->mean[c];
+        } else {
+            totals->squares[c] += column_squares(tile->columns[c], rows);
         }
-        totals->squares[c] += column_squares(tile->columns[c], rows);
         totals->squares[c] += totals->weight * totals->step[c] * totals->step[c];
     }
 }
@@ -110,7 +157,10 @@ static int family_moments(const Matrix *x, const Families *families, int centre,
         totals.origin = memory + 3 * columns;
         for (ptrdiff_t first = 0; first < x->rows; first += tile.height) {
             ptrdiff_t rows = smaller(tile.height, x->rows - first);
-            tile_move(&tile, first, rows);
+            if (centre)
+                tile_prepare(&tile, first, rows);
+            else
+                tile_move(&tile, first, rows);
             begin_tile(&totals, &tile, first, rows, centre);
             add_tile(&totals, &tile, families, rows, centre, own, products);
             end_tile(&totals, &tile, first, rows);

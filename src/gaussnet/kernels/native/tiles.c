@@ -169,6 +169,23 @@ static void tile_move(Tile *tile, ptrdiff_t first, ptrdiff_t rows)
     }
 }
 
+static void tile_prepare(Tile *tile, ptrdiff_t first, ptrdiff_t rows)
+{
+    if (!has_whole_columns(tile->source))
+        tile_move(tile, first, rows);
+    for (ptrdiff_t u = 0; u < tile->used_count; u++)
+        tile->columns[tile->used[u]] = tile->scratch + u * tile->stride;
+}
+
+static const double *tile_origin(const Tile *tile, ptrdiff_t u, ptrdiff_t first)
+{
+    const Matrix *source = tile->source;
+    if (!has_whole_columns(source))
+        return tile->scratch + u * tile->stride;
+    return (const double *)(source->data + first * source->row_stride +
+                            tile->used[u] * source->column_stride);
+}
+
 /* Write LANES rows of LANES neighbouring columns back. */
 INLINE void write_block(const double *from, ptrdiff_t stride, char *to, ptrdiff_t row_stride)
 {

@@ -35,6 +35,11 @@ static int tile_open(Tile *tile, const Matrix *source, const Families *families,
 /* Hold rows first .. first + rows. */
 static void tile_move(Tile *tile, ptrdiff_t first, ptrdiff_t rows);
 
+/* The same for scratch that the kernel fills itself, column u from tile_origin, which is in the
+ * scratch already unless columns are read in place. */
+static void tile_prepare(Tile *tile, ptrdiff_t first, ptrdiff_t rows);
+static const double *tile_origin(const Tile *tile, ptrdiff_t u, ptrdiff_t first);
+
 /* Write the columns in scratch back to rows first .. first + rows of a float64 source. */
 static void tile_write(const Tile *tile, ptrdiff_t first, ptrdiff_t rows);
 
