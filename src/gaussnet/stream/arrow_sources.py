@@ -16,6 +16,9 @@ from gaussnet.stream.tables import ARROW_MAGIC, pyarrow
 LARGEST_CHUNK_BYTES = 192 * 1024 * 1024
 """Row groups of Parquet up to this size are decoded whole, which is fastest."""
 
+READ_BYTES = 1 << 20
+"""Compressed columns are read in pieces of this size, so that no row group lies in memory twice."""
+
 
 @dataclass(frozen=True)
 class ParquetSource:
@@ -57,7 +60,8 @@ class ParquetSource:
         file = self.stamp.file
         last = self.count() if last is None else last
         start = 0
-        with _named(file, "Parquet"), parquet.ParquetFile(file) as source:
+        reading = {"pre_buffer": False, "buffer_size": READ_BYTES}
+        with _named(file, "Parquet"), parquet.ParquetFile(file, **reading) as source:
             for group, rows in enumerate(self.group_rows):
                 if start < last and start + rows > first:
                     whole = self._group(source, group)
