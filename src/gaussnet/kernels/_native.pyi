@@ -107,6 +107,7 @@ def screen_families(
     intercepts: FloatArray,
     squares: FloatArray,
     half: FloatArray,
+    means: FloatArray,
     verdicts: FloatArray,
     /,
 ) -> None: ...

@@ -162,7 +162,7 @@ def screen_families(columns: FloatArray, families: Families, screen: Screen) -> 
     """Whether least squares of some families needs no trimming: 1, 0, or NaN if unknown."""
     verdicts = np.full(len(families), np.nan)
     settings = (*screen.part, screen.intercept, screen.spread, screen.gate_level)
-    given = (screen.coefficients, screen.intercepts, screen.squares, screen.half)
+    given = (screen.coefficients, screen.intercepts, screen.squares, screen.half, screen.means)
     _native.screen_families(columns, flat_families(families), settings, *given, verdicts)
     return verdicts[slice(*screen.part)]
 

@@ -42,6 +42,8 @@ class Screen(NamedTuple):
     """Residual sums of squares, (families,)."""
     half: FloatArray
     """Largest half-sample statistics, (families,)."""
+    means: FloatArray
+    """Of parents and child, family after family, (edges + families,); 0 without an intercept."""
 
 
 class TrimTask(NamedTuple):

@@ -42,7 +42,7 @@ def learn_all_rows(
     if few.all():
         return AllRows(solution, few)
     columns = kernels.whole_columns(x) if columns is None else columns
-    verdicts = _verdicts(columns, equations, solution, settings, threads)
+    verdicts = _verdicts(columns, equations, (moments, solution), settings, threads)
     unknown = np.flatnonzero(np.isnan(verdicts))
     if len(unknown):
         screen = Screen(x, equations, moments.means, solution).only(unknown)
@@ -53,12 +53,12 @@ def learn_all_rows(
 def _verdicts(
     columns: FloatArray,
     equations: Equations,
-    solution: Solution,
+    learnt: tuple[Moments, Solution],
     settings: SequentialTrim,
     threads: int,
 ) -> FloatArray:
     """1 for families that pass the checks, 0 for those that fail, NaN for want of digits."""
-    families = equations.families
+    families, (moments, solution) = equations.families, learnt
     limits = Limits.each(len(columns), families.sizes + equations.intercept, settings)
     assert solution.mean_squares is not None
     assert solution.intercepts is not None
@@ -66,7 +66,7 @@ def _verdicts(
 
     def look(part: tuple[int, int]) -> FloatArray:
         own = (part, equations.intercept, limits.spread, settings.gate_level)
-        screen = kernels.Screen(*own, *fitted, limits.half)
+        screen = kernels.Screen(*own, *fitted, limits.half, moments.means)
         return np.asarray(kernels.screen_families(columns, families, screen))
 
     edges = [len(families) * worker // threads for worker in range(threads + 1)]

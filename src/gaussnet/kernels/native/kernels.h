@@ -145,7 +145,8 @@ typedef struct {
 typedef struct {
     ptrdiff_t first, last;
     const double *coefficients, *intercepts, *squares;
-    const double *half; /* largest half-sample statistics, (families,) */
+    const double *half;  /* largest half-sample statistics, (families,) */
+    const double *means; /* of parents and child, family after family; 0 without an intercept */
     double spread, gate_level;
     int intercept;
 } Screen;

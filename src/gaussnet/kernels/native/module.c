@@ -504,21 +504,21 @@ static int hold_columns(Held *held, PyObject *array, Matrix *x)
 }
 
 /* Arguments x, families, (first, last, intercept, spread, gate_level), coefficients, intercepts,
- * squares, half, verdicts. */
+ * squares, half, means, verdicts. */
 static PyObject *call_screen_families(PyObject *self, PyObject *arguments)
 {
     (void)self;
     Held held = {.count = 0};
-    PyObject *x_array, *tuple, *given[5];
+    PyObject *x_array, *tuple, *given[6];
     Matrix x;
     Families families;
     Screen screen;
     double *verdicts;
     int status = 0;
-    if (!PyArg_ParseTuple(arguments, "OO!(nnpdd)OOOOO", &x_array, &PyTuple_Type, &tuple,
+    if (!PyArg_ParseTuple(arguments, "OO!(nnpdd)OOOOOO", &x_array, &PyTuple_Type, &tuple,
                           &screen.first, &screen.last, &screen.intercept, &screen.spread,
                           &screen.gate_level, &given[0], &given[1], &given[2], &given[3],
-                          &given[4]))
+                          &given[4], &given[5]))
         return NULL;
     if (hold_columns(&held, x_array, &x) == 0 &&
         hold_families(&held, tuple, x.columns, &families) == 0 &&
@@ -526,7 +526,9 @@ static PyObject *call_screen_families(PyObject *self, PyObject *arguments)
         (screen.intercepts = hold_values(&held, given[1], "d", families.count, 0, NULL)) &&
         (screen.squares = hold_values(&held, given[2], "d", families.count, 0, NULL)) &&
         (screen.half = hold_values(&held, given[3], "d", families.count, 0, NULL)) &&
-        (verdicts = hold_out(&held, given[4], families.count))) {
+        (screen.means = hold_values(&held, given[4], "d", edges_of(&families) + families.count, 0,
+                                    NULL)) &&
+        (verdicts = hold_out(&held, given[5], families.count))) {
         if (screen.first < 0 || screen.last > families.count) {
             PyErr_SetString(PyExc_ValueError, "there are not so many families");
         } else {

@@ -6,82 +6,149 @@
 /* Room for the work on one family. */
 typedef struct {
     ptrdiff_t rows;
-    const double **columns;  /* parents, then the residuals */
-    double **kept;
-    double *residuals, *magnitudes, *search;
+    const double **columns;  /* a constant if there is an intercept, then the parents */
+    const double **pieces;   /* a piece of each about its mean, then of the residuals */
+    double **filled, **kept; /* room for a piece of each */
+    double *ones, *slopes, *residuals, *search;
     Factor factor;
     Tail tail;
 } ScreenSpace;
 
+/* Room for families of up to `most` columns. */
 static int open_space(ScreenSpace *space, ptrdiff_t most, ptrdiff_t rows, void **memory)
 {
-    const ptrdiff_t stride = rows + LANES, tall = most + 6, square = most * most;
-    const ptrdiff_t few = triangle_length(most + 1) + 2 * square + 2 * most;
-    *memory = malloc((size_t)(tall * stride + few) * sizeof(double) +
-                     (size_t)(2 * most + 2) * sizeof(double *));
+    const ptrdiff_t stride = rows + LANES, piece = PIECE + LANES, square = most * most;
+    const ptrdiff_t few = triangle_length(most + 1) + 2 * square + 3 * most;
+    *memory = malloc((size_t)(4 * stride + (2 * most + 2) * piece + few) * sizeof(double) +
+                     (size_t)(4 * most + 4) * sizeof(double *));
     if (!*memory)
         return -1;
     double *next = (double *)*memory;
 #define TAKE(values) (next += (values), next - (values))
     space->rows = rows;
     space->residuals = TAKE(stride);
-    space->magnitudes = TAKE(stride);
     space->search = TAKE(2 * stride);
     space->tail.values = TAKE(stride);
+    space->ones = TAKE(piece);
+    space->slopes = TAKE(most);
     space->factor.packed = TAKE(triangle_length(most + 1));
     space->factor.lower = TAKE(square);
     space->factor.whitener = TAKE(square);
     space->factor.scales = TAKE(most);
     space->factor.white = TAKE(most);
-    double *kept = TAKE((most + 1) * stride);
+    double *pieces = TAKE((2 * most + 1) * piece);
 #undef TAKE
     space->columns = (const double **)next;
-    space->kept = (double **)next + most + 1;
-    for (ptrdiff_t c = 0; c <= most; c++)
-        space->kept[c] = kept + c * stride;
+    space->pieces = space->columns + most + 1;
+    space->filled = (double **)(space->pieces + most + 1);
+    space->kept = space->filled + most + 1;
+    for (ptrdiff_t c = 0; c <= most; c++) {
+        space->kept[c] = pieces + c * piece;
+        space->filled[c] = pieces + (most + smaller(c + 1, most)) * piece;
+    }
+    for (ptrdiff_t r = 0; r < piece; r++)
+        space->ones[r] = 1.0;
     return 0;
 }
 
+/* Find the columns of family f and what they are to be multiplied by. */
+static void take_family(ScreenSpace *space, const Matrix *x, const Families *families,
+                        const Screen *screen, ptrdiff_t f)
+{
+    const ptrdiff_t size = family_size(families, f), constant = screen->intercept ? 1 : 0;
+    const int64_t first = families->offsets[f];
+    space->columns[0] = space->ones;
+    space->slopes[0] = screen->intercepts[f];
+    for (ptrdiff_t s = 0; s < size; s++) {
+        space->slopes[constant + s] = screen->coefficients[first + s];
+        space->columns[constant + s] =
+            (const double *)(x->data + families->parents[first + s] * x->column_stride);
+    }
+    space->factor.size = size + constant;
+}
+
+/* Where the columns begin at row `first`; the constant is the same everywhere. */
+static void find_pieces(ScreenSpace *space, ptrdiff_t first)
+{
+    for (ptrdiff_t c = 0; c < space->factor.size; c++)
+        space->pieces[c] = space->columns[c] + (space->columns[c] == space->ones ? 0 : first);
+}
+
+/* Find the residuals, and which of them lie in the bracket that their median is looked for in. */
+static void screen_residuals(ScreenSpace *space, const double *child, Middle *middle)
+{
+    for (ptrdiff_t first = 0; first < space->rows; first += PIECE) {
+        const ptrdiff_t count = smaller(PIECE, space->rows - first);
+        double *residuals = space->residuals + first;
+        find_pieces(space, first);
+        add_combination(space->pieces, space->factor.size, space->slopes, -1.0, child + first,
+                        count, residuals);
+        meet_values(middle, residuals, count);
+    }
+}
+
+static void shift_piece(const double *restrict from, ptrdiff_t count, double origin,
+                        double *restrict to)
+{
+    for (ptrdiff_t r = 0; r < count; r++)
+        to[r] = from[r] - origin;
+}
+
 /* What a step over the half of the rows with the smallest residuals explains of these; NaN if
- * digits are lacking. */
-static double explained_half(ScreenSpace *space, double median, int intercept)
+ * digits are lacking. `means` are those of the parents. */
+static double explained_half(ScreenSpace *space, double median, const double *means,
+                             int intercept)
 {
     Factor *factor = &space->factor;
-    const ptrdiff_t side = factor->size + 1;
-    const ptrdiff_t count =
-        keep_rows(space->residuals, median, space->columns, side, space->rows, space->kept);
-    double mean = 0.0;
-    for (ptrdiff_t c = 0; intercept && c < side; c++) {
-        const double origin = space->kept[c][0];
-        mean = origin + subtract_mean(space->kept[c], count, origin);
-    }
     clear_products(factor);
-    add_rows(factor, (const double *const *)space->kept, count);
+    for (ptrdiff_t first = 0; first < space->rows; first += PIECE) {
+        const ptrdiff_t count = smaller(PIECE, space->rows - first);
+        find_pieces(space, first);
+        for (ptrdiff_t c = 1; intercept && c < factor->size; c++) {
+            shift_piece(space->pieces[c], count, means[c - 1], space->filled[c]);
+            space->pieces[c] = space->filled[c];
+        }
+        space->pieces[factor->size] = space->residuals + first;
+        add_within(factor, space->residuals + first, median, space->pieces, count, space->kept);
+    }
     if (!factor_products(factor))
         return NAN;
     find_whitener(factor);
-    return fit_white(factor) + (intercept ? (double)count * mean * mean : 0.0);
+    return fit_white(factor);
+}
+
+/* The smallest median of absolute residuals with which a sum of squares is not too large. */
+static double narrowest_median(const Checks *checks, double squares)
+{
+    Checks one = *checks;
+    one.median = 1.0;
+    return sqrt(squares / checks->left) / (scale_by_median(&one) * checks->spread);
 }
 
 /* 1 if the family passes the checks, 0 if it does not, NaN if digits are lacking. */
-static double screen_family(ScreenSpace *space, const Screen *screen, ptrdiff_t f, double left)
+static double screen_family(ScreenSpace *space, const Screen *screen, ptrdiff_t f,
+                            const double *child, const double *means)
 {
-    int64_t used;
     const ptrdiff_t rows = space->rows;
-    for (ptrdiff_t r = 0; screen->intercept && r < rows; r++)
-        space->residuals[r] -= screen->intercepts[f];
-    take_absolute(space->residuals, rows, space->magnitudes);
-    const double median = row_median(space->magnitudes, rows, space->search, &used);
-    const Checks checks = {rows, left, median, screen->spread, screen->gate_level};
-    if (!(median > 0.0) || !isfinite(screen->squares[f]) ||
-        !is_narrow(&checks, screen->squares[f]))
+    const double left = (double)greater(rows - space->factor.size, 1);
+    Checks checks = {rows, left, 0.0, screen->spread, screen->gate_level};
+    if (!isfinite(screen->squares[f]))
+        return 0.0;
+    const double least = (1.0 - 1e-9) * narrowest_median(&checks, screen->squares[f]);
+    const double most = least * screen->spread * (1.0 + 6.0 / sqrt((double)rows));
+    Middle middle = {rows, {least, most, 0, 0, 0}, space->search};
+    screen_residuals(space, child, &middle);
+    if (middle.bracket.below > rows / 2)
+        return 0.0;
+    checks.median = absolute_median(&middle, space->residuals, space->tail.values);
+    if (!(checks.median > 0.0) || !is_narrow(&checks, screen->squares[f]))
         return 0.0;
     find_tail(&space->tail, space->residuals, rows, core_limit(&checks));
     if (!is_gate_shut(&checks, &space->tail))
         return 0.0;
-    if (space->factor.size == 0 && !screen->intercept)
+    if (space->factor.size == 0)
         return 1.0;
-    const double explained = explained_half(space, median, screen->intercept);
+    const double explained = explained_half(space, checks.median, means, screen->intercept);
     if (isnan(explained))
         return NAN;
     return half_statistic(&checks, explained) <= screen->half[f] ? 1.0 : 0.0;
@@ -92,20 +159,14 @@ static int screen_families(const Matrix *x, const Families *families, const Scre
 {
     void *memory;
     ScreenSpace space;
-    if (open_space(&space, largest_size(families), x->rows, &memory) < 0)
+    if (open_space(&space, largest_size(families) + 1, x->rows, &memory) < 0)
         return -1;
     for (ptrdiff_t f = screen->first; f < screen->last; f++) {
-        const ptrdiff_t size = family_size(families, f);
-        const int64_t *parents = families->parents + families->offsets[f];
-        for (ptrdiff_t s = 0; s < size; s++)
-            space.columns[s] = (const double *)(x->data + parents[s] * x->column_stride);
-        space.columns[size] = space.residuals;
-        space.factor.size = size;
-        add_combination(space.columns, size, screen->coefficients + families->offsets[f], -1.0,
-                        (const double *)(x->data + families->children[f] * x->column_stride),
-                        x->rows, space.residuals);
-        const ptrdiff_t parameters = size + (screen->intercept ? 1 : 0);
-        verdicts[f] = screen_family(&space, screen, f, (double)greater(x->rows - parameters, 1));
+        take_family(&space, x, families, screen, f);
+        verdicts[f] = screen_family(
+            &space, screen, f,
+            (const double *)(x->data + families->children[f] * x->column_stride),
+            screen->means + families->offsets[f] + f);
     }
     free(memory);
     return 0;
