@@ -51,6 +51,7 @@ def fit_trimmed(
         intercept=intercept,
         scale=_scale_name(scale),
         threads=evidence.work.threads,
+        complete=not holed,
     )
     solution = learn_in_units(learn, rows, dag.families)
     network = GaussianNetwork.from_arrays(

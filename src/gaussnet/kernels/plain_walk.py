@@ -114,13 +114,16 @@ class CellTable:
 
     @classmethod
     def empty(cls, nodes: int, room: int) -> "CellTable":
-        """Room for so many cells."""
+        """Room for so many cells, in one piece of memory that can serve the next fit."""
+        memory = np.empty(49 * room, dtype=np.uint8)
+        words = memory[: 48 * room].view(np.int64).reshape(6, room)
+        values = words[2:].view(np.float64)
         return cls(
             np.zeros((4, nodes), dtype=np.int64),
-            np.empty((2, room), dtype=np.int64),
-            np.empty(room, dtype=np.uint8),
-            np.empty((3, room)),
-            np.empty(room),
+            words[:2],
+            memory[48 * room :],
+            values[:3],
+            values[3],
             np.zeros(4, dtype=np.int64),
         )
 

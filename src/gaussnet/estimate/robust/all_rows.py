@@ -31,21 +31,17 @@ def learn_all_rows(
     equations: Equations,
     settings: SequentialTrim,
     threads: int,
-    columns: FloatArray | None = None,
 ) -> AllRows:
-    """Least squares of every family over all rows, and whether it passes the checks.
-
-    `columns` are the same rows with columns that have no gaps, if they are at hand.
-    """
-    moments, solution = _least_squares(x, equations, threads)
+    """Least squares of every family over all rows, and whether it passes the checks."""
+    columns: FloatArray = kernels.whole_columns(x)
+    moments, solution = _least_squares(columns, equations, threads)
     few = len(x) < equations.families.sizes + equations.intercept + SPARE_ROWS
     if few.all():
         return AllRows(solution, few)
-    columns = kernels.whole_columns(x) if columns is None else columns
     verdicts = _verdicts(columns, equations, (moments, solution), settings, threads)
     unknown = np.flatnonzero(np.isnan(verdicts))
     if len(unknown):
-        screen = Screen(x, equations, moments.means, solution).only(unknown)
+        screen = Screen(columns, equations, moments.means, solution).only(unknown)
         verdicts[unknown] = screen.passed(settings, threads)
     return AllRows(solution, few | (verdicts == 1.0))
 

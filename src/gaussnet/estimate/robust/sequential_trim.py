@@ -111,7 +111,7 @@ class SequentialTrim:
             if not getattr(self, field) > 0.0:
                 raise SettingError(f"got {field}={getattr(self, field)!r}, expected more than 0")
 
-    def learn(
+    def learn(  # noqa: PLR0913 (every setting of the walk is one keyword)
         self,
         rows: Rows,
         families: Families,
@@ -120,8 +120,11 @@ class SequentialTrim:
         intercept: bool = True,
         scale: RobustScale = "core",
         threads: int = 1,
+        complete: bool = False,
     ) -> RobustSolution:
         """Learn all equations from rows (rows, nodes); NaN marks a missing cell.
+
+        `complete` says that no cell is missing, which then is not looked into.
 
         Family i is that of node i, in column i; `order` lists parents before children. The
         variance is that of the Gaussian core of the residuals ("core"), the same with the
@@ -147,4 +150,4 @@ class SequentialTrim:
         if scale not in SCALES:
             known = ", ".join(repr(one) for one in SCALES)
             raise SettingError(f"got scale={scale!r}, expected {known}")
-        return Walk(rows, families, intercept, self).learn(order, scale, threads)
+        return Walk(rows, families, intercept, self, complete).learn(order, scale, threads)

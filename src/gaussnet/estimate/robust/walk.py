@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, IntArray, Rows
+from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
 from gaussnet.estimate.robust.attribution import Model, attribute
@@ -34,7 +34,7 @@ from gaussnet.kernels.threads import thread_map
 FEWEST_ROWS_FOR_THREADS = 20_000
 """With fewer rows a node is learnt sooner than a thread can be woken."""
 
-FREE_ROOM, CELLS_EXPECTED = 1 << 20, 8
+FREE_ROOM, CELLS_EXPECTED = 1 << 19, 8
 """The table of suspicious cells has room for so many, or for one in so many, before it grows."""
 
 
@@ -42,13 +42,17 @@ class Walk:
     """Least squares for the nodes that look clean, and the trimming of the others in turn."""
 
     def __init__(
-        self, rows: Rows, families: Families, intercept: bool, settings: SequentialTrim
+        self,
+        rows: Rows,
+        families: Families,
+        intercept: bool,
+        settings: SequentialTrim,
+        complete: bool = False,
     ) -> None:
-        self.rows, self.families = rows, families
-        self.intercept, self.settings = intercept, settings
+        self.families, self.intercept, self.settings = families, intercept, settings
         self.columns = kernels.whole_columns(rows)
         self.parents = _parent_lists(families)
-        self.missing = _missing(rows)
+        self.missing = {} if complete else _missing(self.columns)
         self.discrete: dict[int, FewValues] = {}
         self.clean = np.zeros(len(families), dtype=bool)
         self.failed = np.zeros(len(families), dtype=bool)
@@ -96,16 +100,18 @@ class Walk:
 
     def _room(self) -> int:
         """How many cells the table should hold at first; what is not used costs nothing."""
-        rows, nodes = len(self.rows), len(self.families)
+        rows, nodes = len(self.columns), len(self.families)
         return min(rows * nodes, max(FREE_ROOM, rows * (nodes // CELLS_EXPECTED + 1)))
 
     def _learn_all_rows(self, threads: int) -> None:
         """Least squares for the families without a missing cell."""
         families, learnt = self.families, self.learnt
-        whole = np.flatnonzero(~self._families_with_holes())
-        whole = whole[np.argsort(families.sizes[whole], kind="stable")]
-        equations = Equations(families.subset(whole), self.intercept)
-        solution, clean = learn_all_rows(self.rows, equations, self.settings, threads, self.columns)
+        whole, chosen = families.sorted_by_size
+        if self.missing:
+            whole = whole[~self._families_with_holes()[whole]]
+            chosen = families.subset(whole)
+        equations = Equations(chosen, self.intercept)
+        solution, clean = learn_all_rows(self.columns, equations, self.settings, threads)
         learnt.coefficients[families.edges_of(whole)] = solution.coefficients
         if self.intercept and solution.intercepts is not None:
             learnt.intercepts[whole] = solution.intercepts
@@ -135,7 +141,7 @@ class Walk:
     def _learn_others(self, order: IntArray, scale: RobustScale, threads: int) -> None:
         """The nodes for which least squares over all rows does not stand."""
         task, levels = self._task(scale), self._levels(order)
-        if threads == 1 or len(self.rows) < FEWEST_ROWS_FOR_THREADS:
+        if threads == 1 or len(self.columns) < FEWEST_ROWS_FOR_THREADS:
             self._learn_in_turn(task, np.array([node for level in levels for node in level]))
             return
         for level in levels:
@@ -148,7 +154,11 @@ class Walk:
         """What the kernel wants to know."""
         settings, sizes = self.settings, self.families.sizes + self.intercept
         levels = (settings.gate_level, settings.extent_level, settings.wide_level)
-        limits = (settings.spread_limit, bonferroni_point(len(self.rows)), settings.cleaned_cutoff)
+        limits = (
+            settings.spread_limit,
+            bonferroni_point(len(self.columns)),
+            settings.cleaned_cutoff,
+        )
         rest = (settings.largest_vagueness, settings.cap, settings.evidence)
         discrete = np.zeros(len(self.families), dtype=bool)
         discrete[list(self.discrete)] = True
@@ -184,7 +194,7 @@ class Walk:
             more, full = kernels.learn_nodes(self.columns, task, nodes[done:], self.learnt, tables)
             done += more
             if full:
-                self.table = self.table.doubled(len(self.rows))
+                self.table = self.table.doubled(len(self.columns))
             elif done < len(nodes):
                 node = int(nodes[done])
                 if not self._stands(node):
@@ -193,7 +203,7 @@ class Walk:
 
     def _learn_apart(self, task: WalkTask, node: int) -> NodeAnswer:
         """One node, with its cells in a table of their own."""
-        known, own = self.table.unheard(), CellTable.empty(len(self.families), len(self.rows))
+        known, own = self.table.unheard(), CellTable.empty(len(self.families), len(self.columns))
         learnt, work = self.learnt, np.array([node])
         done, _ = kernels.learn_nodes(self.columns, task, work, learnt, (known, own))
         if not done:
@@ -245,10 +255,10 @@ class Walk:
         self.learnt.coefficients[edges] = answer.coefficients
         numbers = (answer.intercept, answer.variance, answer.noise, answer.cutoff)
         self.learnt.numbers[:, number] = numbers
-        used = len(self.rows) - len(answer.left_out)
+        used = len(self.columns) - len(answer.left_out)
         self.learnt.counts[:, number] = used, answer.rank, answer.returned
-        if max(self.table.progress[:2].tolist()) + len(self.rows) > len(self.table.statuses):
-            self.table = self.table.doubled(len(self.rows))
+        if max(self.table.progress[:2].tolist()) + len(self.columns) > len(self.table.statuses):
+            self.table = self.table.doubled(len(self.columns))
         self.table.add_left_out(number, answer.left_out)
         if answer.cells is not None:
             enter_cells(self.table, number, answer.cells)
@@ -268,7 +278,7 @@ def _parent_lists(families: Families) -> list[list[int]]:
     return [parents[start:stop] for start, stop in pairwise(offsets)]
 
 
-def _missing(rows: Rows) -> dict[int, IntArray]:
+def _missing(rows: FloatArray) -> dict[int, IntArray]:
     """The rows of the missing cells, for the columns that have any."""
     if kernels.all_finite(rows):
         return {}
