@@ -67,48 +67,64 @@ static int rejects_none(const Tail *tail, double level, double freedom)
     return count_beyond(tail, first) == 0 && rejected_by_rule(tail, level, freedom) == 0;
 }
 
+/* The largest value below a point, or the smallest cutoff, and the smallest from it on. */
+static void find_neighbours(const Tail *tail, double point, double *below, double *above)
+{
+    const Lanes middle = broadcast(point), nothing = broadcast(-INFINITY);
+    Lanes largest = broadcast(SMALLEST_CUTOFF), smallest = nothing;
+    for (ptrdiff_t k = 0; k < tail->size; k += LANES) {
+        const ptrdiff_t some = tail->size - k;
+        const Lanes value = some >= LANES ? load(tail->values + k)
+                                          : load_strided_part(tail->values + k, 1, some);
+        const Mask reaches = is_at_least(value, middle);
+        largest = larger(blend(reaches, nothing, value), largest);
+        smallest = larger(blend(reaches, -value, nothing), smallest);
+    }
+    *below = SMALLEST_CUTOFF;
+    *above = INFINITY;
+    for (int k = 0; k < LANES; k++) {
+        *below = fmax(*below, LANE(largest, k));
+        *above = fmin(*above, -LANE(smallest, k));
+    }
+}
+
 /* Reject deviations beyond this; infinite if the gate rejects nothing. */
 static double find_cutoff(const Tail *tail, double gate_level, double level, double freedom)
 {
+    double below, above;
     if (rejects_none(tail, gate_level, freedom))
         return INFINITY;
     const ptrdiff_t rejected = rejected_by_rule(tail, level, freedom);
     const double chance = level * (double)rejected / (double)tail->count;
-    const double point = student_point(chance, freedom);
-    double last = INFINITY, limit = SMALLEST_CUTOFF;
-    for (ptrdiff_t k = 0; k < tail->size; k++) {
-        const double value = tail->values[k];
-        const double above = value >= point ? value : INFINITY;
-        const double below = value < point ? value : 0.0;
-        last = above < last ? above : last;
-        limit = below > limit ? below : limit;
-    }
-    limit = fmax(limit, two_sided_point(chance));
-    return fmin(limit, nextafter(last, 0.0));
+    find_neighbours(tail, student_point(chance, freedom), &below, &above);
+    return fmin(fmax(below, two_sided_point(chance)), nextafter(above, 0.0));
+}
+
+/* How many values of the tail lie beyond a limit, but not beyond another. */
+static ptrdiff_t count_between(const Tail *tail, double from, double to)
+{
+    ptrdiff_t count = 0;
+    for (ptrdiff_t k = 0; k < tail->size; k++)
+        count += (tail->values[k] > from) & (tail->values[k] <= to);
+    return count;
 }
 
 /* The Bonferroni point instead of the cutoff, if nothing speaks against the band between. */
 static double widen_by_band(const Tail *tail, double limit)
 {
     const double far = two_sided_point(FAMILY_LEVEL / (double)tail->count);
-    ptrdiff_t near = 0, close = 0, between = 0;
-    double squares = tail->body;
+    ptrdiff_t near;
     if (!(limit < far))
         return limit;
-    for (ptrdiff_t k = 0; k < tail->size; k++) {
-        const double value = tail->values[k];
-        near += value <= far;
-        close += (value > far) & (value <= NOT_FAR * far);
-        squares += value <= far ? value * value : 0.0;
-    }
+    const double squares =
+        tail->body + core_squares(tail->values, tail->values, far, tail->size, &near);
     const ptrdiff_t beyond = tail->size - near, clean = tail->count - beyond;
     if (beyond == 0)
         return limit;
     const double variance = squares / (double)clean / truncated_variance(far);
     const double usual = (double)clean * (farther_than(limit) - farther_than(far));
-    const double edge = limit * sqrt(variance);
-    for (ptrdiff_t k = 0; k < tail->size; k++)
-        between += (tail->values[k] <= far) & (tail->values[k] > edge);
+    const ptrdiff_t between = count_between(tail, limit * sqrt(variance), far);
+    const ptrdiff_t close = count_between(tail, far, NOT_FAR * far);
     const double slack = (double)close <= 0.1 * (double)beyond ? 4.0 : 2.0;
     return (double)between <= usual + slack * sqrt(usual) ? far : limit;
 }

@@ -4,44 +4,81 @@
 
 #include "regression.h"
 
-/* Copy the sound rows of a column. */
-static void keep_sound(const unsigned char *sound, const double *from, ptrdiff_t rows, double *to)
+/* Copy the sound rows of a few columns, and their numbers. */
+INLINE void keep_sound(const unsigned char *sound, const double *const *from, const int count,
+                       ptrdiff_t rows, double *const *to, double *numbers)
 {
-    ptrdiff_t kept = 0, r = 0;
-    for (; r + LANES <= rows; r += LANES)
-        kept += store_marked(to + kept, load(from + r), sound + r);
-    for (; r < rows; r++) {
-        to[kept] = from[r];
-        kept += sound[r];
+    const double *source[MOST_COPIED];
+    double *kept[MOST_COPIED];
+    UNROLL for (int c = 0; c < count; c++) {
+        source[c] = from[c];
+        kept[c] = to[c];
     }
+    Lanes next = count_lanes();
+    ptrdiff_t at = 0, r = 0;
+    for (; r + LANES <= rows; r += LANES) {
+        const unsigned marks = load_marks(sound + r);
+        UNROLL for (int c = 0; c < count; c++)
+            store_marked(kept[c] + at, load(source[c] + r), marks);
+        at += store_marked(numbers + at, next, marks);
+        next += broadcast((double)LANES);
+    }
+    for (; r < rows; r++) {
+        UNROLL for (int c = 0; c < count; c++)
+            kept[c][at] = source[c][r];
+        numbers[at] = (double)r;
+        at += sound[r];
+    }
+}
+
+/* Copy the sound rows of any number of columns, and their numbers. */
+static void keep_all_sound(const unsigned char *sound, const double *const *from,
+                           ptrdiff_t count, ptrdiff_t rows, double *const *to, double *numbers)
+{
+#define KEEP(count) keep_sound(sound, from + c, count, rows, to + c, numbers)
+    for (ptrdiff_t c = 0; c < count; c += MOST_COPIED)
+        switch (smaller(count - c, MOST_COPIED)) {
+        case 1: KEEP(1); break;
+        case 2: KEEP(2); break;
+        case 3: KEEP(3); break;
+        default: KEEP(4); break;
+        }
+#undef KEEP
 }
 
 /* Point to the sound rows of the parents and of the child; they are copied if some are not. */
 static void take_sound(Regression *own, const Matrix *x, const TrimTask *task)
 {
-    const ptrdiff_t size = own->factor.size;
-    for (ptrdiff_t s = 0; s <= task->size; s++) {
-        const int is_child = s == task->size;
-        const int64_t column = is_child ? task->child : task->parents[s];
-        const ptrdiff_t place = is_child ? size + 1 : own->constant + s;
-        const double *from = (const double *)(x->data + column * x->column_stride);
-        double *to = is_child ? own->child : own->filled + place * (own->rows + LANES);
-        if (own->rows < x->rows)
-            keep_sound(task->sound, from, x->rows, to);
-        own->sources[place] = own->rows < x->rows ? to : from;
-        own->columns[place] = own->constant ? to : own->sources[place];
+    const ptrdiff_t size = own->factor.size, constant = own->constant, count = task->size + 1;
+    double **to = own->rooms;
+    for (ptrdiff_t s = 0; s < count; s++) {
+        const int64_t column = s < task->size ? task->parents[s] : task->child;
+        own->sources[s] = (const double *)(x->data + column * x->column_stride);
+        to[s] = s < task->size ? own->filled + s * (own->rows + LANES) : own->child;
     }
+    if (own->rows < x->rows) {
+        keep_all_sound(task->sound, own->sources, count, x->rows, to, own->numbers);
+        memcpy(own->sources, to, (size_t)count * sizeof *to);
+    }
+    for (ptrdiff_t s = 0; s < count; s++)
+        own->columns[s < task->size ? constant + s : size + 1] =
+            constant ? to[s] : own->sources[s];
     own->columns[size] = own->residuals;
-    if (!own->constant)
-        return;
-    own->columns[0] = own->kept[0];
-    for (ptrdiff_t k = 0; k < PIECE + LANES; k++)
+    if (constant)
+        own->columns[0] = own->kept[0];
+    for (ptrdiff_t k = 0; constant && k < PIECE + LANES; k++)
         own->kept[0][k] = 1.0;
 }
 
+/* to = from - origin. */
 static void shift(const double *from, ptrdiff_t rows, double origin, double *to)
 {
-    for (ptrdiff_t r = 0; r < rows; r++)
+    const Lanes less = broadcast(origin);
+    ptrdiff_t r = 0;
+    for (; r + 4 * LANES <= rows; r += 4 * LANES)
+        UNROLL for (int u = 0; u < 4; u++)
+            store(to + r + u * LANES, load(from + r + u * LANES) - less);
+    for (; r < rows; r++)
         to[r] = from[r] - origin;
 }
 
@@ -49,17 +86,17 @@ static void shift(const double *from, ptrdiff_t rows, double origin, double *to)
 static void centre_piece(const Regression *own, ptrdiff_t first, ptrdiff_t rows,
                          const double *centres)
 {
-    const ptrdiff_t size = own->factor.size, stride = own->rows + LANES;
-    for (ptrdiff_t c = 1; c < size; c++)
-        shift(own->sources[c] + first, rows, centres[c - 1], own->filled + c * stride + first);
-    shift(own->sources[size + 1] + first, rows, own->reference, own->child + first);
+    const ptrdiff_t count = own->factor.size;
+    for (ptrdiff_t s = 0; s < count; s++)
+        shift(own->sources[s] + first, rows, s < count - 1 ? centres[s] : own->reference,
+              own->rooms[s] + first);
 }
 
 /* Where the median absolute value of the child should be. */
 static Bracket guess_typical(const Regression *own)
 {
     double sample[MOST_SAMPLES + LANES];
-    const double *child = own->sources[own->factor.size + 1];
+    const double *child = own->sources[own->factor.size - own->constant];
     const ptrdiff_t size = sample_size(own->rows);
     for (ptrdiff_t k = 0; k < size; k++)
         sample[k] = fabs(child[sample_place(k, size, own->rows)] - own->reference);
@@ -96,9 +133,9 @@ static void fill_regression(Regression *own, const Matrix *x, const TrimTask *ta
     take_sound(own, x, task);
     for (ptrdiff_t s = 0; s < task->size; s++)
         centres[s] = own->constant
-                         ? column_sum(own->sources[s + 1], own->rows) / (double)own->rows
+                         ? column_sum(own->sources[s], own->rows) / (double)own->rows
                          : 0.0;
-    const double *child = own->sources[own->factor.size + 1];
+    const double *child = own->sources[task->size];
     own->reference = own->constant ? row_median(child, own->rows, own->search, &used) : 0.0;
     fill_pieces(own, centres);
     const double rounding = ROUNDING_LEVEL * (own->typical + fabs(own->reference));

@@ -24,24 +24,50 @@ typedef struct {
     double pivot;
 } Factor;
 
-/* Copy the rows with |judged| <= limit of one column or more; gives how many. */
-static ptrdiff_t keep_rows(const double *judged, double limit, const double *const *columns,
-                           ptrdiff_t count, ptrdiff_t rows, double *const *to)
+/* Columns that are copied together. */
+#define MOST_COPIED 4
+
+/* Copy the rows with |judged| <= limit of a few columns; gives how many. */
+INLINE ptrdiff_t keep_few(const double *judged, double limit, const double *const *columns,
+                          const int count, ptrdiff_t rows, double *const *to)
 {
     const Lanes farthest = broadcast(limit);
+    const double *source[MOST_COPIED];
+    double *copy[MOST_COPIED];
+    UNROLL for (int c = 0; c < count; c++) {
+        source[c] = columns[c];
+        copy[c] = to[c];
+    }
     ptrdiff_t kept = 0, r = 0;
     for (; r + LANES <= rows; r += LANES) {
         const Mask stays = is_at_least(farthest, absolute(load(judged + r)));
-        const ptrdiff_t more = store_kept(to[0] + kept, load(columns[0] + r), stays);
-        for (ptrdiff_t c = 1; c < count; c++)
-            store_kept(to[c] + kept, load(columns[c] + r), stays);
+        ptrdiff_t more = 0;
+        UNROLL for (int c = 0; c < count; c++)
+            more = store_kept(copy[c] + kept, load(source[c] + r), stays);
         kept += more;
     }
     for (; r < rows; r++) {
-        for (ptrdiff_t c = 0; c < count; c++)
-            to[c][kept] = columns[c][r];
+        UNROLL for (int c = 0; c < count; c++)
+            copy[c][kept] = source[c][r];
         kept += fabs(judged[r]) <= limit;
     }
+    return kept;
+}
+
+/* The same for one column or more. */
+static ptrdiff_t keep_rows(const double *judged, double limit, const double *const *columns,
+                           ptrdiff_t count, ptrdiff_t rows, double *const *to)
+{
+    ptrdiff_t kept = 0;
+#define KEEP(count) kept = keep_few(judged, limit, columns + c, count, rows, to + c)
+    for (ptrdiff_t c = 0; c < count; c += MOST_COPIED)
+        switch (smaller(count - c, MOST_COPIED)) {
+        case 1: KEEP(1); break;
+        case 2: KEEP(2); break;
+        case 3: KEEP(3); break;
+        default: KEEP(4); break;
+        }
+#undef KEEP
     return kept;
 }
 
@@ -49,6 +75,15 @@ static ptrdiff_t keep_rows(const double *judged, double limit, const double *con
 static void add_rows(Factor *factor, const double *const *columns, ptrdiff_t rows)
 {
     const ptrdiff_t side = factor->size + 1;
+#define ADD(side, unroll) triangle_sums(columns, side, 1, unroll, rows, factor->packed)
+    switch (side) {
+    case 1: ADD(1, 4); return;
+    case 2: ADD(2, 4); return;
+    case 3: ADD(3, 2); return;
+    case 4: ADD(4, 1); return;
+    case 5: ADD(5, 1); return;
+    }
+#undef ADD
     add_products(columns, side, rows, factor->packed);
     for (ptrdiff_t c = 0; c < side; c++)
         factor->packed[triangle_length(c + 1) - 1] += column_squares(columns[c], rows);
@@ -185,21 +220,23 @@ static void add_step(const Factor *factor, double *coefficients)
             coefficients[j] += factor->whitener[i * factor->size + j] * factor->white[i];
 }
 
-/* x' (Z Z')^-1 x, for each row x of the columns; room for LANES more. */
-static void leverages_of(const Factor *factor, const double *const *columns, ptrdiff_t rows,
-                           double *leverages)
+/* Roots of 1 + x' (Z Z')^-1 x, for each row x of the columns; room for LANES more. */
+static void prediction_scales(const Factor *factor, const double *const *columns, ptrdiff_t rows,
+                              double *scales)
 {
     const ptrdiff_t size = factor->size;
     for (ptrdiff_t r = 0; r < rows; r += LANES) {
-        Lanes squares = broadcast(0.0);
+        Lanes squares = broadcast(1.0);
         for (ptrdiff_t i = 0; i < size; i++) {
             Lanes sum = broadcast(0.0);
             for (ptrdiff_t j = 0; j <= i; j++)
                 sum += broadcast(factor->whitener[i * size + j]) * load(columns[j] + r);
             squares += sum * sum;
         }
-        store(leverages + r, squares);
+        store(scales + r, squares);
     }
+    for (ptrdiff_t r = 0; r < rows; r++)
+        scales[r] = sqrt(scales[r]);
 }
 
 /* Sum of squares and number of the values with |judged| <= limit. */

@@ -272,10 +272,17 @@ INLINE ptrdiff_t count_mask(Mask counts)
     return sum;
 }
 
+/* The numbers 0, 1, ... of the lanes. */
+INLINE Lanes count_lanes(void)
+{
+    static const double numbers[4] = {0.0, 1.0, 2.0, 3.0};
+    return load(numbers);
+}
+
 /* holds_everywhere: whether the mask holds in all lanes.
  * store_kept: write the lanes that the mask keeps next to each other; up to LANES values are touched.
  * Gives how many were kept.
- * store_marked: the same by a mark a lane, 0 or 1; a product brings four of them together. */
+ * store_marked: the same by LANES marks, 0 or 1 each, that load_marks brings together as bits. */
 #ifdef GAUSSNET_AVX2
 typedef int32_t HalfLanes __attribute__((vector_size(32)));
 static const HalfLanes kept_first[16] = {
@@ -287,20 +294,20 @@ static const HalfLanes kept_first[16] = {
     {0, 1, 2, 3, 4, 5, 6, 7},
 };
 INLINE int holds_everywhere(Mask mask) { return __builtin_ia32_movmskpd256((Lanes)mask) == 15; }
-INLINE ptrdiff_t store_bits(double *to, Lanes lanes, unsigned kept)
+INLINE ptrdiff_t store_marked(double *to, Lanes lanes, unsigned kept)
 {
     store(to, (Lanes)__builtin_ia32_permvarsi256((HalfLanes)lanes, kept_first[kept]));
     return __builtin_popcount(kept);
 }
 INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
 {
-    return store_bits(to, lanes, (unsigned)__builtin_ia32_movmskpd256((Lanes)mask));
+    return store_marked(to, lanes, (unsigned)__builtin_ia32_movmskpd256((Lanes)mask));
 }
-INLINE ptrdiff_t store_marked(double *to, Lanes lanes, const unsigned char *marks)
+INLINE unsigned load_marks(const unsigned char *marks)
 {
     uint32_t four;
     memcpy(&four, marks, sizeof four);
-    return store_bits(to, lanes, (four * 0x01020408u) >> 24 & 15);
+    return (four * 0x01020408u) >> 24 & 15;
 }
 #else
 INLINE int holds_everywhere(Mask mask) { return count_mask(mask) == LANES; }
@@ -313,14 +320,21 @@ INLINE ptrdiff_t store_kept(double *to, Lanes lanes, Mask mask)
     }
     return kept;
 }
-INLINE ptrdiff_t store_marked(double *to, Lanes lanes, const unsigned char *marks)
+INLINE ptrdiff_t store_marked(double *to, Lanes lanes, unsigned marks)
 {
     ptrdiff_t kept = 0;
     for (int k = 0; k < LANES; k++) {
         to[kept] = LANE(lanes, k);
-        kept += marks[k];
+        kept += marks >> k & 1;
     }
     return kept;
+}
+INLINE unsigned load_marks(const unsigned char *marks)
+{
+    unsigned bits = 0;
+    for (int k = 0; k < LANES; k++)
+        bits |= (unsigned)marks[k] << k;
+    return bits;
 }
 #endif
 

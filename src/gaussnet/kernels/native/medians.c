@@ -140,11 +140,20 @@ static int compare_doubles(const void *a, const void *b)
 /* The largest value of a row that is smaller than `limit`. */
 static double largest_below(const double *values, ptrdiff_t count, double limit)
 {
-    double largest = -INFINITY;
-    for (ptrdiff_t k = 0; k < count; k++)
-        if (values[k] < limit && values[k] > largest)
-            largest = values[k];
-    return largest;
+    const Lanes end = broadcast(limit), nothing = broadcast(-INFINITY);
+    Lanes largest = nothing;
+    double found = -INFINITY;
+    ptrdiff_t k = 0;
+    for (; k + LANES <= count; k += LANES) {
+        const Lanes value = load(values + k);
+        largest = larger(blend(is_greater(end, value), value, nothing), largest);
+    }
+    for (int l = 0; l < LANES; l++)
+        found = LANE(largest, l) > found ? LANE(largest, l) : found;
+    for (; k < count; k++)
+        if (values[k] < limit && values[k] > found)
+            found = values[k];
+    return found;
 }
 
 /* A search for the value of rank `rank` among `count` candidates, all of them in the bracket. */

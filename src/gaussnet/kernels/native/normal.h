@@ -21,7 +21,7 @@ static double two_sided_point(double chance)
     const double t = sqrt(-2.0 * log(0.5 * chance));
     double point = t - (2.515517 + t * (0.802853 + t * 0.010328)) /
                            (1.0 + t * (1.432788 + t * (0.189269 + t * 0.001308)));
-    for (int step = 0; step < 3; step++) {
+    for (int step = 0; step < 2; step++) {
         const double density = exp(-0.5 * point * point) / ROOT_TWO_PI;
         const double error = 0.5 * (farther_than(point) - chance) / density;
         if (!(density > 0.0))

@@ -35,11 +35,13 @@ typedef struct {
     const TrimLimits *limits;
     ptrdiff_t rows;
     int constant;       /* whether the first column is one, which has PIECE rows for all */
-    const double **sources;  /* of the columns, if they are to be centred */
+    const double **sources;  /* parents and child before they are centred */
+    double **rooms;          /* where they go */
     const double **columns;  /* those of the factor, then residuals and child */
     const double **pieces;   /* where a piece of each begins */
     double **kept;      /* room for a piece of each */
     double *filled, *child, *residuals, *search, *spare;
+    double *numbers;    /* of the rows among all, if some of these are not to be judged */
     double reference, typical, smallest;
     Trial trial, whole;
     Rows out;           /* the rows that the trial does without */
@@ -58,8 +60,8 @@ typedef struct {
 static ptrdiff_t regression_room(ptrdiff_t size, ptrdiff_t rows)
 {
     const ptrdiff_t stride = rows + LANES, piece = PIECE + LANES, square = size * size;
-    return (size + 13) * stride + (size + 2) * piece + 3 * triangle_length(size + 1) +
-           4 * size + 3 * square + 4 * (size + 2);
+    return (size + 14) * stride + (size + 2) * piece + 3 * triangle_length(size + 1) +
+           4 * size + 3 * square + 5 * (size + 2);
 }
 
 /* Share out room for so many values. */
@@ -67,11 +69,12 @@ static void share_room(Regression *own, ptrdiff_t size, ptrdiff_t rows, double *
 {
     const ptrdiff_t stride = rows + LANES, piece = PIECE + LANES, square = size * size;
 #define TAKE(values) (next += (values), next - (values))
-    double **lists[12] = {&own->child,          &own->residuals,     &own->spare,
+    double **lists[13] = {&own->child,          &own->residuals,     &own->spare,
                           &own->out.numbers,    &own->next.numbers,  &own->gone.numbers,
                           &own->back.numbers,   &own->far.residuals, &own->far.rows.numbers,
-                          &own->tail.values,    &own->deviations,    &own->search};
-    for (int k = 0; k < 12; k++)
+                          &own->tail.values,    &own->deviations,    &own->numbers,
+                          &own->search};
+    for (int k = 0; k < 13; k++)
         *lists[k] = TAKE(stride);
     next += stride; /* a search has room for two */
     Trial *trials[2] = {&own->trial, &own->whole};
@@ -88,6 +91,7 @@ static void share_room(Regression *own, ptrdiff_t size, ptrdiff_t rows, double *
     own->filled = TAKE(size * stride);
     double *kept = TAKE((size + 2) * piece);
     own->sources = (const double **)TAKE(size + 2);
+    own->rooms = (double **)TAKE(size + 2);
     own->columns = (const double **)TAKE(size + 2);
     own->pieces = (const double **)TAKE(size + 2);
     own->kept = (double **)TAKE(size + 2);
@@ -133,14 +137,32 @@ static const double **find_piece(Regression *own, ptrdiff_t first)
     return own->pieces;
 }
 
-/* Copy up to PIECE rows of each column, and find their residuals. */
+/* to[k] = values[numbers[k]]. */
+static void pick(const double *values, const double *numbers, ptrdiff_t count, double *to)
+{
+    ptrdiff_t k = 0;
+    for (; k + 4 <= count; k += 4)
+        UNROLL for (int u = 0; u < 4; u++)
+            to[k + u] = values[(ptrdiff_t)numbers[k + u]];
+    for (; k < count; k++)
+        to[k] = values[(ptrdiff_t)numbers[k]];
+}
+
+/* Copy up to PIECE rows of columns first .. last. */
+static const double *const *gather(Regression *own, ptrdiff_t first, ptrdiff_t last,
+                                   const double *numbers, ptrdiff_t count)
+{
+    for (ptrdiff_t c = first; c < last; c++)
+        pick(own->columns[c], numbers, count, own->kept[c]);
+    return (const double *const *)own->kept;
+}
+
+/* Copy up to PIECE rows of all columns and the child, and find their residuals. */
 static const double *const *gather_rows(Regression *own, const double *numbers, ptrdiff_t count)
 {
     const ptrdiff_t size = own->factor.size;
-    const double *const *kept = (const double *const *)own->kept;
-    for (ptrdiff_t c = own->constant; c < size + 2; c++)
-        for (ptrdiff_t k = 0; c != size && k < count; k++)
-            own->kept[c][k] = own->columns[c][(ptrdiff_t)numbers[k]];
+    const double *const *kept = gather(own, own->constant, size, numbers, count);
+    gather(own, size + 1, size + 2, numbers, count);
     add_combination(kept, size, own->trial.coefficients, -1.0, kept[size + 1], count,
                     own->kept[size]);
     return kept;

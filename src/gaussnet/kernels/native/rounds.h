@@ -59,12 +59,13 @@ static void allow_for_prediction(Regression *own)
     for (ptrdiff_t first = 0; first < out->count; first += PIECE) {
         const double *numbers = out->numbers + first;
         const ptrdiff_t count = smaller(PIECE, out->count - first);
-        leverages_of(&own->factor, gather_rows(own, numbers, count), count, own->spare);
+        const double *const *kept = gather(own, own->constant, own->factor.size, numbers, count);
+        prediction_scales(&own->factor, kept, count, own->spare);
         for (ptrdiff_t j = 0; j < count; j++) {
             while (k < far->count && far->numbers[k] < numbers[j])
                 k++;
             if (k < far->count && far->numbers[k] == numbers[j])
-                own->deviations[k] /= sqrt(1.0 + own->spare[j]);
+                own->deviations[k] /= own->spare[j];
         }
     }
 }

@@ -72,26 +72,39 @@ static double squares_left(Regression *own, const double *coefficients)
     return column_squares(own->residuals, own->rows);
 }
 
+/* Number the values beyond a floor; gives how many, and the sum of the squares of the others. */
+static ptrdiff_t number_far(const double *values, ptrdiff_t count, double floor, double *numbers,
+                            double *squares)
+{
+    const Lanes limit = broadcast(floor), zero = broadcast(0.0);
+    Lanes next = count_lanes(), sums = zero;
+    ptrdiff_t far = 0, k = 0;
+    for (; k + LANES <= count; k += LANES) {
+        const Lanes value = load(values + k);
+        const Mask beyond = is_greater(absolute(value), limit);
+        const Lanes inner = blend(beyond, zero, value);
+        far += store_kept(numbers + far, next, beyond);
+        sums += inner * inner;
+        next += broadcast((double)LANES);
+    }
+    *squares = sum_lanes(sums);
+    for (; k < count; k++) {
+        const int beyond = fabs(values[k]) > floor;
+        numbers[far] = (double)k;
+        far += beyond;
+        *squares += beyond ? 0.0 : values[k] * values[k];
+    }
+    return far;
+}
+
 /* List the rows with absolute residuals beyond a floor. */
 static void list_far(Regression *own, double floor)
 {
-    static const double first[4] = {0.0, 1.0, 2.0, 3.0};
     FarRows *far = &own->far;
-    const Lanes limit = broadcast(floor), zero = broadcast(0.0);
-    Lanes numbers = load(first), squares = zero;
-    ptrdiff_t count = 0;
-    for (ptrdiff_t r = 0; r < own->rows; r += LANES) {
-        const Lanes value = load_some(own->residuals + r, own->rows - r);
-        const Mask beyond = is_greater(absolute(value), limit);
-        const Lanes inner = blend(beyond, zero, value);
-        store_kept(far->rows.numbers + count, numbers, beyond);
-        count += store_kept(far->residuals + count, value, beyond);
-        squares += inner * inner;
-        numbers += broadcast((double)LANES);
-    }
-    far->rows.count = count;
     far->floor = floor;
-    far->body = sum_lanes(squares);
+    far->rows.count =
+        number_far(own->residuals, own->rows, floor, far->rows.numbers, &far->body);
+    pick(own->residuals, far->rows.numbers, far->rows.count, far->residuals);
 }
 
 /* Let the list of far rows reach down to a limit. */
@@ -135,6 +148,8 @@ static void find_changes(Regression *own)
     const Rows *before = &own->out, *after = &own->next;
     ptrdiff_t i = 0, j = 0, gone = 0, back = 0;
     while (i < before->count || j < after->count) {
+        while (i < before->count && j < after->count && before->numbers[i] == after->numbers[j])
+            i++, j++;
         const double left = i < before->count ? before->numbers[i] : INFINITY;
         const double right = j < after->count ? after->numbers[j] : INFINITY;
         own->gone.numbers[gone] = right;

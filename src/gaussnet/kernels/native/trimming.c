@@ -122,29 +122,25 @@ static int trim_regression(Regression *own, Trimmed *state)
     return trim_rounds(own, state, 1, limits->extent_level, FINAL_ROUNDS);
 }
 
-/* Turn numbers among the sound rows into numbers among all; `spare` has room for these. */
-static void number_rows(const Rows *rows, const TrimTask *task, ptrdiff_t all_rows,
-                        double *spare, int64_t *numbers)
+/* Write down the rows left out, by their numbers among all, and their residuals. */
+static void tell_rejected(Regression *own, ptrdiff_t all_rows, TrimAnswer *answer)
 {
-    ptrdiff_t sound = 0;
-    for (ptrdiff_t r = 0; r < all_rows; r++) {
-        spare[sound] = (double)r;
-        sound += task->sound[r];
+    const Rows *out = &own->out;
+    const int is_part = own->rows < all_rows;
+    gather_residuals(own, out, answer->residuals);
+    for (ptrdiff_t k = 0; k < out->count; k++) {
+        const double place = out->numbers[k];
+        answer->rejected[k] = (int64_t)(is_part ? own->numbers[(ptrdiff_t)place] : place);
     }
-    for (ptrdiff_t k = 0; k < rows->count; k++)
-        numbers[k] = (int64_t)spare[(ptrdiff_t)rows->numbers[k]];
 }
 
 /* Write down the answer; a scale of NaN says that digits are lacking. */
-static void tell(Regression *own, const Trimmed *state, const TrimTask *task, ptrdiff_t all_rows,
-                 TrimAnswer *answer)
+static void tell(Regression *own, const Trimmed *state, ptrdiff_t all_rows, TrimAnswer *answer)
 {
     const size_t size = (size_t)own->factor.size;
     const ptrdiff_t rejected = isfinite(state->cutoff) ? own->out.count : 0;
-    if (rejected) {
-        gather_residuals(own, &own->out, answer->residuals);
-        number_rows(&own->out, task, all_rows, own->spare, answer->rejected);
-    }
+    if (rejected)
+        tell_rejected(own, all_rows, answer);
     const double numbers[6] = {state->scale,  state->cutoff,  own->reference,
                                own->smallest, state->squares, (double)(own->rows - rejected)};
     memcpy(answer->numbers, numbers, sizeof numbers);
@@ -162,7 +158,7 @@ static int trim_rows(const Matrix *x, const TrimTask *task, Regression *own, Mem
         return -1;
     fill_regression(own, x, task, answer->centres);
     const int failed = trim_regression(own, &state) < 0;
-    tell(own, &state, task, x->rows, answer);
+    tell(own, &state, x->rows, answer);
     if (failed)
         answer->numbers[0] = NAN;
     return 0;
