@@ -124,23 +124,34 @@ def batch_solutions(
             continue
         height = size + extra_rows + centre
         first, last = batch_range(start, stop, len(page), height)
+        rows = data[:, first * height - start : last * height - start]
+        batches = rows.reshape(len(data), last - first, height)
         out = np.empty((len(chosen), size, last - first))
-        for part in _parts(len(chosen), (size + 1) * (last - first) * height):
-            own = data[columns[part].T, first * height - start : last * height - start]
-            own = own.reshape(*own.shape[:2], last - first, height)
-            own = np.ascontiguousarray(own.transpose(0, 3, 1, 2))
-            if centre:
-                own -= own[:, :1].copy()
-                own -= own.mean(axis=1, keepdims=True)
-            lower = np.zeros((size + 1, size + 1, *own.shape[2:]))
-            for i in range(size + 1):
-                for j in range(i + 1):
-                    lower[i, j] = np.einsum("bfk,bfk->fk", own[i], own[j])
+        for part in _parts(len(chosen), (size + 1) ** 2 * (last - first)):
+            lower = _batch_products(batches, columns[part], centre)
             solved, _, ratios = solve_lanes(lower)
             sound = ratios[:size].min(axis=0) >= WELL_CONDITIONED
             out[part] = np.where(sound, solved, np.nan).transpose(1, 0, 2)
         solutions.append(out)
     return solutions
+
+
+def _batch_products(batches: FloatArray, columns: IntArray, centre: bool) -> FloatArray:
+    """Lower triangles of the cross-products of some families of one size, batch by batch.
+
+    Batches are (columns, batches, height), and products (p + 1, p + 1, families, batches).
+    """
+    families, side = columns.shape
+    _, count, height = batches.shape
+    products = np.zeros((side, side, families, count))
+    for part in _parts(families, side * count * height):
+        own = np.ascontiguousarray(batches[columns[part].T].transpose(0, 3, 1, 2))
+        if centre:
+            own -= own[:, :1].copy()
+            own -= own.mean(axis=1, keepdims=True)
+        for i in range(side):
+            np.einsum("bfk,jbfk->jfk", own[i], own[: i + 1], out=products[i, : i + 1, part])
+    return products
 
 
 @quiet
@@ -171,8 +182,9 @@ def square_solutions(
             system = np.empty((height, size + 1, own.shape[1], count))
             for row in range(height):
                 system[row] = own[:, :, row : row + (count - 1) * step + 1 : step]
-            largest = np.abs(system[:, :size]).max(axis=0)
+            largest = None
             if centre:
+                largest = np.abs(system[:, :size]).max(axis=0)
                 system = system[1:] - system[0]
             out[part] = eliminate_lanes(system, largest).transpose(1, 0, 2)
         solutions.append(out)
