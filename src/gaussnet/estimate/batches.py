@@ -41,6 +41,8 @@ class Batches:
         found: list[FloatArray] = kernels.batch_solutions(
             *stripe, equations.families, self.extra_rows, equations.intercept
         )
+        if not _lacks_solutions(found):
+            return found
         for block, solutions in zip(equations.blocks(), found, strict=True):
             unsolved = np.isnan(solutions[:, 0])
             if unsolved.any():
@@ -66,10 +68,13 @@ class BatchAverage(Batches):
         """Sums of the solutions and counts: (3, edges) of sum, solved, singular."""
         out = np.zeros((3, len(equations.families.parents)))
         for block, found in zip(equations.blocks(), self.solutions(stripe, equations), strict=True):
-            solved = ~np.isnan(found)
-            out[0, block.edges] = np.where(solved, found, 0.0).sum(axis=2).ravel()
-            out[1, block.edges] = np.count_nonzero(solved, axis=2).ravel()
-            out[2, block.edges] = found.shape[2]
+            sums = out[0, block.edges].reshape(block.count, block.size)
+            np.add.reduce(found, axis=2, out=sums)
+            out[1:, block.edges] = found.shape[2]
+            if np.isnan(sums).any():
+                solved = ~np.isnan(found)
+                sums[:] = np.where(solved, found, 0.0).sum(axis=2)
+                out[1, block.edges] = np.count_nonzero(solved, axis=2).ravel()
         return out
 
     def merge(self, left: FloatArray, right: FloatArray) -> FloatArray:
@@ -81,11 +86,11 @@ class BatchAverage(Batches):
         sums, solved, tried = summary
         means = np.divide(sums, solved, out=np.full_like(sums, np.nan), where=solved > 0)
         tally = Tally(equations)
-        for block in equations.blocks():
-            shape = (block.count, block.size)
-            used = solved[block.edges].reshape(shape)[:, 0].astype(np.int64)
-            count = int(tried[block.edges][0])
-            tally.add(block, means[block.edges].reshape(shape), used, count)
+        tally.coefficients[:] = means
+        has_parents = equations.families.sizes > 0
+        first = equations.families.offsets[:-1][has_parents]
+        tally.batches[has_parents] = solved[first]
+        tally.singular[has_parents] = tried[first] - solved[first]
         return tally.solution()
 
     def kept_values(self, parents: IntArray) -> FloatArray:
@@ -126,6 +131,15 @@ def solve_medians(summary: Solutions, equations: Equations) -> Solution:
     for index, block in enumerate(equations.blocks()):
         tally.add_medians(block, summary.parts(index))
     return tally.solution()
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _lacks_solutions(found: list[FloatArray]) -> bool:
+    """Whether a solution is NaN, or so large that a sum of them is."""
+    shared = found[0].base if found else None
+    if shared is not None and shared.size == sum(solutions.size for solutions in found):
+        return bool(np.isnan(shared.sum()))
+    return any(bool(np.isnan(solutions[:, 0].sum())) for solutions in found)
 
 
 def _columns(equations: Equations, family: int) -> IntArray:

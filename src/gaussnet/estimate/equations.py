@@ -5,25 +5,13 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from gaussnet._types import Rows
-from gaussnet.kernels.families import Families
+from gaussnet.kernels.families import Block, Families
+
+__all__ = ["Block", "Equations", "Stripe", "cut_stripes"]
 
 STRIPE_BYTES = 8 * 1024 * 1024
 SMALLEST_STRIPE_ROWS = 512
 LARGEST_STRIPE_ROWS = 8_192
-
-
-@dataclass(frozen=True, slots=True)
-class Block:
-    """The families of one size: their number of parents and their place among the families."""
-
-    size: int
-    families: slice
-    edges: slice
-
-    @property
-    def count(self) -> int:
-        """Number of families of this size."""
-        return int(self.families.stop - self.families.start)
 
 
 @dataclass(frozen=True)
@@ -38,14 +26,7 @@ class Equations:
 
     def blocks(self, *, with_roots: bool = False) -> list[Block]:
         """The families size by size; roots, which have no parents, only with `with_roots`."""
-        offsets = self.families.offsets
-        blocks = []
-        for size, chosen, _ in self.families.by_size:
-            if size or with_roots:
-                first, last = int(chosen[0]), int(chosen[-1]) + 1
-                edges = slice(int(offsets[first]), int(offsets[last]))
-                blocks.append(Block(size, slice(first, last), edges))
-        return blocks
+        return [block for block in self.families.blocks if block.size or with_roots]
 
 
 class Stripe(NamedTuple):

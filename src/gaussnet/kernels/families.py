@@ -8,6 +8,20 @@ import numpy as np
 from gaussnet._types import IntArray
 
 
+@dataclass(frozen=True, slots=True)
+class Block:
+    """The families of one size: their number of parents and their place among the families."""
+
+    size: int
+    families: slice
+    edges: slice
+
+    @property
+    def count(self) -> int:
+        """Number of families of this size."""
+        return int(self.families.stop - self.families.start)
+
+
 @dataclass(frozen=True, eq=False)
 class Families:
     """Children and their parents, by column number.
@@ -105,6 +119,22 @@ class Families:
             slots = self.column_offsets[:-1][chosen][:, None] + np.arange(size + 1)
             groups.append((size, chosen, self.columns[slots]))
         return groups
+
+    @cached_property
+    def size_counts(self) -> list[tuple[int, int]]:
+        """Each number of parents p >= 1 and how many families have it, in order."""
+        counts = np.bincount(self.sizes)
+        return [(size, count) for size, count in enumerate(counts.tolist()) if size and count]
+
+    @cached_property
+    def blocks(self) -> tuple[Block, ...]:
+        """The families size by size, if they are sorted by size."""
+        blocks = []
+        for size, chosen, _ in self.by_size:
+            first, last = int(chosen[0]), int(chosen[-1]) + 1
+            edges = slice(int(self.offsets[first]), int(self.offsets[last]))
+            blocks.append(Block(size, slice(first, last), edges))
+        return tuple(blocks)
 
     @cached_property
     def sorted_by_size(self) -> tuple[IntArray, "Families"]:

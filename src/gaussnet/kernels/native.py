@@ -67,7 +67,7 @@ def batch_solutions(
 ) -> list[FloatArray]:
     """Least squares of each child on its parents, batch by batch."""
     shapes = []
-    for size, count in _size_counts(families):
+    for size, count in families.size_counts:
         first, last = batch_range(start, stop, len(page), size + extra_rows + centre)
         shapes.append((count, size, last - first))
     flat, blocks = _blocks(shapes)
@@ -82,7 +82,7 @@ def square_solutions(
 ) -> list[FloatArray]:
     """Solutions of the square systems of successive windows of rows."""
     shapes = []
-    for size, count in _size_counts(families):
+    for size, count in families.size_counts:
         first, last = window_range(start, stop, len(page), size + centre, sliding)
         shapes.append((count, size, last - first))
     flat, blocks = _blocks(shapes)
@@ -273,12 +273,6 @@ def _flat_table(
 ) -> tuple[IntArray, IntArray, NDArray[np.uint8], FloatArray, FloatArray]:
     flat = table.bounds.reshape(-1), table.rows.reshape(-1), table.statuses
     return (*flat, table.values.reshape(-1), table.testimony)
-
-
-def _size_counts(families: Families) -> list[tuple[int, int]]:
-    """Each number of parents p >= 1 and how many families have it, in order."""
-    counts = np.bincount(families.sizes)
-    return [(size, count) for size, count in enumerate(counts.tolist()) if size and count]
 
 
 def _blocks(shapes: list[tuple[int, int, int]]) -> tuple[FloatArray, list[FloatArray]]:
