@@ -152,13 +152,13 @@ def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray],
     families = equations.families
     pivots = kernels.solve_moments(families, moments.products)[2]
     doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
+    flat = kernels.upper_triangles(families, moments.products, doubtful)
     uppers: list[FloatArray] = []
+    start = 0
     for block in equations.blocks():
-        products = moments.parent_products(block.size, block.families)
-        lost = doubtful[block.families]
-        if lost.any():
-            products[lost] = np.eye(block.size)
-        uppers.append(np.linalg.cholesky(products).transpose(0, 2, 1).astype(np.float64))
+        stop = start + block.count * block.size * block.size
+        uppers.append(flat[start:stop].reshape(block.count, block.size, block.size))
+        start = stop
     return uppers, np.flatnonzero(doubtful)
 
 

@@ -1,14 +1,14 @@
 """Means and cross-products of every family: the summary that least squares needs."""
 
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray
+from gaussnet._types import FloatArray
 from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.kernels.families import Families
+from gaussnet.kernels.plain_triangles import places_in_triangle
 
 
 @dataclass(frozen=True)
@@ -50,15 +50,7 @@ class Moments:
         """Cross-products among the parents of families of one size: (families, p, p)."""
         start, stop = self.families.product_offsets[[chosen.start, chosen.stop]].tolist()
         packed = self.products[start:stop].reshape(chosen.stop - chosen.start, -1)
-        return packed[:, _places_in_triangle(size)].reshape(len(packed), size, size)
-
-
-@cache
-def _places_in_triangle(size: int) -> IntArray:
-    """Where each entry of a symmetric matrix, row by row, stands in its packed lower triangle."""
-    row, column = np.indices((size, size)).reshape(2, size * size)
-    low, high = np.minimum(row, column), np.maximum(row, column)
-    return np.asarray(high * (high + 1) // 2 + low)
+        return packed[:, places_in_triangle(size)].reshape(len(packed), size, size)
 
 
 def intercepts(families: Families, means: FloatArray, coefficients: FloatArray) -> FloatArray:

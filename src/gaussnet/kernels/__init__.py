@@ -9,7 +9,14 @@ import os
 from types import ModuleType
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import plain, plain_brackets, plain_robust, plain_sifting, plain_walk
+from gaussnet.kernels import (
+    plain,
+    plain_brackets,
+    plain_robust,
+    plain_sifting,
+    plain_triangles,
+    plain_walk,
+)
 from gaussnet.kernels.plain_robust import (
     Cells,
     Judged,
@@ -51,22 +58,24 @@ __all__ = [
     "sift_solutions",
     "sifted_ranks",
     "solve_moments",
+    "solve_triangles",
     "split_rows",
     "square_solutions",
     "trim_family",
+    "upper_triangles",
     "whole_columns",
 ]
 
 
-def _choose(wanted: str) -> tuple[str, ModuleType, ModuleType]:
-    """The name of a backend, its module, and its module of kernels that sift."""
+def _choose(wanted: str) -> tuple[str, ModuleType, ModuleType, ModuleType]:
+    """The name of a backend, its module, and those of the kernels for sieves and triangles."""
     if wanted not in ("", "numpy", "native"):
         raise SettingError(
             f"GAUSSNET_KERNELS is {wanted!r}, expected 'numpy' or 'native': set one or unset it"
         )
     if wanted != "numpy":
         try:
-            from gaussnet.kernels import native, native_sifting
+            from gaussnet.kernels import native, native_sifting, native_triangles
         except ImportError as error:
             if wanted == "native":
                 raise SettingError(
@@ -74,11 +83,11 @@ def _choose(wanted: str) -> tuple[str, ModuleType, ModuleType]:
                     f"({error}): install gaussnet where a C compiler is found, or unset it"
                 ) from error
         else:
-            return "native", native, native_sifting
-    return "numpy", plain, plain_sifting
+            return "native", native, native_sifting, native_triangles
+    return "numpy", plain, plain_sifting, plain_triangles
 
 
-backend, _module, _sifting = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
+backend, _module, _sifting, _triangles = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
 
 all_finite = _module.all_finite
 batch_solutions = _module.batch_solutions
@@ -96,6 +105,9 @@ square_solutions = _module.square_solutions
 sift_residuals = _sifting.sift_residuals
 sift_solutions = _sifting.sift_solutions
 sifted_ranks = _sifting.sifted_ranks
+
+solve_triangles = _triangles.solve_triangles
+upper_triangles = _triangles.upper_triangles
 
 _robust = _module if backend == "native" else plain_robust
 judge_rows = _robust.judge_rows

@@ -22,6 +22,12 @@ def solve_moments(
     pivots: FloatArray,
     /,
 ) -> None: ...
+def upper_triangles(
+    families: _Families, products: FloatArray, lost: BoolArray, uppers: FloatArray, /
+) -> None: ...
+def solve_triangles(
+    size: int, uppers: FloatArray, right: FloatArray, out: FloatArray, /
+) -> None: ...
 def batch_solutions(
     page: Rows,
     families: _Families,

@@ -173,6 +173,8 @@ static void solve_some_batches(const WindowRun *run, void *memory)
     case 4: solve_batches(run, 4, scratch); break;
     case 5: solve_batches(run, 5, scratch); break;
     case 6: solve_batches(run, 6, scratch); break;
+    case 7: solve_batches(run, 7, scratch); break;
+    case 8: solve_batches(run, 8, scratch); break;
     default: solve_batches(run, run->size, scratch); break;
     }
 }

@@ -17,6 +17,7 @@
 #include "spread.c"
 #include "squares.c"
 #include "suspecting.c"
+#include "triangles.c"
 #include "trimming.c"
 #include "turning.c"
 #include "walking.c"
@@ -26,6 +27,8 @@ const Kernels TABLE = {
     .all_finite = all_finite,
     .family_moments = family_moments,
     .solve_moments = solve_moments,
+    .upper_triangles = upper_triangles,
+    .solve_triangles = solve_triangles,
     .batch_solutions = batch_solutions,
     .square_solutions = square_solutions,
     .tile_rows = tile_rows,

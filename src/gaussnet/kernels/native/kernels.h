@@ -205,6 +205,10 @@ typedef struct {
                           double *products);
     int (*solve_moments)(const Families *families, const double *products, double *coefficients,
                          double *squares, double *pivots);
+    int (*upper_triangles)(const Families *families, const double *products,
+                           const unsigned char *lost, double *uppers);
+    int (*solve_triangles)(ptrdiff_t count, ptrdiff_t size, const double *uppers,
+                           const double *right, double *out);
     int (*batch_solutions)(const Matrix *page, const Families *families, const Windows *windows,
                            double *solutions);
     int (*square_solutions)(const Matrix *page, const Families *families,

@@ -5,7 +5,7 @@
 #include "lanes.h"
 
 /* Up to this many parents a system is solved by code of its own size. */
-#define MOST_FIXED_SIZE 6
+#define MOST_FIXED_SIZE 8
 
 /* Row i of step j of the factorisation: take column j out of it. `column` holds column j. */
 INLINE void reduce_row(const ptrdiff_t j, const ptrdiff_t i, Lanes inverse, Lanes *lower,

@@ -390,6 +390,7 @@ static PyObject *call_joined_spreads(PyObject *self, PyObject *arguments)
 }
 
 #include "module_sifting.h"
+#include "module_triangles.h"
 
 static PyObject *call_residuals(PyObject *self, PyObject *arguments)
 {
@@ -904,6 +905,8 @@ static PyMethodDef methods[] = {
     {"all_finite", call_all_finite, METH_O, NULL},
     {"family_moments", call_family_moments, METH_VARARGS, NULL},
     {"solve_moments", call_solve_moments, METH_VARARGS, NULL},
+    {"upper_triangles", call_upper_triangles, METH_VARARGS, NULL},
+    {"solve_triangles", call_solve_triangles, METH_VARARGS, NULL},
     {"batch_solutions", call_batch_solutions, METH_VARARGS, NULL},
     {"square_solutions", call_square_solutions, METH_VARARGS, NULL},
     {"tile_rows", call_tile_rows, METH_VARARGS, NULL},
