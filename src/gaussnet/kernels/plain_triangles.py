@@ -21,7 +21,8 @@ def upper_triangles(families: Families, products: FloatArray, lost: BoolArray) -
         packed = products[start:stop].reshape(len(chosen), -1)[:, places_in_triangle(size)]
         matrices = packed.reshape(len(chosen), size, size)
         matrices[lost[chosen]] = np.eye(size)
-        found.append(np.linalg.cholesky(matrices).transpose(0, 2, 1).ravel())
+        lower: FloatArray = np.linalg.cholesky(matrices).astype(np.float64)
+        found.append(lower.transpose(0, 2, 1).ravel())
     return np.concatenate(found)
 
 

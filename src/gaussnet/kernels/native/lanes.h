@@ -218,6 +218,16 @@ INLINE Lanes rounded(Lanes product)
     return product;
 }
 
+/* Have a line of the cache fetched that will be read soon; it need not be there. */
+INLINE void fetch_ahead(const char *from)
+{
+#ifdef __GNUC__
+    __builtin_prefetch(from);
+#else
+    (void)from;
+#endif
+}
+
 /* A loop over 0..7 that is unrolled before the compiler decides what to keep in registers. */
 #define EIGHT_TIMES(DO) DO(0) DO(1) DO(2) DO(3) DO(4) DO(5) DO(6) DO(7)
 #define EIGHT_TIMES_BACK(DO) DO(7) DO(6) DO(5) DO(4) DO(3) DO(2) DO(1) DO(0)

@@ -7,6 +7,10 @@
 #define WINDOW_TILE_BYTES (10 << 20)
 #define TALLEST_TILE 512
 #define SHORTEST_TILE 64
+/* While rows are copied, what comes next is fetched: the rows after them if those are near, else
+ * what lies so far ahead in the same rows. */
+#define NEAR_BYTES (1 << 15)
+#define WITHIN_ROW_BYTES 512
 
 static int has_whole_columns(const Matrix *x)
 {
@@ -105,14 +109,25 @@ INLINE void copy_column(const char *from, ptrdiff_t row_stride, ptrdiff_t rows, 
         to[r] = value_at(from + r * row_stride, single);
 }
 
-/* Turn 2 * LANES rows of LANES neighbouring columns around. */
-INLINE void copy_block(const char *from, ptrdiff_t row_stride, double *to, ptrdiff_t stride,
-                       const int single)
+/* How far ahead of the rows that are copied others are fetched. */
+INLINE ptrdiff_t fetched_ahead(const Matrix *source)
+{
+    const ptrdiff_t next = 2 * LANES * source->row_stride;
+    return greater(next, -next) <= NEAR_BYTES ? next : WITHIN_ROW_BYTES;
+}
+
+/* Turn 2 * LANES rows of LANES neighbouring columns around, and have what lies `ahead` bytes
+ * further on fetched meanwhile. */
+INLINE void copy_block(const char *from, ptrdiff_t row_stride, ptrdiff_t ahead, double *to,
+                       ptrdiff_t stride, const int single)
 {
     for (int half = 0; half < 2; half++) {
         Lanes block[LANES];
-        for (int k = 0; k < LANES; k++)
-            block[k] = lanes_at(from + (half * LANES + k) * row_stride, single);
+        for (int k = 0; k < LANES; k++) {
+            const char *row = from + (half * LANES + k) * row_stride;
+            block[k] = lanes_at(row, single);
+            fetch_ahead(row + ahead);
+        }
         transpose(block);
         for (int k = 0; k < LANES; k++)
             store(to + k * stride + half * LANES, block[k]);
@@ -127,13 +142,14 @@ INLINE void copy_rows(const Tile *tile, const char *from, ptrdiff_t rows, ptrdif
     const ptrdiff_t value_bytes = single ? sizeof(float) : sizeof(double);
     const ptrdiff_t *used = tile->used;
     const int turnable = rows == 2 * LANES && source->column_stride == value_bytes;
+    const ptrdiff_t ahead = fetched_ahead(source);
     ptrdiff_t u = 0;
     while (u < tile->used_count) {
         const char *place = from + used[u] * source->column_stride;
         double *to = tile->scratch + u * tile->stride + at;
         if (turnable && u + LANES <= tile->used_count &&
             used[u + LANES - 1] - used[u] == LANES - 1) {
-            copy_block(place, source->row_stride, to, tile->stride, single);
+            copy_block(place, source->row_stride, ahead, to, tile->stride, single);
             u += LANES;
         } else {
             copy_column(place, source->row_stride, rows, to, single);

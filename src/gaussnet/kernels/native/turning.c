@@ -3,6 +3,7 @@
 
 static int turn_columns(const Matrix *x, double *out)
 {
+    const ptrdiff_t ahead = fetched_ahead(x);
     const ptrdiff_t value_bytes = x->single ? sizeof(float) : sizeof(double);
     const int turnable = x->column_stride == value_bytes;
     for (ptrdiff_t r = 0; r < x->rows; r += 2 * LANES) {
@@ -13,9 +14,9 @@ static int turn_columns(const Matrix *x, double *out)
             double *to = out + c * x->rows + r;
             const int block = turnable && rows == 2 * LANES && c + LANES <= x->columns;
             if (block && x->single)
-                copy_block(from, x->row_stride, to, x->rows, 1);
+                copy_block(from, x->row_stride, ahead, to, x->rows, 1);
             else if (block)
-                copy_block(from, x->row_stride, to, x->rows, 0);
+                copy_block(from, x->row_stride, ahead, to, x->rows, 0);
             else
                 copy_column(from, x->row_stride, rows, to, x->single);
             c += block ? LANES : 1;
