@@ -44,6 +44,7 @@ __all__ = [
     "backend",
     "batch_solutions",
     "family_moments",
+    "find_cells",
     "joined_medians",
     "joined_spreads",
     "judge_rows",
@@ -116,5 +117,6 @@ trim_family = _robust.trim_family
 whole_columns = _robust.whole_columns
 
 _walk = _module if backend == "native" else plain_walk
+find_cells = _walk.find_cells
 learn_nodes = _walk.learn_nodes
 mark_parents = _walk.mark_parents

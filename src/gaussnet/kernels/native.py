@@ -18,6 +18,7 @@ __all__ = [
     "batch_range",
     "batch_solutions",
     "family_moments",
+    "find_cells",
     "joined_medians",
     "joined_spreads",
     "judge_rows",
@@ -248,6 +249,13 @@ def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: 
     marks = np.zeros((len(families), rows), dtype=bool)
     _native.mark_parents(flat_families(families), _flat_table(table), reach, marks.reshape(-1))
     return marks
+
+
+def find_cells(table: CellTable, nodes: IntArray, rows: IntArray) -> IntArray:
+    """Where these cells stand in the table, -1 for those that do not, (cells,)."""
+    places = np.empty(len(nodes), dtype=np.int64)
+    _native.find_cells(_flat_table(table), nodes, rows, places)
+    return places
 
 
 def split_rows(

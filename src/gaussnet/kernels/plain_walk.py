@@ -197,3 +197,16 @@ def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: 
         accused = np.isin(table.statuses[span], (FLAGGED, CONFIRMED)) & near
         marks[parents[:, None], table.rows[0, span][accused]] = True
     return np.asarray(marks & ~known)
+
+
+def find_cells(table: CellTable, nodes: IntArray, rows: IntArray) -> IntArray:
+    """Where these cells stand in the table, -1 for those that do not, (cells,)."""
+    places = np.full(len(nodes), -1)
+    for node in np.unique(nodes).tolist():
+        span, wanted = table.span(node), nodes == node
+        own, some = table.rows[0, span], rows[wanted]
+        at = np.searchsorted(own, some)
+        there = at < len(own)
+        there[there] = own[at[there]] == some[there]
+        places[wanted] = np.where(there, span.start + at, -1)
+    return places

@@ -59,42 +59,28 @@ class Board:
     model: Model
     order: IntArray
     """Nodes that have cells, in the order of the table."""
-    counts: IntArray
-    """How many each of them has."""
-    ranks: IntArray
-    """Where each node stands in that order, (nodes,)."""
-    keys: IntArray
-    """rank * rows + row, ascending."""
-    expected: FloatArray
-    spread: FloatArray
-    z: FloatArray
+    starts: IntArray
+    """Where their cells start."""
     statuses: NDArray[np.uint8]
 
     @classmethod
     def of(cls, model: Model) -> "Board":
         """The cells that the walk has found."""
-        table, rows = model.table, len(model.columns)
-        used = int(table.progress[0])
-        counts = table.bounds[1] - table.bounds[0]
-        order = np.argsort(np.where(counts > 0, table.bounds[0], used), kind="stable")
-        order = order[: np.count_nonzero(counts)]
-        ranks = np.full(len(counts), len(order))
-        ranks[order] = np.arange(len(order))
-        keys = np.repeat(np.arange(len(order)) * rows, counts[order]) + table.rows[0, :used]
-        expected, spread, z = table.values[:, :used]
-        statuses = table.statuses[:used].copy()
-        return cls(model, order, counts[order], ranks, keys, expected, spread, z, statuses)
+        table = model.table
+        order = np.flatnonzero(table.bounds[1] > table.bounds[0])
+        order = order[np.argsort(table.bounds[0, order])]
+        statuses = table.statuses[: int(table.progress[0])].copy()
+        return cls(model, order, table.bounds[0, order], statuses)
 
     def spots(self, chosen: IntArray) -> Spots:
         """Where the chosen cells of the table are."""
-        ranks, rows = np.divmod(self.keys[chosen], len(self.model.columns))
-        return Spots(self.order[ranks], rows)
+        nodes = self.order[np.searchsorted(self.starts, chosen, side="right") - 1]
+        return Spots(nodes, self.model.table.rows[0, chosen])
 
     def find(self, spots: Spots) -> tuple[IntArray, BoolArray]:
         """Places in the table, and whether the cells are suspicious."""
-        wanted = self.ranks[spots.nodes] * len(self.model.columns) + spots.rows
-        places = np.minimum(np.searchsorted(self.keys, wanted), len(self.keys) - 1)
-        return places, (self.keys[places] == wanted) & (self.statuses[places] != FINE)
+        places: IntArray = kernels.find_cells(self.model.table, spots.nodes, spots.rows)
+        return places, (places >= 0) & (self.statuses[places] != FINE)
 
     def deviations(self, spots: Spots) -> tuple[FloatArray, FloatArray]:
         """Recorded minus expected by the cleaned parents, and its standard deviation."""
@@ -103,8 +89,9 @@ class Board:
         owners = np.repeat(np.arange(len(spots.nodes)), families.sizes[spots.nodes])
         above = Spots(families.parents[edges], spots.rows[owners])
         places, known = self.find(above)
-        values = np.where(known, self.expected[places], model.columns[above.rows, above.nodes])
-        blurred = np.where(known, self.spread[places], 0.0)
+        expected, variances = model.table.values[:2]
+        values = np.where(known, expected[places], model.columns[above.rows, above.nodes])
+        blurred = np.where(known, variances[places], 0.0)
         slopes, count = model.coefficients[edges], len(spots.nodes)
         rest = model.columns[spots.rows, spots.nodes] - model.intercepts[spots.nodes]
         rest = rest - np.bincount(owners, slopes * values, count)
@@ -113,9 +100,8 @@ class Board:
 
     def prices(self) -> FloatArray:
         r"""What a wrong cell of each node costs: :math:`-2 \log` of the accused share, (nodes,)."""
-        counts = np.zeros(len(self.ranks))
-        starts = np.cumsum(self.counts) - self.counts
-        counts[self.order] = np.add.reduceat(self.accused, starts, dtype=np.int64)
+        counts = np.zeros(len(self.model.families))
+        counts[self.order] = np.add.reduceat(self.accused, self.starts, dtype=np.int64)
         return np.asarray(-2.0 * np.log((1.0 + counts) / (1.0 + len(self.model.columns))))
 
     @property

@@ -46,6 +46,7 @@ const Kernels TABLE = {
     .judge_rows = judge_rows,
     .learn_nodes = learn_nodes,
     .mark_parents = mark_parents,
+    .find_cells = find_cells,
     .trim_family = trim_family,
     .split_rows = split_rows,
 };

@@ -12,6 +12,13 @@
 /* Rows that are judged at a time: their columns should stay in the nearest cache. */
 #define AT_ONCE 256
 
+/* Cells that were found: `rests` are recorded less expected values. */
+typedef struct {
+    int64_t *rows;
+    double *expected, *rests, *variances;
+    unsigned char *statuses;
+} Noted;
+
 /* Room to judge a piece of the rows in, and what is found of them. */
 typedef struct {
     ptrdiff_t *passed; /* the first cell of each parent that is not yet passed */
@@ -24,18 +31,19 @@ typedef struct {
     double *child, *expected;   /* as recorded, and by the cleaned parents, about the reference */
     double *recorded, *cleaned; /* squared deviations from either sort of parents */
     double *evidence;
+    Noted noted;
 } JudgeRoom;
 
-/* Room for equations of up to `most` parents; what it points to is *memory. */
-static int open_judging(JudgeRoom *room, ptrdiff_t most, void **memory)
+/* Room for `rows` rows and equations of up to `most` parents; what it points to is *memory. */
+static int open_judging(JudgeRoom *room, ptrdiff_t most, ptrdiff_t rows, void **memory)
 {
     const ptrdiff_t places = 2 * most + 1;
     double **parts[] = {&room->cleaned_column, &room->vagueness, &room->suspects,
                         &room->leverages,      &room->child,     &room->expected,
                         &room->recorded,       &room->cleaned,   &room->evidence};
-    const ptrdiff_t count = sizeof parts / sizeof *parts;
-    *memory = malloc((size_t)places * sizeof(ptrdiff_t) +
-                     (size_t)((most + count) * AT_ONCE) * sizeof(double));
+    const ptrdiff_t count = sizeof parts / sizeof *parts, stride = rows + 1;
+    *memory = malloc((size_t)(places + 4 * stride) * sizeof(int64_t) +
+                     (size_t)((most + count) * AT_ONCE) * sizeof(double) + (size_t)stride);
     if (!*memory)
         return -1;
     room->passed = (ptrdiff_t *)*memory;
@@ -43,6 +51,9 @@ static int open_judging(JudgeRoom *room, ptrdiff_t most, void **memory)
     room->columns = (double *)(room->passed + places);
     for (ptrdiff_t k = 0; k < count; k++)
         *parts[k] = room->columns + (most + k) * AT_ONCE;
+    double *noted = room->columns + (most + count) * AT_ONCE;
+    room->noted = (Noted){(int64_t *)(noted + 3 * stride), noted, noted + stride,
+                          noted + 2 * stride, (unsigned char *)(noted + 4 * stride)};
     return 0;
 }
 
@@ -157,80 +168,107 @@ static void judge_piece(const Matrix *x, const JudgeTask *task, ptrdiff_t first,
     weigh_rows(task, count, room);
 }
 
-/* The status of row i of a piece. */
-static unsigned char status_of(const JudgeTask *task, const JudgeRoom *room, ptrdiff_t i)
+/* The status of row i of a piece; no branches, which could not be foretold. */
+INLINE unsigned char status_of(const JudgeTask *task, const JudgeRoom *room, ptrdiff_t i)
 {
     const double nearest = fmin(task->limit, task->cleaned_cutoff);
-    if (isnan(room->child[i]))
-        return MISSING;
-    if (room->recorded[i] <= task->cleaned_cutoff * task->cleaned_cutoff &&
-        room->leverages[i] <= REACH && room->evidence[i] < 0.0)
-        return FINE;
-    if (room->cleaned[i] > nearest * nearest)
-        return FLAGGED;
-    return room->vagueness[i] > task->largest_vagueness ? UNVERIFIED : FINE;
+    const double farthest = task->cleaned_cutoff * task->cleaned_cutoff;
+    const int agrees = (room->recorded[i] <= farthest) & (room->leverages[i] <= REACH) &
+                       (room->evidence[i] < 0.0);
+    const int vague = room->vagueness[i] > task->largest_vagueness;
+    const int status = room->cleaned[i] > nearest * nearest ? FLAGGED : vague ? UNVERIFIED : FINE;
+    return (unsigned char)(isnan(room->child[i]) ? MISSING : agrees ? FINE : status);
 }
 
-/* Write down a suspicious cell, `rest` off the expected value. */
-static void add_cell(Judged *judged, int64_t row, unsigned char status, double expected,
-                     double rest, double variance)
+/* Note what was found of row i of a piece, and as a cell unless it is fine. */
+INLINE void note_row(const JudgeTask *task, JudgeRoom *room, ptrdiff_t i, int64_t row,
+                     double *spoken, Judged *judged)
 {
-    const ptrdiff_t cell = judged->cell_count++;
-    judged->rows[cell] = row;
-    judged->statuses[cell] = status;
-    judged->expected[cell] = expected;
-    judged->variances[cell] = variance;
-    judged->deviations[cell] = rest / sqrt(variance);
-}
-
-/* Write down the rejected rows from number k on that come before `row`; gives the next number. */
-static ptrdiff_t add_rejected(const Matrix *x, const JudgeTask *task, ptrdiff_t k, int64_t row,
-                              Judged *judged)
-{
-    const double *column = (const double *)(x->data + task->child * x->column_stride);
-    for (; k < task->rejected_count && task->rejected[k] < row; k++) {
-        const int64_t r = task->rejected[k];
-        const double rest = task->residuals[k];
-        add_cell(judged, r, FLAGGED, column[r] - rest, rest, task->scale * task->scale);
-        judged->left_out[judged->left_count++] = r;
-    }
-    return k;
-}
-
-/* Write down what was found of row i of a piece. */
-static void add_doubted(const JudgeTask *task, const JudgeRoom *room, ptrdiff_t i, int64_t row,
-                    double *spoken, Judged *judged)
-{
+    const Noted *noted = &room->noted;
     const unsigned char status = status_of(task, room, i);
-    if (status != FINE)
-        add_cell(judged, row, status, room->expected[i] + task->reference,
-                 room->child[i] - room->expected[i],
-                 task->scale * task->scale * (1.0 + room->vagueness[i]));
     const double evidence = room->evidence[i];
+    const ptrdiff_t cell = judged->cell_count;
+    noted->rows[cell] = row;
+    noted->statuses[cell] = status;
+    noted->expected[cell] = room->expected[i] + task->reference;
+    noted->rests[cell] = room->child[i] - room->expected[i];
+    noted->variances[cell] = task->scale * task->scale * (1.0 + room->vagueness[i]);
+    judged->cell_count += status != FINE;
     judged->evidence += evidence;
-    *spoken = room->suspects[i] == 1.0 || evidence < 0.0 ? evidence : 0.0;
+    *spoken = (room->suspects[i] == 1.0) | (evidence < 0.0) ? evidence : 0.0;
     judged->events[judged->event_count] = row;
     judged->event_count += room->recorded[i] <= task->limit * task->limit;
-    judged->left_out[judged->left_count++] = row;
+}
+
+/* Note the rejected rows as cells, after the others. */
+static void note_rejected(const Matrix *x, const JudgeTask *task, const Noted *noted,
+                          ptrdiff_t first)
+{
+    const double *column = (const double *)(x->data + task->child * x->column_stride);
+    for (ptrdiff_t k = 0; k < task->rejected_count; k++) {
+        const int64_t row = task->rejected[k];
+        noted->rows[first + k] = row;
+        noted->statuses[first + k] = FLAGGED;
+        noted->expected[first + k] = column[row] - task->residuals[k];
+        noted->rests[first + k] = task->residuals[k];
+        noted->variances[first + k] = task->scale * task->scale;
+    }
+}
+
+/* Write down the cells by row: the first `count` that were noted and the rejected ones after them
+ * ascend each. */
+static void write_cells(const JudgeTask *task, const Noted *noted, Judged *judged)
+{
+    const ptrdiff_t count = judged->cell_count, all = count + task->rejected_count;
+    ptrdiff_t own = 0, other = count;
+    for (ptrdiff_t cell = 0; cell < all; cell++) {
+        const int64_t left = own < count ? noted->rows[own] : INT64_MAX;
+        const int64_t right = other < all ? noted->rows[other] : INT64_MAX;
+        const int from_own = left < right;
+        const ptrdiff_t at = from_own ? own : other;
+        own += from_own;
+        other += !from_own;
+        judged->rows[cell] = noted->rows[at];
+        judged->statuses[cell] = noted->statuses[at];
+        judged->expected[cell] = noted->expected[at];
+        judged->variances[cell] = noted->variances[at];
+        judged->deviations[cell] = noted->rests[at];
+    }
+    for (ptrdiff_t cell = 0; cell < all; cell++)
+        judged->deviations[cell] /= sqrt(judged->variances[cell]);
+    judged->cell_count = all;
+}
+
+/* Write down the rows rejected and doubted, by row. */
+static void write_left_out(const JudgeTask *task, Judged *judged)
+{
+    ptrdiff_t doubted = 0, rejected = 0;
+    judged->left_count = task->doubted_count + task->rejected_count;
+    for (ptrdiff_t k = 0; k < judged->left_count; k++) {
+        const int64_t left = doubted < task->doubted_count ? task->doubted[doubted] : INT64_MAX;
+        const int64_t right =
+            rejected < task->rejected_count ? task->rejected[rejected] : INT64_MAX;
+        judged->left_out[k] = left < right ? left : right;
+        doubted += left < right;
+        rejected += !(left < right);
+    }
 }
 
 /* Go through the rows that are rejected or doubted. */
 static void judge_all(const Matrix *x, const JudgeTask *task, JudgeRoom *room, Judged *judged)
 {
-    ptrdiff_t k = 0;
-    judged->cell_count = judged->left_count = judged->event_count = 0;
+    judged->cell_count = judged->event_count = 0;
     judged->evidence = 0.0;
     start_judging(task, room);
     for (ptrdiff_t first = 0; first < task->doubted_count; first += AT_ONCE) {
         const ptrdiff_t count = smaller(AT_ONCE, task->doubted_count - first);
         judge_piece(x, task, first, count, room);
-        for (ptrdiff_t i = 0; i < count; i++) {
-            const int64_t row = task->doubted[first + i];
-            k = add_rejected(x, task, k, row, judged);
-            add_doubted(task, room, i, row, judged->spoken + first + i, judged);
-        }
+        for (ptrdiff_t i = 0; i < count; i++)
+            note_row(task, room, i, task->doubted[first + i], judged->spoken + first + i, judged);
     }
-    add_rejected(x, task, k, INT64_MAX, judged);
+    note_rejected(x, task, &room->noted, judged->cell_count);
+    write_cells(task, &room->noted, judged);
+    write_left_out(task, judged);
 }
 
 /* Add to the testimony on the suspicious cells of the parents what their rows have spoken. */
@@ -244,18 +282,31 @@ static void testify(const JudgeTask *task, const double *spoken, double *testimo
         }
 }
 
-/* List the rows that are not sound, and say for every row where it stands in the list or -1; gives
- * how many these are. */
-static ptrdiff_t list_doubted(const unsigned char *sound, ptrdiff_t rows, int64_t *doubted,
-                              int64_t *places)
+/* List the rows that are not sound; gives how many these are. */
+static ptrdiff_t list_doubted(const unsigned char *sound, ptrdiff_t rows, int64_t *doubted)
 {
     ptrdiff_t count = 0;
-    for (ptrdiff_t r = 0; r < rows; r++) {
-        doubted[count] = r;
-        places[r] = sound[r] ? -1 : count;
-        count += sound[r] == 0;
+    for (ptrdiff_t first = 0; first < rows; first += 8) {
+        uint64_t eight = 0;
+        const ptrdiff_t some = smaller(8, rows - first);
+        if (some == 8)
+            memcpy(&eight, sound + first, sizeof eight);
+        if (eight == 0x0101010101010101u)
+            continue;
+        for (ptrdiff_t r = first; r < first + some; r++) {
+            doubted[count] = r;
+            count += sound[r] == 0;
+        }
     }
     return count;
+}
+
+/* Say for every row where it stands among the doubted ones, or -1. */
+static void find_places(const int64_t *doubted, ptrdiff_t count, ptrdiff_t rows, int64_t *places)
+{
+    memset(places, -1, (size_t)rows * sizeof *places);
+    for (ptrdiff_t k = 0; k < count; k++)
+        places[doubted[k]] = k;
 }
 
 static int judge_rows(const Matrix *x, JudgeTask *task, const unsigned char *sound, Judged *judged,
@@ -265,13 +316,14 @@ static int judge_rows(const Matrix *x, JudgeTask *task, const unsigned char *sou
     JudgeRoom room;
     const size_t rows = (size_t)x->rows + 1;
     int64_t *doubted = malloc(rows * (2 * sizeof(int64_t) + sizeof(double)));
-    const int ready = doubted && open_judging(&room, task->size, &memory) == 0;
+    const int ready = doubted && open_judging(&room, task->size, x->rows, &memory) == 0;
     if (ready) {
         int64_t *places = doubted + rows;
         judged->spoken = (double *)(places + rows);
         task->doubted = doubted;
         task->places = places;
-        task->doubted_count = list_doubted(sound, x->rows, doubted, places);
+        task->doubted_count = list_doubted(sound, x->rows, doubted);
+        find_places(doubted, task->doubted_count, x->rows, places);
         judge_all(x, task, &room, judged);
         testify(task, judged->spoken, testimony);
     }

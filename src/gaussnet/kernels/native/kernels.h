@@ -239,6 +239,8 @@ typedef struct {
                        CellTable *found, Progress *progress);
     int (*mark_parents)(const Families *families, const CellTable *table, const double *reach,
                         ptrdiff_t rows, unsigned char *marks);
+    int (*find_cells)(const CellTable *table, const int64_t *nodes, const int64_t *rows,
+                      ptrdiff_t count, int64_t *places);
     int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,
                        TrimAnswer *answer);
     int (*split_rows)(const double *values, const int64_t *starts, ptrdiff_t rows,

@@ -770,6 +770,38 @@ static PyObject *call_mark_parents(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
+/* Arguments table, nodes, rows, places. */
+static PyObject *call_find_cells(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *tuple, *given[3], *bounds;
+    CellTable table;
+    const int64_t *nodes, *rows;
+    int64_t *places;
+    Py_ssize_t count;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O!OOO", &PyTuple_Type, &tuple, &given[0], &given[1],
+                          &given[2]) ||
+        !(bounds = PyTuple_GetItem(tuple, 0)))
+        return NULL;
+    const Py_ssize_t known = PyObject_Size(bounds) / 4;
+    if (known >= 0 && hold_table(&held, tuple, known, &table) == 0 &&
+        (nodes = hold_values(&held, given[0], "lq", -1, 0, &count)) &&
+        (rows = hold_values(&held, given[1], "lq", count, 0, NULL)) &&
+        (places = hold_values(&held, given[2], "lq", count, 1, NULL))) {
+        if (!is_within(nodes, count, known) ||
+            !are_runs(table.firsts, table.lasts, known, table.room)) {
+            PyErr_SetString(PyExc_ValueError, "the table points outside the nodes or rows");
+        } else {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->find_cells(&table, nodes, rows, count, places);
+            Py_END_ALLOW_THREADS
+        }
+    }
+    return finish(&held, status);
+}
+
 /* Arguments x, (child, intercept), parents, sound, limits, numbers, residuals, rejected. The
  * numbers are written one after the other: the six of a TrimAnswer, coefficients, centres,
  * whitener. */
@@ -925,6 +957,7 @@ static PyMethodDef methods[] = {
     {"trim_family", call_trim_family, METH_VARARGS, NULL},
     {"learn_nodes", call_learn_nodes, METH_VARARGS, NULL},
     {"mark_parents", call_mark_parents, METH_VARARGS, NULL},
+    {"find_cells", call_find_cells, METH_VARARGS, NULL},
     {"split_rows", call_split_rows, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},
     {"use_build", call_use_build, METH_VARARGS, "Switch to the build of this name."},

@@ -1,4 +1,5 @@
-/* Cells that no one suspects, each a parent of a cell that was called wrong or rare. */
+/* Looking for cells: those of the table, and those that no one suspects, each a parent of a cell
+ * that was called wrong or rare. */
 #include "kernels.h"
 
 #define CALLED_WRONG 2
@@ -31,5 +32,27 @@ static int mark_parents(const Families *families, const CellTable *table, const 
             const int64_t parent = families->parents[e];
             mark_parent(table, f, parent, reach[f], marks + parent * rows);
         }
+    return 0;
+}
+
+/* Where the cell of a node in a row stands in the table, or -1. */
+static int64_t find_cell(const CellTable *table, int64_t node, int64_t row)
+{
+    int64_t first = table->firsts[node], last = table->lasts[node];
+    while (first < last) {
+        const int64_t middle = first + (last - first) / 2;
+        if (table->rows[middle] < row)
+            first = middle + 1;
+        else
+            last = middle;
+    }
+    return first < table->lasts[node] && table->rows[first] == row ? first : -1;
+}
+
+static int find_cells(const CellTable *table, const int64_t *nodes, const int64_t *rows,
+                      ptrdiff_t count, int64_t *places)
+{
+    for (ptrdiff_t k = 0; k < count; k++)
+        places[k] = find_cell(table, nodes[k], rows[k]);
     return 0;
 }

@@ -35,7 +35,7 @@ static int open_walk(WalkSpace *space, ptrdiff_t most, ptrdiff_t rows)
     *space = (WalkSpace){.memory = NULL};
     space->memory = malloc((size_t)values * sizeof(double) + (size_t)places * sizeof(int64_t) +
                            (size_t)stride);
-    if (!space->memory || open_judging(&space->judging_room, most, &space->judging_memory) < 0)
+    if (!space->memory || open_judging(&space->judging_room, most, rows, &space->judging_memory) < 0)
         return -1;
     double *next = space->memory;
     space->trimmed.numbers = next;
@@ -66,8 +66,8 @@ static int stands(const Walk *walk, const CellTable *known, ptrdiff_t f)
 }
 
 /* Mark the rows in which the node's own cell is recorded and no parent's is suspicious, or
- * missing if `only_missing`; gives how many. */
-static ptrdiff_t mark_sound(const Matrix *x, const Walk *walk, const CellTable *known,
+ * missing if `only_missing`. */
+static void mark_sound(const Matrix *x, const Walk *walk, const CellTable *known,
                             ptrdiff_t f, int only_missing, unsigned char *sound)
 {
     const Families *families = walk->families;
@@ -81,21 +81,21 @@ static ptrdiff_t mark_sound(const Matrix *x, const Walk *walk, const CellTable *
             if (!only_missing || known->statuses[cell] == MISSING)
                 sound[known->rows[cell]] = 0;
     }
-    ptrdiff_t count = 0;
-    for (ptrdiff_t r = 0; r < x->rows; r++)
-        count += sound[r];
-    return count;
 }
 
-/* The rows to learn from: those without a suspicious parent, if these are enough. */
+/* The rows to learn from: those without a suspicious parent, if these are enough; gives how many,
+ * and lists the others. */
 static ptrdiff_t find_sound(const Matrix *x, const Walk *walk, const CellTable *known,
                             ptrdiff_t f, WalkSpace *space)
 {
     const ptrdiff_t size = family_size(walk->families, f) + (walk->intercept ? 1 : 0);
-    ptrdiff_t count = mark_sound(x, walk, known, f, 0, space->sound);
-    if (count < greater(3 * size, size + 10))
-        count = mark_sound(x, walk, known, f, 1, space->sound);
-    return count;
+    mark_sound(x, walk, known, f, 0, space->sound);
+    ptrdiff_t doubted = list_doubted(space->sound, x->rows, space->doubted);
+    if (x->rows - doubted < greater(3 * size, size + 10)) {
+        mark_sound(x, walk, known, f, 1, space->sound);
+        doubted = list_doubted(space->sound, x->rows, space->doubted);
+    }
+    return x->rows - doubted;
 }
 
 static int trim_node(const Matrix *x, const Walk *walk, ptrdiff_t f, ptrdiff_t sound,
@@ -138,11 +138,12 @@ static void judge_node(const Matrix *x, const Walk *walk, const CellTable *known
         .limit = fmin(trimmed->numbers[1], walk->limits->bonferroni),
         .cleaned_cutoff = walk->limits->cleaned_cutoff, .largest_vagueness = walk->limits->largest_vagueness,
         .cap = walk->limits->cap,
-        .doubted_count = list_doubted(space->sound, x->rows, space->doubted, space->places)};
+        .doubted_count = x->rows - space->own.rows};
     for (ptrdiff_t s = 0; s < size; s++) {
         space->firsts[s] = known->firsts[parents[s]];
         space->lasts[s] = known->lasts[parents[s]];
     }
+    find_places(space->doubted, space->judging.doubted_count, x->rows, space->places);
     judge_all(x, &space->judging, &space->judging_room, judged);
 }
 
