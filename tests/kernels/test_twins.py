@@ -649,3 +649,20 @@ def test_marked_parents_agree() -> None:
     assert found[:3].any(axis=1).all()
     assert not found[3].any()
     assert not found[2, table.rows[0, table.span(2)]].any()
+
+
+def test_cells_are_found() -> None:
+    rng = np.random.default_rng(9)
+    table = plain_walk.CellTable.empty(4, 200)
+    for node in (2, 0, 3):
+        rows = np.sort(rng.permutation(100)[:50])
+        table.add(node, rows, np.full(50, 2, dtype=np.uint8), tuple(rng.normal(size=(3, 50))))
+    nodes, rows = np.divmod(rng.permutation(400), 100)
+    found = native.find_cells(table, nodes, rows)
+    assert np.array_equal(found, plain_walk.find_cells(table, nodes, rows))
+    there = found >= 0
+    assert np.count_nonzero(there) == 150
+    assert np.array_equal(table.rows[0, found[there]], rows[there])
+    assert not np.any(nodes[there] == 1)
+    with pytest.raises(ValueError, match="points outside"):
+        native.find_cells(table, np.array([4]), np.array([0]))

@@ -107,7 +107,11 @@ class Board:
     @property
     def accused(self) -> BoolArray:
         """Which cells were called wrong or rare."""
-        return np.asarray((self.statuses == FLAGGED) | (self.statuses == CONFIRMED))
+        return _is_accused(self.statuses)
+
+
+def _is_accused(statuses: NDArray[np.uint8]) -> BoolArray:
+    return np.asarray((statuses == FLAGGED) | (statuses == CONFIRMED))
 
 
 class Culprits(NamedTuple):
@@ -197,7 +201,7 @@ def _culprits(board: Board, pairs: Spots) -> tuple[Culprits, IntArray]:
     owners, edges = _edges_below(families, pairs)
     below = Spots(families.family_of_edge[edges], pairs.rows[owners])
     places, known = board.find(below)
-    accused = known & np.isin(board.statuses[places], (FLAGGED, CONFIRMED))
+    accused = known & _is_accused(board.statuses[places])
     rest, spread = board.deviations(below)
     heard = np.isfinite(rest) & (accused | ~known)
     z, a = (
@@ -236,7 +240,7 @@ def _cleared_after(board: Board, cleared: IntArray, limit: float) -> IntArray:
     owners, edges = _edges_below(board.model.families, spots)
     below = Spots(board.model.families.family_of_edge[edges], spots.rows[owners])
     places, known = board.find(below)
-    accused = known & np.isin(board.statuses[places], (FLAGGED, CONFIRMED))
+    accused = known & _is_accused(board.statuses[places])
     touched = np.unique(places[accused])
     rest, spread = board.deviations(board.spots(touched))
     return np.asarray(touched[np.abs(rest) <= limit * spread])

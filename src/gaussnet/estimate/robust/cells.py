@@ -1,8 +1,9 @@
 """The suspicious cells of a column: what was recorded there, and what was expected."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from itertools import accumulate
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -50,12 +51,17 @@ class SuspiciousCells:
     def joined(self, other: "SuspiciousCells") -> "SuspiciousCells":
         """The cells of both, by row."""
         order = np.argsort(np.concatenate((self.rows, other.rows)))
-        pairs = ((getattr(self, field.name), getattr(other, field.name)) for field in fields(self))
+        pairs = zip(self._columns, other._columns, strict=True)
         return SuspiciousCells(*(np.concatenate(pair)[order] for pair in pairs))
 
     def only(self, chosen: BoolArray) -> "SuspiciousCells":
         """The chosen cells."""
-        return SuspiciousCells(*(getattr(self, field.name)[chosen] for field in fields(self)))
+        places = np.flatnonzero(chosen)
+        return SuspiciousCells(*(column.take(places) for column in self._columns))
+
+    @property
+    def _columns(self) -> tuple[Any, ...]:
+        return (self.rows, self.statuses, self.expected, self.variances, self.deviations)
 
     @property
     def flagged(self) -> int:
