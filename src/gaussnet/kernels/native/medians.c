@@ -116,12 +116,15 @@ static Bracket guess_bracket(const double *values, ptrdiff_t count, double share
     return bracket_of_sample(sample, taken, share, exactly);
 }
 
+/* Share of the values in a bracket by which they may be spread unevenly. */
+#define UNEVEN 0.05
+
 /* A bracket inside one that held the wanted rank, as if the values in it were spread evenly. */
 static Bracket narrower_bracket(const Bracket *bracket, double share)
 {
     Bracket inner = {bracket->low, bracket->high, 0, 0, 0};
     const double count = (double)bracket->inside, width = bracket->high - bracket->low;
-    const double spread = (2.0 * sqrt(count * share * (1.0 - share)) + 2.0) / count;
+    const double spread = (2.0 * sqrt(count * share * (1.0 - share)) + 2.0) / count + UNEVEN;
     const double low = bracket->low + width * (share - spread);
     const double high = bracket->low + width * (share + spread);
     if (low > inner.low)
