@@ -4,6 +4,8 @@ import json
 
 import numpy as np
 import pandas as pd
+import polars as pl
+import pyarrow as pa
 import pytest
 
 import gaussnet as gn
@@ -163,12 +165,25 @@ def test_expected_values_of_missing_children_come_from_cleaned_parents():
     assert cleaned[0, SLIPPERY] == pytest.approx(expected, abs=1e-9)
 
 
-def test_frames_are_cleaned_in_the_order_of_the_nodes():
+def test_a_frame_is_cleaned_into_a_frame_with_its_index_and_all_its_columns():
     frame = pd.DataFrame(SPOILT.astype(np.float32), columns=list(DAG.nodes))
-    shuffled = frame[["slippery", "wet", "rain"]]
+    frame.index = [f"patient {row}" for row in range(len(frame))]
+    shuffled = frame[["slippery", "wet", "rain"]].assign(name="x")
     cleaned = gn.fit(shuffled, DAG, "robust").cleaned()
-    assert cleaned.dtype == np.float64
-    np.testing.assert_array_equal(cleaned[600:], frame.to_numpy()[600:])
+    assert list(cleaned.columns) == ["slippery", "wet", "rain", "name"]
+    pd.testing.assert_index_equal(cleaned.index, frame.index)
+    whole = gn.fit(SPOILT.astype(np.float32), DAG, "robust").cleaned()
+    np.testing.assert_array_equal(cleaned[list(DAG.nodes)].to_numpy(), whole)
+
+
+@pytest.mark.parametrize("kind", ["polars", "pyarrow"])
+def test_other_frames_are_cleaned_into_their_kind(kind):
+    columns = dict(zip(DAG.nodes, SPOILT.T, strict=True))
+    make = {"polars": pl.DataFrame, "pyarrow": pa.table}[kind]
+    cleaned = gn.fit(make(columns), DAG, "robust").cleaned()
+    assert isinstance(cleaned, pa.Table if kind == "pyarrow" else pl.DataFrame)
+    whole = gn.fit(SPOILT, DAG, "robust").cleaned()
+    np.testing.assert_array_equal(np.column_stack([cleaned[name] for name in DAG.nodes]), whole)
 
 
 def test_lists_of_files_are_cleaned_and_have_errors(tmp_path):

@@ -354,3 +354,9 @@ def test_the_robust_method_has_a_likelihood_of_all_rows(rows):
     joint = multivariate_normal(fit.network.mean(), fit.network.covariance())
     np.testing.assert_allclose(fit.log_likelihood, joint.logpdf(rows).sum(), rtol=1e-9)
     assert "AIC and BIC are made for least squares" in gn.compare([fit])["robust"].notes[0]
+
+
+def test_two_fits_that_are_not_in_a_list_are_refused():
+    fit = gn.fit(np.eye(3), gn.Dag.parse("[a][b][c]"))
+    with pytest.raises(gn.SettingError, match="expected a list or a mapping of fits"):
+        gn.compare(fit, fit)

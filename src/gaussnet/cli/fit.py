@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import gaussnet as gn
-from gaussnet.cli.printing import console, print_table
+from gaussnet.cli.printing import console, in_shell_words, print_table
 from gaussnet.cli.progress import Steps, progress
 from gaussnet.disk.writing import check_folder
 from gaussnet.errors import EstimationError
@@ -182,7 +182,7 @@ def show(learnt: Learnt) -> None:
     if fit.trimming is not None:
         _show_flagged(fit)
     for note in learnt.notes:
-        page.print(f"note: {note}")
+        page.print(f"note: {in_shell_words(note)}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
         if path is not None:
             page.print(f"{what} written to {path}", soft_wrap=True)

@@ -46,6 +46,7 @@ def in_shell_words(sentence: str) -> str:
     "a value is missing: fill it, or give --missing 'drop-rows'"
     """
     sentence = re.sub(r"\b(missing|method|scale)=(?=')", r"--\1 ", sentence)
+    sentence = sentence.replace("see fit.outliers()", "--report and --json list them")
     return re.sub(r"(,| or an estimator such as) gn\.\w+\(.*\)", "", sentence)
 
 

@@ -98,6 +98,8 @@ def compare(fits: Fits, data: Any = None) -> ScoreTable:
     'chain'
     """
     named = _named(fits)
+    if isinstance(data, Fit):
+        raise SettingError("got two fits, expected a list or a mapping of fits: [first, second]")
     table = tuple(_scored(name, fit, data) for name, fit in named.items())
     notes = []
     if len({one.rows for one in table}) > 1:

@@ -10,9 +10,10 @@ import numpy as np
 
 from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import EstimationError, SettingError
+from gaussnet.fitting.evidence import StreamedEvidence
 from gaussnet.fitting.tables import shown, text_table
 from gaussnet.fitting.trimming import STATUSES, Trimming
-from gaussnet.stream.rows import as_rows
+from gaussnet.stream.rows import as_rows, is_frame
 
 if TYPE_CHECKING:
     from gaussnet.fitting.contamination import ContaminationTest
@@ -124,20 +125,28 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
     )
 
 
-def cleaned_data(fit: "Fit") -> FloatArray:
-    """The data of a fit with flagged and missing cells replaced by their expected values."""
+def cleaned_data(fit: "Fit") -> Any:
+    """The data of a fit with flagged and missing cells replaced by their expected values.
+
+    A frame gives a frame, anything else an array.
+    """
     trimming = required_trimming(fit)
     if fit._evidence is None:
         raise EstimationError(
             "this fit no longer has the rows that it was learnt from, because it was copied or "
             "loaded: ask for cleaned data where the data are, or fit again"
         )
-    given = as_rows(fit._evidence.data, fit.dag.nodes)
+    data = fit._evidence.data
+    given = as_rows(data, fit.dag.nodes)
     cleaned = np.array(given, dtype=np.float64, order="C")
     for node, places in trimming.found("flagged", "missing"):
         cells = trimming.cells[node]
         cleaned[trimming.numbered(cells.rows[places]), node] = cells.expected[places]
-    return cleaned
+    if isinstance(fit._evidence, StreamedEvidence) or not is_frame(data):
+        return cleaned
+    from gaussnet.stream.frames import with_columns
+
+    return with_columns(data, fit.dag.nodes, cleaned)
 
 
 def required_trimming(fit: "Fit") -> Trimming:

@@ -47,15 +47,14 @@ def remarks(report: NodeReport, zero_variance: bool) -> list[str]:
         found.append(f"{report.dropped} rows with missing values left out, {report.rows} used")
     if report.trimmed or report.flagged or report.confirmed:
         found.append(_trimmed(report))
-    if report.discrete:
-        found.append("its values are few and recur, so that only far outsiders were flagged")
+    if report.discrete and report.flagged:
+        found.append("its values are few and recur: only what lies apart from them was flagged")
     if report.singular:
         total = report.batches + report.singular
         found.append(f"{report.singular} of {total} batches are singular and were set aside")
     if report.rank < len(report.parents):
         found.append(
-            f"the {len(report.parents)} parents have rank {report.rank}: "
-            "of all least-squares solutions this is the one of least norm"
+            f"{rank_words(report)}: of all least-squares solutions this is the one of least norm"
         )
     if zero_variance:
         found.append(
@@ -64,6 +63,13 @@ def remarks(report: NodeReport, zero_variance: bool) -> list[str]:
             else "the variance is zero: all values are the same"
         )
     return found
+
+
+def rank_words(report: NodeReport) -> str:
+    """How many parents there are, and their rank."""
+    count = len(report.parents)
+    parents = "the parent has" if count == 1 else f"the {count} parents have"
+    return f"{parents} rank {report.rank}"
 
 
 def _trimmed(report: NodeReport) -> str:

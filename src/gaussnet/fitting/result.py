@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray
+from gaussnet._types import IntArray
 from gaussnet.estimate.names import Method
 from gaussnet.estimate.scales import Scale
 from gaussnet.fitting.questions import Questions
@@ -145,8 +145,11 @@ class Fit(Scored, Questions):
 
         return find_outliers(self, status)
 
-    def cleaned(self) -> FloatArray:
-        """The data (rows, nodes) with flagged and missing cells replaced by expected values.
+    def cleaned(self) -> Any:
+        """The data with flagged and missing cells replaced by expected values.
+
+        A pandas, polars or pyarrow frame in memory comes back as one, with all its columns; else
+        there is an array (rows, nodes), in the order of ``dag.nodes``.
 
         Expected is the prediction from the parents; if a parent's cell is suspicious itself,
         from what is expected there. Rows dropped by ``missing="drop-rows"`` stay as they were.

@@ -6,6 +6,7 @@ from itertools import pairwise
 from unicodedata import east_asian_width
 
 from gaussnet.report.findings import Findings
+from gaussnet.report.inscriptions import place_inscriptions
 from gaussnet.report.layered import Layout, Point, Sizes, lay_out
 from gaussnet.report.markup import text
 from gaussnet.report.numbers import brief, number, share
@@ -116,12 +117,12 @@ def _nodes(findings: Findings, layout: Layout, labels: Sequence[str]) -> list[st
 
 
 def _inscriptions(findings: Findings, layout: Layout) -> list[str]:
-    """The coefficients, in the middle of the last free stretch of each edge."""
-    values = findings.network.coefficient_array.tolist()
-    middles = [((r[-2][0] + r[-1][0]) / 2, (r[-2][1] + r[-1][1]) / 2) for r in layout.routes]
+    """The coefficients, each on its edge."""
+    values = [brief(value) for value in findings.network.coefficient_array.tolist()]
+    boxes = place_inscriptions(layout.routes, values)
     return [
-        f'<text x="{x:.1f}" y="{y + 3.5:.1f}">{brief(value)}</text>'
-        for (x, y), value in zip(middles, values, strict=True)
+        f'<text x="{box.x:.1f}" y="{box.y + 3.5:.1f}">{value}</text>'
+        for box, value in zip(boxes, values, strict=True)
     ]
 
 

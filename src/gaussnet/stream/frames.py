@@ -26,6 +26,25 @@ def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
     return Loaded(columns.T, other_columns(labels, places))
 
 
+def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
+    """The same frame with the named columns replaced by those of `values`, (rows, names).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"time": [7, 8], "wet": [1.5, 900.0]}, index=["a", "b"])
+    >>> with_columns(frame, ["wet"], np.array([[1.5], [2.5]])).loc["b"].tolist()
+    [8.0, 2.5]
+    """
+    whole: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    labels = {str(column): column for column in whole.columns}
+    made = [
+        nw.new_series(labels[name], column, nw.Float64, backend=whole.implementation)
+        for name, column in zip(names, values.T, strict=True)
+    ]
+    return whole.with_columns(*made).to_native()
+
+
 def _as_narwhals(frame: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
     try:
         table: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)

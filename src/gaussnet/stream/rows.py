@@ -38,14 +38,15 @@ def open_rows(data: Any, names: Sequence[str]) -> Loaded:
         from gaussnet.stream.sources import read_rows
 
         return read_rows(data, names)
-    if _is_frame(data):
+    if is_frame(data):
         from gaussnet.stream.frames import frame_rows
 
         return frame_rows(data, names)
     return Loaded(_array_rows(data, names))
 
 
-def _is_frame(data: Any) -> bool:
+def is_frame(data: Any) -> bool:
+    """Whether the data are a frame of named columns, not an array."""
     if isinstance(data, np.ndarray | list | tuple):
         return False
     # Asked of the type: a lazy frame would have to resolve its schema.

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.errors import EstimationError
 from gaussnet.estimate.robust.cells import MISSING, SuspiciousCells
@@ -97,3 +98,11 @@ class Node:
         rounding = float(ROUNDING_LEVEL * (typical + abs(frame.reference)))
         smallest = max(rounding, float(np.finfo(np.float64).tiny))
         return Regression(frame.columns(self.recorded(rows)), child, typical, smallest)
+
+
+def missing_rows(columns: FloatArray) -> dict[int, IntArray]:
+    """The rows of the missing cells, for the columns that have any."""
+    if kernels.all_finite(columns):
+        return {}
+    holed = np.flatnonzero(np.isnan(columns).any(axis=0))
+    return {column: np.flatnonzero(np.isnan(columns[:, column])) for column in holed.tolist()}

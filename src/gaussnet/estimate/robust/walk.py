@@ -6,7 +6,7 @@ from itertools import pairwise
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.robust.all_rows import learn_all_rows
 from gaussnet.estimate.robust.attribution import Model, attribute
@@ -21,7 +21,7 @@ from gaussnet.estimate.robust.cells import (
 )
 from gaussnet.estimate.robust.cutoffs import bonferroni_point
 from gaussnet.estimate.robust.discrete import FewValues, discrete_columns
-from gaussnet.estimate.robust.frames import Node
+from gaussnet.estimate.robust.frames import Node, missing_rows
 from gaussnet.estimate.robust.judging import READMISSION_LEVEL
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
 from gaussnet.estimate.robust.normal import chi_square_points
@@ -52,7 +52,7 @@ class Walk:
         self.families, self.intercept, self.settings = families, intercept, settings
         self.columns = kernels.whole_columns(rows)
         self.parents = _parent_lists(families)
-        self.missing = {} if complete else _missing(self.columns)
+        self.missing = {} if complete else missing_rows(self.columns)
         self.discrete: dict[int, FewValues] = {}
         self.clean = np.zeros(len(families), dtype=bool)
         self.failed = np.zeros(len(families), dtype=bool)
@@ -66,7 +66,7 @@ class Walk:
             self._find_discrete()
             self.table = CellTable.empty(len(self.families), self._room())
             self._learn_others(order, scale, threads)
-            self._confirm()
+            self._confirm(scale)
         learnt, sizes = self.learnt, self.families.sizes
         variances = learnt.variances
         if scale == "kl-optimal":
@@ -251,6 +251,13 @@ class Walk:
         return bool(self.clean[number]) and not any(map(self._has_cells, self.parents[number]))
 
     def _enter(self, number: int, answer: NodeAnswer) -> None:
+        self._enter_equation(number, answer)
+        if answer.cells is not None:
+            enter_cells(self.table, number, answer.cells)
+        for parent, testimony in answer.testimonies.items():
+            self.table.testimony[self.table.span(parent)] += testimony
+
+    def _enter_equation(self, number: int, answer: NodeAnswer) -> None:
         edges = slice(*self.families.offsets[number : number + 2].tolist())
         self.learnt.coefficients[edges] = answer.coefficients
         numbers = (answer.intercept, answer.variance, answer.noise, answer.cutoff)
@@ -260,27 +267,31 @@ class Walk:
         if max(self.table.progress[:2].tolist()) + len(self.columns) > len(self.table.statuses):
             self.table = self.table.doubled(len(self.columns))
         self.table.add_left_out(number, answer.left_out)
-        if answer.cells is not None:
-            enter_cells(self.table, number, answer.cells)
-        for parent, testimony in answer.testimonies.items():
-            self.table.testimony[self.table.span(parent)] += testimony
 
-    def _confirm(self) -> None:
+    def _confirm(self, scale: RobustScale) -> None:
         """Hear the children on flagged cells of their parents."""
         used = slice(int(self.table.progress[0]))
         statuses, testimony = self.table.statuses[used], self.table.testimony[used]
         statuses[(statuses == FLAGGED) & (testimony < -self.settings.evidence)] = CONFIRMED
+        for node in [node for node, few in self.discrete.items() if len(few.strange)]:
+            self._confirm_values(node, scale)
+
+    def _confirm_values(self, node: int, scale: RobustScale) -> None:
+        """Hear the children on each value that does not seem to belong to a discrete column."""
+        span = self.table.span(node)
+        rows, statuses = self.table.rows[0, span], self.table.statuses[span]
+        called = np.flatnonzero((statuses == FLAGGED) | (statuses == CONFIRMED))
+        column, few = self.columns[:, node], self.discrete[node]
+        values, owners = np.unique(column[rows[called]], return_inverse=True)
+        heard = np.bincount(owners, self.table.testimony[span][called])
+        self.discrete[node] = few.with_values(values[heard < -self.settings.evidence], column)
+        real = ~np.isin(rows[called], self.discrete[node].strange)
+        statuses[called] = np.where(real, CONFIRMED, FLAGGED)
+        if real.any():
+            self._enter_equation(node, self._by_definition(self._task(scale), node))
 
 
 def _parent_lists(families: Families) -> list[list[int]]:
     """The parents of each family."""
     parents, offsets = families.parents.tolist(), families.offsets.tolist()
     return [parents[start:stop] for start, stop in pairwise(offsets)]
-
-
-def _missing(rows: FloatArray) -> dict[int, IntArray]:
-    """The rows of the missing cells, for the columns that have any."""
-    if kernels.all_finite(rows):
-        return {}
-    holed = np.flatnonzero(np.isnan(rows).any(axis=0))
-    return {column: np.flatnonzero(np.isnan(rows[:, column])) for column in holed.tolist()}

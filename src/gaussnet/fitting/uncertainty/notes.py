@@ -7,7 +7,7 @@ import numpy as np
 
 from gaussnet._types import FloatArray
 from gaussnet.estimate.batches import BatchAverage
-from gaussnet.fitting.remarks import NodeReport, Note
+from gaussnet.fitting.remarks import NodeReport, Note, rank_words
 from gaussnet.fitting.uncertainty.ranks import USUAL
 
 if TYPE_CHECKING:
@@ -35,7 +35,7 @@ def _order_statistics_needed(level: float) -> int:
 def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
     if report.rank < len(report.parents):
         return (
-            f"the {len(report.parents)} parents have rank {report.rank}: the rows do not determine "
+            f"{rank_words(report)}: the rows do not determine "
             "the coefficients, so these have no errors"
         )
     if report.batches and report.batches < needed:
