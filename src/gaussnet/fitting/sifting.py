@@ -24,8 +24,8 @@ from gaussnet.kernels.plain import window_range
 LEAST_ROWS = 4_000
 """With fewer rows a sample would have to hold too many of them."""
 
-LEAST_VALUES = 1 << 20
-"""So many values (8 MiB) are kept and searched faster than they are sifted."""
+LEAST_VALUES = 1 << 21
+"""So many values (16 MiB) are kept and searched faster than they are sifted."""
 
 
 def sifted_values(method: Estimator, portion: Portion) -> FloatArray | None:
