@@ -457,6 +457,22 @@ def test_one_bad_value_is_found_anywhere(layout: str, bad: float) -> None:
         assert not native.all_finite(LAYOUTS[layout](broken))
 
 
+@pytest.mark.parametrize("kind", ["<f8", ">f8", "<f4", "<i4", "strided"])
+@pytest.mark.parametrize("rows", [0, 1, 3, 4, 37])
+def test_a_copied_column_is_looked_at_on_the_way(kind: str, rows: int) -> None:
+    wide = np.random.default_rng(rows).integers(-99, 99, 2 * rows).astype(float)
+    values = wide[::2] if kind == "strided" else wide[:rows].astype(kind)
+    for twin in (plain, native):
+        out = np.full(rows + 1, 7.0)
+        assert twin.copy_finite(values, out[:rows])
+        assert np.array_equal(out[:rows], values)
+        assert out[rows] == 7.0
+        for place in range(0 if "i" in kind else rows):
+            broken = values.copy()
+            broken[place] = [np.nan, np.inf, -np.inf][place % 3]
+            assert not twin.copy_finite(broken, out[:rows])
+
+
 def test_nothing_asks_for_nothing() -> None:
     empty = family_table([])
     x = normal_rows(5, 3)

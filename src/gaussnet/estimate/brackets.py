@@ -23,15 +23,22 @@ medians of |residual - median|.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.estimate.middles import Medians, Regions, mean_of_middle, middle_ranks
-from gaussnet.estimate.samples import Sample, draw, middle_part, quantiles, sorted_spread
+from gaussnet.estimate.middles import Ends, Medians, Regions, mean_of_middle, middle_ranks
+from gaussnet.estimate.ragged import joined_rows
+from gaussnet.estimate.samples import (
+    Sample,
+    draw,
+    draw_block,
+    middle_part,
+    quantiles,
+    sorted_spread,
+)
 
 if TYPE_CHECKING:
     from gaussnet.estimate.recounts import Recount
@@ -55,10 +62,6 @@ NARROWING_SAMPLE = 1_024
 
 SAMPLE_ERROR = 3.0 / np.sqrt(NARROWING_SAMPLE)
 """Three standard deviations of the share of a row that its sample puts on either side."""
-
-
-Ends: TypeAlias = tuple[FloatArray, FloatArray]
-"""Low and high ends, (coefficients,) each."""
 
 
 def default_room(coefficients: int) -> int:
@@ -98,10 +101,9 @@ class Brackets:
 
     @classmethod
     def of(cls, block: FloatArray, room: int | None = None, ends: Ends | None = None) -> "Brackets":
-        """The summary of a block (coefficients, count).
+        """The summary of a block (coefficients, count), in brackets with these finite ends.
 
-        `ends` are those of a bracket that earlier blocks ended in; if any of them is not finite
-        a sample of the block chooses others.
+        If one is not finite or none are given, a sample of the block chooses others.
 
         Examples
         --------
@@ -116,7 +118,7 @@ class Brackets:
         allowed, sample = float(_allowed(room, np.array(count))), None
         lows, highs = np.full(rows, -np.inf), np.full(rows, np.inf)
         if count > SLACK * allowed:
-            sample = draw(flat, starts, count, SAMPLE_ROOMS * room)
+            sample = draw_block(flat.reshape(rows, count), SAMPLE_ROOMS * room)
             if ends is not None and np.isfinite(ends).all():
                 lows, highs = ends
             else:
@@ -290,17 +292,6 @@ class Brackets:
         lows[rows] = np.where(full, low, lows[rows])
         highs[rows] = np.where(full, high, highs[rows])
         return lows, highs
-
-
-def joined_rows(
-    left: FloatArray, left_starts: IntArray, right: FloatArray, right_starts: IntArray
-) -> tuple[FloatArray, IntArray]:
-    """Rows that go on with those of the right: row r of left, then row r of right."""
-    pieces = [np.zeros(0)]
-    left_ends, right_ends = left_starts.tolist(), right_starts.tolist()
-    for ends, other_ends in zip(pairwise(left_ends), pairwise(right_ends), strict=True):
-        pieces += left[slice(*ends)], right[slice(*other_ends)]
-    return np.concatenate(pieces), left_starts + right_starts
 
 
 def _allowed(room: int, used: IntArray) -> FloatArray:

@@ -1,10 +1,13 @@
 """Medians as passes over a stream give them, and where a median must be that a pass missed."""
 
-from typing import NamedTuple
+from typing import NamedTuple, TypeAlias
 
 import numpy as np
 
 from gaussnet._types import BoolArray, FloatArray, IntArray
+
+Ends: TypeAlias = tuple[FloatArray, FloatArray]
+"""Low and high ends of brackets, (coefficients,) each."""
 
 UNLIKELY = 1e-9
 """Probability that a stated rank error is exceeded."""

@@ -16,9 +16,10 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
-from gaussnet.estimate.brackets import Brackets, Ends, joined_rows
+from gaussnet.estimate.brackets import Brackets
 from gaussnet.estimate.edges import EDGES, edges_near, even_edges, window_of
-from gaussnet.estimate.middles import Medians, Regions, mean_of_middle
+from gaussnet.estimate.middles import Ends, Medians, Regions, mean_of_middle
+from gaussnet.estimate.ragged import joined_rows
 
 LARGEST_LIMIT = 220_000
 SMALLEST_LIMIT = 8_192

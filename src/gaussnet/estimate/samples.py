@@ -58,16 +58,27 @@ def draw(values: FloatArray, starts: IntArray, length: int, limit: int) -> Sampl
     A row shorter than `length` lacks its NaN: places beyond its end draw NaN. So one value in
     `stride` is drawn from every row.
     """
+    places, stride = _drawn_places(length, limit)
+    ends = starts[1:, None]
+    wanted = starts[:-1, None] + places
+    drawn = values[np.minimum(wanted, max(len(values) - 1, 0))] if len(values) else wanted * np.nan
+    return Sample(np.where(wanted < ends, drawn, np.nan), stride)
+
+
+def draw_block(block: FloatArray, limit: int) -> Sample:
+    """The sample of a block (rows, length), in which NaN is drawn as it stands."""
+    places, stride = _drawn_places(block.shape[1], limit)
+    return Sample(np.take(block, places, axis=1), stride)
+
+
+def _drawn_places(length: int, limit: int) -> tuple[IntArray, int]:
+    """Places of at most `limit` of so many values, and the stride: one in each run of it."""
     stride = FIRST_STRIDE
     while length > limit * stride:
         stride *= 2
     runs = -(-length // stride)
     places = stride * np.arange(runs) + _scrambled(runs, 0) % stride
-    places = places[places < length]
-    ends = starts[1:, None]
-    wanted = starts[:-1, None] + places
-    drawn = values[np.minimum(wanted, max(len(values) - 1, 0))] if len(values) else wanted * np.nan
-    return Sample(np.where(wanted < ends, drawn, np.nan), stride)
+    return places[places < length], stride
 
 
 def sorted_spread(values: FloatArray, begins: IntArray, lengths: IntArray, size: int) -> FloatArray:

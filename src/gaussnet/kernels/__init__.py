@@ -43,6 +43,7 @@ __all__ = [
     "all_finite",
     "backend",
     "batch_solutions",
+    "copy_finite",
     "family_moments",
     "find_cells",
     "joined_medians",
@@ -92,6 +93,7 @@ backend, _module, _sifting, _triangles = _choose(os.environ.get("GAUSSNET_KERNEL
 
 all_finite = _module.all_finite
 batch_solutions = _module.batch_solutions
+copy_finite = _module.copy_finite
 family_moments = _module.family_moments
 joined_medians = _module.joined_medians
 joined_spreads = _module.joined_spreads

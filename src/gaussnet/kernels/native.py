@@ -1,6 +1,7 @@
 """The compiled kernels, with the names and signatures of `gaussnet.kernels.plain`."""
 
 import math
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +18,7 @@ __all__ = [
     "all_finite",
     "batch_range",
     "batch_solutions",
+    "copy_finite",
     "family_moments",
     "find_cells",
     "joined_medians",
@@ -41,6 +43,14 @@ __all__ = [
 def all_finite(x: Rows) -> bool:
     """Whether no value is NaN or infinite."""
     return bool(_native.all_finite(readable(x)))
+
+
+def copy_finite(values: NDArray[Any], out: FloatArray) -> bool:
+    """Copy a column, and say whether no value is NaN or infinite."""
+    if values.dtype == np.float64 and values.dtype.isnative and values.flags.c_contiguous:
+        return bool(_native.copy_finite(values, out))
+    out[:] = values
+    return all_finite(out[None])
 
 
 def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArray, FloatArray]:

@@ -6,8 +6,10 @@ parents, so that everything kept for the families of one size is a block of its 
 """
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels.families import Families
@@ -27,6 +29,7 @@ __all__ = [
     "batch_range",
     "batch_solutions",
     "centred",
+    "copy_finite",
     "family_moments",
     "joined_medians",
     "joined_spreads",
@@ -53,6 +56,13 @@ SCRATCH_VALUES = 1 << 17
 def all_finite(x: Rows) -> bool:
     """Whether no value is NaN or infinite."""
     return all(bool(np.isfinite(block).all()) for block in _blocks(x))
+
+
+def copy_finite(values: NDArray[Any], out: FloatArray) -> bool:
+    """Copy a column, (rows,) of any numbers to float64, and say whether no value is NaN or
+    infinite."""
+    out[:] = values
+    return all_finite(out[None])
 
 
 @quiet

@@ -7,6 +7,7 @@ from itertools import islice
 from typing import Any, NamedTuple, Protocol, Self, runtime_checkable
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray, Rows
@@ -165,7 +166,7 @@ class StreamedPages:
                 step = min(rows - taken, height - filled)
                 place = slice(filled, filled + step)
                 for column, values in enumerate(chunk):
-                    self._copy(values[taken : taken + step], buffer[column : column + 1, place])
+                    self._copy(values[taken : taken + step], buffer[column, place])
                 filled, taken, seen = filled + step, taken + step, seen + step
                 if filled == height:
                     self._tell(seen, total)
@@ -176,10 +177,11 @@ class StreamedPages:
             self._tell(seen, total)
             yield _Borrowed(buffer[:, :filled].T, buffer)
 
-    def _copy(self, values: FloatArray, target: FloatArray) -> None:
-        """Copy a piece of a column, (rows,) to (1, rows), and look at it while it is in cache."""
-        target[0] = values
-        if self.checked and not kernels.all_finite(target):
+    def _copy(self, values: NDArray[Any], target: FloatArray) -> None:
+        """Copy a piece of a column, and look at it on the way."""
+        if not self.checked:
+            target[:] = values
+        elif not kernels.copy_finite(values, target):
             raise NotFinite
 
     def _tell(self, seen: int, total: int | None) -> None:

@@ -25,6 +25,7 @@
 const Kernels TABLE = {
     .name = TABLE_NAME,
     .all_finite = all_finite,
+    .copy_finite = copy_finite,
     .family_moments = family_moments,
     .solve_moments = solve_moments,
     .upper_triangles = upper_triangles,

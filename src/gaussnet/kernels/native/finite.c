@@ -11,6 +11,17 @@ static int doubles_finite(const double *values, ptrdiff_t count)
     return bad == 0;
 }
 
+/* Copy values, and say whether all are finite. */
+static int copy_finite(const double *restrict from, ptrdiff_t count, double *restrict to)
+{
+    int64_t bad = 0;
+    for (ptrdiff_t k = 0; k < count; k++) {
+        to[k] = from[k];
+        bad |= from[k] - from[k] == 0.0 ? 0 : -1;
+    }
+    return bad == 0;
+}
+
 static int floats_finite(const float *values, ptrdiff_t count)
 {
     int32_t bad = 0;

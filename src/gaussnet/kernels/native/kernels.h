@@ -201,6 +201,7 @@ typedef struct {
 typedef struct {
     const char *name;
     int (*all_finite)(const Matrix *x);
+    int (*copy_finite)(const double *from, ptrdiff_t count, double *to);
     int (*family_moments)(const Matrix *x, const Families *families, int centre, double *means,
                           double *products);
     int (*solve_moments)(const Families *families, const double *products, double *coefficients,

@@ -170,6 +170,27 @@ static PyObject *call_all_finite(PyObject *self, PyObject *x_array)
     return sound ? PyBool_FromLong(finite) : NULL;
 }
 
+static PyObject *call_copy_finite(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    PyObject *from_array, *to_array;
+    Py_ssize_t count;
+    double *from, *to;
+    int finite = 0;
+    if (!PyArg_ParseTuple(arguments, "OO", &from_array, &to_array))
+        return NULL;
+    int sound = (from = hold_values(&held, from_array, "d", -1, 0, &count)) != NULL &&
+                (to = hold_out(&held, to_array, count)) != NULL;
+    if (sound) {
+        Py_BEGIN_ALLOW_THREADS
+        finite = kernels->copy_finite(from, count, to);
+        Py_END_ALLOW_THREADS
+    }
+    release(&held);
+    return sound ? PyBool_FromLong(finite) : NULL;
+}
+
 static PyObject *call_family_moments(PyObject *self, PyObject *arguments)
 {
     (void)self;
@@ -935,6 +956,7 @@ static PyObject *call_use_build(PyObject *self, PyObject *arguments)
 
 static PyMethodDef methods[] = {
     {"all_finite", call_all_finite, METH_O, NULL},
+    {"copy_finite", call_copy_finite, METH_VARARGS, NULL},
     {"family_moments", call_family_moments, METH_VARARGS, NULL},
     {"solve_moments", call_solve_moments, METH_VARARGS, NULL},
     {"upper_triangles", call_upper_triangles, METH_VARARGS, NULL},
