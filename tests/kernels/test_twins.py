@@ -651,7 +651,7 @@ def test_judging_agrees(constant: bool) -> None:
     assert 0 < np.count_nonzero(found.testimony) < 300
 
 
-def test_marked_parents_agree() -> None:
+def test_listed_parents_agree() -> None:
     rng = np.random.default_rng(8)
     families = Families(np.arange(4), np.array([0, 0, 1, 3, 5]), np.array([0, 0, 1, 1, 2]))
     table = plain_walk.CellTable.empty(4, 400)
@@ -660,11 +660,11 @@ def test_marked_parents_agree() -> None:
         statuses = rng.integers(1, 5, 60).astype(np.uint8)
         table.add(node, rows, statuses, tuple(rng.normal(size=(3, 60))))
     reach = np.array([0.0, 1.0, 1.0, 0.5])
-    found = native.mark_parents(table, families, reach, 100)
-    assert np.array_equal(found, plain_walk.mark_parents(table, families, reach, 100))
-    assert found[:3].any(axis=1).all()
-    assert not found[3].any()
-    assert not found[2, table.rows[0, table.span(2)]].any()
+    found = native.list_parents(table, families, reach, 100)
+    assert np.array_equal(found, plain_walk.list_parents(table, families, reach, 100))
+    nodes, rows = np.divmod(found, 100)
+    assert np.array_equal(np.unique(nodes), [0, 1, 2])
+    assert np.array_equal(native.find_cells(table, nodes, rows), np.full(len(nodes), -1))
 
 
 def test_cells_are_found() -> None:

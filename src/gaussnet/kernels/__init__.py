@@ -50,7 +50,7 @@ __all__ = [
     "joined_spreads",
     "judge_rows",
     "learn_nodes",
-    "mark_parents",
+    "list_parents",
     "propagate",
     "residual_moments",
     "residuals",
@@ -121,4 +121,4 @@ whole_columns = _robust.whole_columns
 _walk = _module if backend == "native" else plain_walk
 find_cells = _walk.find_cells
 learn_nodes = _walk.learn_nodes
-mark_parents = _walk.mark_parents
+list_parents = _walk.list_parents

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels import _native
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.native_arguments import MOST_LANES, flat_families, readable
@@ -25,7 +25,7 @@ __all__ = [
     "joined_spreads",
     "judge_rows",
     "learn_nodes",
-    "mark_parents",
+    "list_parents",
     "propagate",
     "residual_moments",
     "residuals",
@@ -254,11 +254,13 @@ def learn_nodes(
     return done, bool(full)
 
 
-def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: int) -> BoolArray:
+def list_parents(table: CellTable, families: Families, reach: FloatArray, rows: int) -> IntArray:
     """The cells that no one suspects in rows in which a child is called wrong or rare."""
-    marks = np.zeros((len(families), rows), dtype=bool)
-    _native.mark_parents(flat_families(families), _flat_table(table), reach, marks.reshape(-1))
-    return marks
+    room = int((table.bounds[1] - table.bounds[0]) @ families.sizes)
+    keys = np.empty(room, dtype=np.int64)
+    flat = flat_families(families), _flat_table(table)
+    count = _native.list_parents(*flat, reach, rows, keys)
+    return np.unique(keys[:count])
 
 
 def find_cells(table: CellTable, nodes: IntArray, rows: IntArray) -> IntArray:

@@ -10,7 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet._types import FloatArray, IntArray
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain_robust import CONFIRMED, FLAGGED
 
@@ -183,11 +183,11 @@ def learn_nodes(
     return 0, False
 
 
-def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: int) -> BoolArray:
+def list_parents(table: CellTable, families: Families, reach: FloatArray, rows: int) -> IntArray:
     """The cells that no one suspects in rows in which a child is called wrong or rare.
 
-    Only cells of the child that deviate by no more than `reach`, (nodes,), count. Gives marks of
-    (nodes, rows).
+    Only cells of the child that deviate by no more than `reach`, (nodes,), count. Gives
+    node * rows + row, ascending.
     """
     marks, known = np.zeros((2, len(families), rows), dtype=bool)
     for node, parents in enumerate(np.split(families.parents, families.offsets[1:-1])):
@@ -196,7 +196,7 @@ def mark_parents(table: CellTable, families: Families, reach: FloatArray, rows: 
         near = np.abs(table.values[2, span]) <= reach[node]
         accused = np.isin(table.statuses[span], (FLAGGED, CONFIRMED)) & near
         marks[parents[:, None], table.rows[0, span][accused]] = True
-    return np.asarray(marks & ~known)
+    return np.flatnonzero(marks & ~known)
 
 
 def find_cells(table: CellTable, nodes: IntArray, rows: IntArray) -> IntArray:

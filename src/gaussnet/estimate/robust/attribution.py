@@ -136,9 +136,10 @@ def attribute(model: Model, settings: SequentialTrim) -> dict[int, SuspiciousCel
     if model.table.progress[0] == 0:
         return {}
     rows = len(model.columns)
-    marks = kernels.mark_parents(model.table, model.families, _reach(model), rows)
-    marks[model.discrete] = False
-    pairs = Spots(*np.divmod(np.flatnonzero(marks), rows))
+    keys = kernels.list_parents(model.table, model.families, _reach(model), rows)
+    pairs = Spots(*np.divmod(keys, rows))
+    if model.discrete:
+        pairs = pairs.only(~np.isin(pairs.nodes, model.discrete))
     if len(pairs.nodes) == 0:
         return {}
     board = Board.of(model)

@@ -1,6 +1,7 @@
 """The few facts about the normal law that trimming rests on."""
 
 import math
+from functools import lru_cache
 
 import numpy as np
 from scipy.special import chdtri, ndtr, ndtri
@@ -78,6 +79,10 @@ def chi_square_points(level: float, freedom: IntArray) -> FloatArray:
     >>> chi_square_points(0.01, np.array([0, 1])).round(3).tolist()
     [inf, 6.635]
     """
-    points = np.full(len(freedom), np.inf)
-    points[freedom > 0] = chdtri(freedom[freedom > 0], level)
-    return points
+    return _chi_square_table(level, int(freedom.max(initial=0))).take(freedom)
+
+
+@lru_cache
+def _chi_square_table(level: float, most: int) -> FloatArray:
+    """The points for 0 to `most` degrees of freedom."""
+    return np.append(np.inf, chdtri(np.arange(1, most + 1), level))

@@ -238,8 +238,8 @@ typedef struct {
                       Judged *judged, double *testimony);
     int (*learn_nodes)(const Matrix *x, const Walk *walk, const CellTable *known, Learnt *learnt,
                        CellTable *found, Progress *progress);
-    int (*mark_parents)(const Families *families, const CellTable *table, const double *reach,
-                        ptrdiff_t rows, unsigned char *marks);
+    ptrdiff_t (*list_parents)(const Families *families, const CellTable *table,
+                              const double *reach, ptrdiff_t rows, int64_t *keys);
     int (*find_cells)(const CellTable *table, const int64_t *nodes, const int64_t *rows,
                       ptrdiff_t count, int64_t *places);
     int (*trim_family)(const Matrix *x, const TrimTask *task, const TrimLimits *limits,

@@ -759,36 +759,45 @@ static PyObject *call_learn_nodes(PyObject *self, PyObject *arguments)
     return finish(&held, status);
 }
 
-/* Arguments families, table, reach, marks. */
-static PyObject *call_mark_parents(PyObject *self, PyObject *arguments)
+/* Cells of the children of all edges. */
+static Py_ssize_t cells_below(const Families *families, const CellTable *table)
+{
+    Py_ssize_t cells = 0;
+    for (ptrdiff_t f = 0; f < families->count; f++)
+        cells += (table->lasts[f] - table->firsts[f]) * family_size(families, f);
+    return cells;
+}
+
+/* Arguments families, table, reach, rows, keys; gives how many keys were written. */
+static PyObject *call_list_parents(PyObject *self, PyObject *arguments)
 {
     (void)self;
     Held held = {.count = 0};
-    PyObject *tuples[2], *reach_array, *marks_array;
+    PyObject *tuples[2], *reach_array, *keys_array;
     Families families;
     CellTable table;
     const double *reach;
-    unsigned char *marks;
-    Py_ssize_t count;
-    int status = 0;
-    if (!PyArg_ParseTuple(arguments, "O!O!OO", &PyTuple_Type, &tuples[0], &PyTuple_Type,
-                          &tuples[1], &reach_array, &marks_array))
+    int64_t *keys;
+    Py_ssize_t rows, count = 0, room;
+    if (!PyArg_ParseTuple(arguments, "O!O!OnO", &PyTuple_Type, &tuples[0], &PyTuple_Type,
+                          &tuples[1], &reach_array, &rows, &keys_array))
         return NULL;
     if (hold_families(&held, tuples[0], PY_SSIZE_T_MAX, &families) == 0 &&
         hold_table(&held, tuples[1], families.count, &table) == 0 &&
         (reach = hold_values(&held, reach_array, "d", families.count, 0, NULL)) &&
-        (marks = hold_values(&held, marks_array, "?", -1, 1, &count))) {
-        const Py_ssize_t rows = families.count ? count / families.count : 0;
+        (keys = hold_values(&held, keys_array, "lq", -1, 1, &room))) {
         if (!is_within(families.parents, edges_of(&families), families.count) ||
-            !is_sound_table(&table, families.count, rows)) {
+            !is_sound_table(&table, families.count, rows) ||
+            cells_below(&families, &table) > room) {
             PyErr_SetString(PyExc_ValueError, "the table points outside the nodes or rows");
         } else {
             Py_BEGIN_ALLOW_THREADS
-            status = kernels->mark_parents(&families, &table, reach, rows, marks);
+            count = kernels->list_parents(&families, &table, reach, rows, keys);
             Py_END_ALLOW_THREADS
         }
     }
-    return finish(&held, status);
+    release(&held);
+    return PyErr_Occurred() ? NULL : PyLong_FromSsize_t(count);
 }
 
 /* Arguments table, nodes, rows, places. */
@@ -978,7 +987,7 @@ static PyMethodDef methods[] = {
     {"judge_rows", call_judge_rows, METH_VARARGS, NULL},
     {"trim_family", call_trim_family, METH_VARARGS, NULL},
     {"learn_nodes", call_learn_nodes, METH_VARARGS, NULL},
-    {"mark_parents", call_mark_parents, METH_VARARGS, NULL},
+    {"list_parents", call_list_parents, METH_VARARGS, NULL},
     {"find_cells", call_find_cells, METH_VARARGS, NULL},
     {"split_rows", call_split_rows, METH_VARARGS, NULL},
     {"builds", call_builds, METH_NOARGS, "Names of the builds this processor can run, best first."},

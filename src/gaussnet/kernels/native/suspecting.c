@@ -5,12 +5,13 @@
 #define CALLED_WRONG 2
 #define CALLED_RARE 4
 
-/* Mark the cells of `parent` in the rows of the accused cells of node f that deviate by no more
- * than `reach`, but for those that are in the table themselves. */
-static void mark_parent(const CellTable *table, ptrdiff_t f, int64_t parent, double reach,
-                        unsigned char *marks)
+/* List as node * rows + row the cells of `parent` in the rows of the accused cells of node f that
+ * deviate by no more than `reach`, but for those that are in the table themselves; gives how many. */
+static ptrdiff_t list_parent(const CellTable *table, ptrdiff_t f, int64_t parent, double reach,
+                             ptrdiff_t rows, int64_t *keys)
 {
     int64_t known = table->firsts[parent];
+    ptrdiff_t count = 0;
     for (int64_t cell = table->firsts[f]; cell < table->lasts[f]; cell++) {
         const unsigned char status = table->statuses[cell];
         const int64_t row = table->rows[cell];
@@ -20,19 +21,21 @@ static void mark_parent(const CellTable *table, ptrdiff_t f, int64_t parent, dou
         while (known < table->lasts[parent] && table->rows[known] < row)
             known++;
         if (known == table->lasts[parent] || table->rows[known] != row)
-            marks[row] = 1;
+            keys[count++] = parent * rows + row;
     }
+    return count;
 }
 
-static int mark_parents(const Families *families, const CellTable *table, const double *reach,
-                        ptrdiff_t rows, unsigned char *marks)
+/* Room for all cells of all children is needed; gives how many keys there are, some more than
+ * once. */
+static ptrdiff_t list_parents(const Families *families, const CellTable *table,
+                              const double *reach, ptrdiff_t rows, int64_t *keys)
 {
+    ptrdiff_t count = 0;
     for (ptrdiff_t f = 0; f < families->count; f++)
-        for (int64_t e = families->offsets[f]; e < families->offsets[f + 1]; e++) {
-            const int64_t parent = families->parents[e];
-            mark_parent(table, f, parent, reach[f], marks + parent * rows);
-        }
-    return 0;
+        for (int64_t e = families->offsets[f]; e < families->offsets[f + 1]; e++)
+            count += list_parent(table, f, families->parents[e], reach[f], rows, keys + count);
+    return count;
 }
 
 /* Where the cell of a node in a row stands in the table, or -1. */
