@@ -2,6 +2,7 @@
 
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import pairwise
 
 import numpy as np
 
@@ -146,3 +147,33 @@ class Families:
     def _edges_by_size(self) -> IntArray:
         """The edges in that order: every fit asks for them."""
         return self.edges_of(self.sorted_by_size[0].copy())
+
+    @cached_property
+    def parent_lists(self) -> list[list[int]]:
+        """The parents of each family."""
+        parents, offsets = self.parents.tolist(), self.offsets.tolist()
+        return [parents[start:stop] for start, stop in pairwise(offsets)]
+
+    @cached_property
+    def levels(self) -> list[list[int]]:
+        """Nodes of a graph by the longest path that leads to them; family i is that of node i.
+
+        Examples
+        --------
+        >>> Families(np.arange(3), np.array([0, 0, 0, 2]), np.array([0, 1])).levels
+        [[0, 1], [2]]
+        """
+        children: list[list[int]] = [[] for _ in self.parent_lists]
+        for child, parents in enumerate(self.parent_lists):
+            for parent in parents:
+                children[parent].append(child)
+        waiting = self.sizes.tolist()
+        levels = [[node for node, count in enumerate(waiting) if count == 0]]
+        while levels[-1]:
+            ready = []
+            for child in (child for node in levels[-1] for child in children[node]):
+                waiting[child] -= 1
+                if waiting[child] == 0:
+                    ready.append(child)
+            levels.append(sorted(ready))
+        return levels[:-1]

@@ -150,4 +150,4 @@ class SequentialTrim:
         if scale not in SCALES:
             known = ", ".join(repr(one) for one in SCALES)
             raise SettingError(f"got scale={scale!r}, expected {known}")
-        return Walk(rows, families, intercept, self, complete).learn(order, scale, threads)
+        return Walk(rows, families, intercept, self, complete).learn(scale, threads)

@@ -1,7 +1,6 @@
 """The walk over the nodes, parents first."""
 
 from functools import partial
-from itertools import pairwise
 
 import numpy as np
 
@@ -51,7 +50,7 @@ class Walk:
     ) -> None:
         self.families, self.intercept, self.settings = families, intercept, settings
         self.columns = kernels.whole_columns(rows)
-        self.parents = _parent_lists(families)
+        self.parents = families.parent_lists
         self.missing = {} if complete else missing_rows(self.columns)
         self.discrete: dict[int, FewValues] = {}
         self.clean = np.zeros(len(families), dtype=bool)
@@ -59,13 +58,13 @@ class Walk:
         self.learnt = Learnt.blank(families, len(rows))
         self.table = CellTable.empty(len(families), 0)
 
-    def learn(self, order: IntArray, scale: RobustScale, threads: int) -> RobustSolution:
+    def learn(self, scale: RobustScale, threads: int) -> RobustSolution:
         """All nodes, those of one level of the graph side by side."""
         self._learn_all_rows(threads)
         if not self.clean.all():
             self._find_discrete()
             self.table = CellTable.empty(len(self.families), self._room())
-            self._learn_others(order, scale, threads)
+            self._learn_others(scale, threads)
             self._confirm(scale)
         learnt, sizes = self.learnt, self.families.sizes
         variances = learnt.variances
@@ -138,9 +137,9 @@ class Walk:
         holed[list(self.missing)] = True
         return holed
 
-    def _learn_others(self, order: IntArray, scale: RobustScale, threads: int) -> None:
+    def _learn_others(self, scale: RobustScale, threads: int) -> None:
         """The nodes for which least squares over all rows does not stand."""
-        task, levels = self._task(scale), self._levels(order)
+        task, levels = self._task(scale), self.families.levels
         if threads == 1 or len(self.columns) < FEWEST_ROWS_FOR_THREADS:
             self._learn_in_turn(task, np.array([node for level in levels for node in level]))
             return
@@ -173,18 +172,6 @@ class Walk:
             chi_square_points(READMISSION_LEVEL, sizes),
             verdicts,
         )
-
-    def _levels(self, order: IntArray) -> list[list[int]]:
-        """Nodes by the length of the longest path that leads to them."""
-        depths = [0] * len(self.families)
-        levels: list[list[int]] = []
-        for node in order.tolist():
-            depth = max((depths[parent] + 1 for parent in self.parents[node]), default=0)
-            depths[node] = depth
-            if depth == len(levels):
-                levels.append([])
-            levels[depth].append(node)
-        return [sorted(level) for level in levels]
 
     def _learn_in_turn(self, task: WalkTask, nodes: IntArray) -> None:
         """Nodes in this order; what the kernel leaves to NumPy is learnt between its walks."""
@@ -289,9 +276,3 @@ class Walk:
         statuses[called] = np.where(real, CONFIRMED, FLAGGED)
         if real.any():
             self._enter_equation(node, self._by_definition(self._task(scale), node))
-
-
-def _parent_lists(families: Families) -> list[list[int]]:
-    """The parents of each family."""
-    parents, offsets = families.parents.tolist(), families.offsets.tolist()
-    return [parents[start:stop] for start, stop in pairwise(offsets)]
