@@ -194,3 +194,16 @@ def test_lists_of_files_are_cleaned_and_have_errors(tmp_path):
     assert fit.outliers().to_dicts() == whole.outliers().to_dicts()
     np.testing.assert_array_equal(fit.cleaned(), whole.cleaned())
     assert fit.standard_errors.coefficients == whole.standard_errors.coefficients
+
+
+def test_a_cell_found_wrong_through_its_children_is_flagged_not_confirmed():
+    dag = gn.Dag.parse("[a][b|a][c|a][d|a]")
+    rng = np.random.default_rng(11)
+    a = rng.normal(size=(1_000, 1))
+    rows = np.hstack((a, 5.0 * a + rng.normal(size=(1_000, 3))))
+    rows[:20, 0] += 2.9
+    fit = gn.fit(rows, dag, "robust")
+    found = fit.outliers()
+    hits = [row for row, node in zip(found.rows.tolist(), found.nodes, strict=True) if node == "a"]
+    assert sum(row < 20 for row in hits) >= 15
+    assert len(fit.outliers("confirmed")) <= 2

@@ -10,11 +10,8 @@ from gaussnet._types import IntArray, Rows
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.estimate.auto import Auto
 from gaussnet.estimate.robust import (
-    CONFIRMED,
-    FLAGGED,
     RobustSolution,
     SequentialTrim,
-    SuspiciousCells,
 )
 from gaussnet.estimate.scales import GaussianCore, KlOptimal, Scale
 from gaussnet.fitting.evidence import Evidence
@@ -95,31 +92,13 @@ def _incomplete_rows(rows: Rows, dag: Dag) -> IntArray:
 
 
 def _trimming(rows: Rows, evidence: Evidence, solution: RobustSolution) -> Trimming:
-    cells = dict(solution.cells)
-    for node in solution.mixed & cells.keys():
-        cells[node] = _trusted(cells[node], len(rows), solution.left_out.get(node))
     numbers = None
     if evidence.reading.missing == "drop-rows":
         given = as_rows(evidence.data, evidence.reading.dag.nodes)
         if len(given) > len(rows):
             numbers = np.flatnonzero(~np.isnan(given).any(axis=1))
-    found = (cells, solution.recorded, solution.left_out)
+    found = (solution.cells, solution.recorded, solution.left_out)
     return Trimming(len(rows), solution.cutoffs, *found, numbers, solution.discrete)
-
-
-def _trusted(cells: SuspiciousCells, rows: int, left_out: IntArray | None) -> SuspiciousCells:
-    """The same with flagged cells confirmed where the node learnt from their rows after all.
-
-    Such rows came back because the node agrees with its parents as they were recorded.
-    """
-    used = np.ones(rows, dtype=bool)
-    if left_out is not None:
-        used[left_out] = False
-    real = used[cells.rows] & (cells.statuses == FLAGGED)
-    if not real.any():
-        return cells
-    statuses = np.where(real, CONFIRMED, cells.statuses)
-    return replace(cells, statuses=statuses.astype(np.uint8))
 
 
 def _summary(trimming: Trimming, nodes: int) -> list[str]:

@@ -36,8 +36,6 @@ class RobustSolution:
     """Rows that the coefficients do not rest on, ascending, for the nodes that leave out any."""
     recorded: Mapping[int, FloatArray]
     """The values that were recorded in the suspicious cells."""
-    mixed: frozenset[int]
-    """Nodes whose coefficients may rest on rows in which their own cell is suspicious."""
     discrete: tuple[int, ...] = ()
     """Nodes whose values were not judged, because they are few and recur."""
 

@@ -70,7 +70,7 @@ class Walk:
         variances = learnt.variances
         if scale == "kl-optimal":
             variances = variances * kl_optimal_ratios(learnt.rows, sizes, self.intercept)
-        cells, mixed = self._final_cells()
+        cells = self._final_cells()
         return RobustSolution(
             learnt.coefficients,
             learnt.intercepts,
@@ -81,21 +81,26 @@ class Walk:
             cells,
             all_left_out(self.table),
             {node: self.columns[:, node].take(own.rows) for node, own in cells.items()},
-            mixed,
             tuple(self.discrete),
         )
 
-    def _final_cells(self) -> tuple[dict[int, SuspiciousCells], frozenset[int]]:
-        """All suspicious cells, and the nodes that may have learnt from rows of their own."""
+    def _final_cells(self) -> dict[int, SuspiciousCells]:
+        """The suspicious cells, after each flagged one was weighed against its parents."""
+        self._trust_returned()
         learnt, cells = self.learnt, all_cells(self.table)
         equations = (learnt.coefficients, learnt.intercepts, learnt.noise)
         model = Model(self.columns, self.families, *equations, self.table, list(self.discrete))
         changed = attribute(model, self.settings)
         cells.update(changed)
-        returned = np.flatnonzero(learnt.returned).tolist()
-        return {node: cells[node] for node in cells if len(cells[node].rows)}, frozenset(
-            (*returned, *changed)
-        )
+        return {node: cells[node] for node in cells if len(cells[node].rows)}
+
+    def _trust_returned(self) -> None:
+        """Confirm flagged cells of rows that their node took back: it agrees with its parents."""
+        for node in np.flatnonzero(self.learnt.returned).tolist():
+            span = self.table.span(node)
+            statuses = self.table.statuses[span]
+            back = ~np.isin(self.table.rows[0, span], self.table.left_out(node))
+            statuses[back & (statuses == FLAGGED)] = CONFIRMED
 
     def _room(self) -> int:
         """How many cells the table should hold at first; what is not used costs nothing."""
