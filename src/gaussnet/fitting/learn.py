@@ -7,7 +7,7 @@ from gaussnet._types import Rows
 from gaussnet.errors import DataError, SettingError
 from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.names import Method, check_together, method_named, scale_named
-from gaussnet.estimate.robust import SequentialTrim
+from gaussnet.estimate.robust import SequentialTrim, Unproven
 from gaussnet.estimate.scales import Scale
 from gaussnet.estimate.solution import Estimator
 from gaussnet.fitting.checks import checked_dag, thread_count
@@ -114,9 +114,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     work = Work(count, max(SMALLEST_BUDGET, given.size // 4))
     evidence = Evidence(data if kept else given, reading, work, opened.ignored)
     if isinstance(estimator, SequentialTrim):
-        rows, holed = reading.rows(given)
-        notes = general_notes(opened.ignored, len(given), len(rows))
-        return fit_trimmed(rows, holed, evidence, estimator, spread, notes)
+        return _fit_robust(given, evidence, estimator, spread)
     learner = Learner(dag, estimator, spread, work)
     used = _learn(learner, reading, given)
     learner.count_dropped(used if split is None else sum(split))
@@ -142,6 +140,21 @@ def _learn(learner: Learner, reading: Reading, given: Rows) -> int:
     rows, holed = reading.rows(given)
     learner.learn(reading.portions(rows, holed), reading.split)
     return len(rows)
+
+
+def _fit_robust(given: Rows, evidence: Evidence, method: SequentialTrim, scale: Scale) -> Fit:
+    """`fit` by the robust method; values are looked at only if sums do not prove them finite."""
+    reading, ignored = evidence.reading, evidence.ignored
+    if len(given):
+        check_missing(reading.missing)
+        try:
+            notes = general_notes(ignored, len(given), len(given))
+            return fit_trimmed(given, None, evidence, method, scale, notes)
+        except Unproven:
+            pass
+    rows, holed = reading.rows(given)
+    notes = general_notes(ignored, len(given), len(rows))
+    return fit_trimmed(rows, holed, evidence, method, scale, notes)
 
 
 def _fit_on_cluster(

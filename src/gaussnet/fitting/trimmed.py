@@ -25,13 +25,16 @@ from gaussnet.stream.rows import as_rows
 
 def fit_trimmed(
     rows: Rows,
-    holed: bool,
+    holed: bool | None,
     evidence: Evidence,
     method: SequentialTrim,
     scale: Scale,
     notes: tuple[str, ...],
 ) -> Fit:
-    """Learn by the robust method; `holed` says that NaN marks missing cells in the rows."""
+    """Learn by the robust method; `holed` says that NaN marks missing cells in the rows.
+
+    None says that this is not known: then `Unproven` is raised unless sums show it.
+    """
     reading = evidence.reading
     dag, intercept = reading.dag, reading.intercept
     if reading.split is not None:
@@ -48,7 +51,7 @@ def fit_trimmed(
         intercept=intercept,
         scale=_scale_name(scale),
         threads=evidence.work.threads,
-        complete=not holed,
+        complete=None if holed is None else not holed,
     )
     solution = learn_in_units(learn, rows, dag.families)
     network = GaussianNetwork.from_arrays(

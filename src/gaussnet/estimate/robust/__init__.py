@@ -13,7 +13,7 @@ from gaussnet.estimate.robust.cells import (
     UNVERIFIED,
     SuspiciousCells,
 )
-from gaussnet.estimate.robust.sequential_trim import RobustSolution, SequentialTrim
+from gaussnet.estimate.robust.sequential_trim import RobustSolution, SequentialTrim, Unproven
 
 __all__ = [
     "CONFIRMED",
@@ -24,4 +24,5 @@ __all__ = [
     "RobustSolution",
     "SequentialTrim",
     "SuspiciousCells",
+    "Unproven",
 ]

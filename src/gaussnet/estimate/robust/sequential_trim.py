@@ -13,6 +13,10 @@ RobustScale = Literal["core", "kl-optimal", "mean-square"]
 SCALES: tuple[RobustScale, ...] = ("core", "kl-optimal", "mean-square")
 
 
+class Unproven(Exception):
+    """Sums of squares do not show that all values are finite: they must be looked at."""
+
+
 @dataclass(frozen=True, eq=False)
 class RobustSolution:
     """The learnt equations, and what was found wrong with the data."""
@@ -118,11 +122,12 @@ class SequentialTrim:
         intercept: bool = True,
         scale: RobustScale = "core",
         threads: int = 1,
-        complete: bool = False,
+        complete: bool | None = False,
     ) -> RobustSolution:
         """Learn all equations from rows (rows, nodes); NaN marks a missing cell.
 
-        `complete` says that no cell is missing, which then is not looked into.
+        `complete` says that no cell is missing, which then is not looked into; None that this
+        is likely, and if sums of squares do not prove it, `Unproven` is raised.
 
         Family i is that of node i, in column i; `order` lists parents before children. The
         variance is that of the Gaussian core of the residuals ("core"), the same with the

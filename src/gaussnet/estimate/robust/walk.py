@@ -24,7 +24,12 @@ from gaussnet.estimate.robust.frames import Node, missing_rows
 from gaussnet.estimate.robust.judging import READMISSION_LEVEL
 from gaussnet.estimate.robust.node import NodeAnswer, learn_node
 from gaussnet.estimate.robust.normal import chi_square_points
-from gaussnet.estimate.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
+from gaussnet.estimate.robust.sequential_trim import (
+    RobustScale,
+    RobustSolution,
+    SequentialTrim,
+    Unproven,
+)
 from gaussnet.estimate.robust.variances import kl_optimal_ratios
 from gaussnet.kernels import CellTable, Learnt, WalkTask
 from gaussnet.kernels.families import Families
@@ -46,12 +51,13 @@ class Walk:
         families: Families,
         intercept: bool,
         settings: SequentialTrim,
-        complete: bool = False,
+        complete: bool | None = False,
     ) -> None:
         self.families, self.intercept, self.settings = families, intercept, settings
         self.columns = kernels.whole_columns(rows)
         self.parents = families.parent_lists
-        self.missing = {} if complete else missing_rows(self.columns)
+        self.missing = missing_rows(self.columns) if complete is False else {}
+        self.unproven = complete is None
         self.discrete: dict[int, FewValues] = {}
         self.clean = np.zeros(len(families), dtype=bool)
         self.failed = np.zeros(len(families), dtype=bool)
@@ -98,9 +104,9 @@ class Walk:
         """Confirm flagged cells of rows that their node took back: it agrees with its parents."""
         for node in np.flatnonzero(self.learnt.returned).tolist():
             span = self.table.span(node)
-            statuses = self.table.statuses[span]
-            back = ~np.isin(self.table.rows[0, span], self.table.left_out(node))
-            statuses[back & (statuses == FLAGGED)] = CONFIRMED
+            statuses, back = self.table.statuses[span], np.ones(len(self.columns), dtype=bool)
+            back[self.table.left_out(node)] = False
+            statuses[back[self.table.rows[0, span]] & (statuses == FLAGGED)] = CONFIRMED
 
     def _room(self) -> int:
         """How many cells the table should hold at first; what is not used costs nothing."""
@@ -121,6 +127,8 @@ class Walk:
             learnt.intercepts[whole] = solution.intercepts
         if solution.mean_squares is not None:
             learnt.variances[whole] = learnt.noise[whole] = solution.mean_squares
+        if self.unproven and not np.isfinite(learnt.variances).all():
+            raise Unproven
         learnt.ranks[whole] = solution.ranks
         self.clean[whole], self.failed[whole] = clean, ~clean
 

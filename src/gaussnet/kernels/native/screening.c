@@ -3,6 +3,10 @@
 #include "middle.h"
 #include "tiles.h"
 
+/* A column is centred if its mean exceeds so many standard deviations, by its first rows. */
+#define FAR 8.0
+#define FEW_ROWS 64
+
 /* Room for the work on one family. */
 typedef struct {
     ptrdiff_t rows;
@@ -10,6 +14,7 @@ typedef struct {
     const double **pieces;   /* a piece of each about its mean, then of the residuals */
     double **filled, **kept; /* room for a piece of each */
     double *ones, *slopes, *residuals, *search;
+    unsigned char *far; /* which columns are to be centred */
     Factor factor;
     Tail tail;
 } ScreenSpace;
@@ -20,7 +25,7 @@ static int open_space(ScreenSpace *space, ptrdiff_t most, ptrdiff_t rows, void *
     const ptrdiff_t stride = rows + LANES, piece = PIECE + LANES, square = most * most;
     const ptrdiff_t few = triangle_length(most + 1) + 2 * square + 3 * most;
     *memory = malloc((size_t)(4 * stride + (2 * most + 2) * piece + few) * sizeof(double) +
-                     (size_t)(4 * most + 4) * sizeof(double *));
+                     (size_t)(4 * most + 4) * sizeof(double *) + (size_t)most + 1);
     if (!*memory)
         return -1;
     double *next = (double *)*memory;
@@ -42,6 +47,7 @@ static int open_space(ScreenSpace *space, ptrdiff_t most, ptrdiff_t rows, void *
     space->pieces = space->columns + most + 1;
     space->filled = (double **)(space->pieces + most + 1);
     space->kept = space->filled + most + 1;
+    space->far = (unsigned char *)(space->kept + most + 1);
     for (ptrdiff_t c = 0; c <= most; c++) {
         space->kept[c] = pieces + c * piece;
         space->filled[c] = pieces + (most + smaller(c + 1, most)) * piece;
@@ -94,6 +100,17 @@ static void shift_piece(const double *restrict from, ptrdiff_t count, double ori
         to[r] = from[r] - origin;
 }
 
+/* Whether a column lies so far from 0, beside its spread, that products of it would lose digits;
+ * its first rows tell. A constant is fitted too, so that otherwise its place does not matter. */
+static int lies_far(const double *column, ptrdiff_t rows, double mean)
+{
+    const ptrdiff_t count = smaller(FEW_ROWS, rows);
+    double squares = 0.0;
+    for (ptrdiff_t r = 0; r < count; r++)
+        squares += (column[r] - mean) * (column[r] - mean);
+    return !(mean * mean * (double)count <= FAR * FAR * squares);
+}
+
 /* What a step over the half of the rows with the smallest residuals explains of these; NaN if
  * digits are lacking. `means` are those of the parents. */
 static double explained_half(ScreenSpace *space, double median, const double *means,
@@ -101,10 +118,14 @@ static double explained_half(ScreenSpace *space, double median, const double *me
 {
     Factor *factor = &space->factor;
     clear_products(factor);
+    for (ptrdiff_t c = 1; intercept && c < factor->size; c++)
+        space->far[c] = lies_far(space->columns[c], space->rows, means[c - 1]);
     for (ptrdiff_t first = 0; first < space->rows; first += PIECE) {
         const ptrdiff_t count = smaller(PIECE, space->rows - first);
         find_pieces(space, first);
         for (ptrdiff_t c = 1; intercept && c < factor->size; c++) {
+            if (!space->far[c])
+                continue;
             shift_piece(space->pieces[c], count, means[c - 1], space->filled[c]);
             space->pieces[c] = space->filled[c];
         }
