@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels.families import Families
-from gaussnet.kernels.plain_lanes import SINGULAR, eliminate_lanes, solve_lanes
+from gaussnet.kernels.plain_lanes import SINGULAR, solve_lanes, solve_windows
 from gaussnet.kernels.plain_medians import (
     joined_medians,
     joined_spreads,
@@ -51,6 +51,9 @@ FULL_GRAM_COLUMNS = 250
 
 SCRATCH_VALUES = 1 << 17
 """Float64 values that a kernel gathers at a time: they should stay in the cache."""
+
+WINDOW_VALUES = 1 << 18
+"""The same for square systems, which take many calls: there are more of them in each."""
 
 
 def all_finite(x: Rows) -> bool:
@@ -138,12 +141,16 @@ def batch_solutions(
         batches = rows.reshape(len(data), last - first, height)
         out = np.empty((len(chosen), size, last - first))
         for part in _parts(len(chosen), (size + 1) ** 2 * (last - first)):
-            lower = _batch_products(batches, columns[part], centre)
-            solved, _, ratios = solve_lanes(lower)
-            sound = ratios[:size].min(axis=0) >= WELL_CONDITIONED
-            out[part] = np.where(sound, solved, np.nan).transpose(1, 0, 2)
+            out[part] = _solve_batches(batches, columns[part], centre).transpose(1, 0, 2)
         solutions.append(out)
     return solutions
+
+
+def _solve_batches(batches: FloatArray, columns: IntArray, centre: bool) -> FloatArray:
+    """Solutions (p, families, batches) of some families of one size, NaN where ill-conditioned."""
+    solved, _, ratios = solve_lanes(_batch_products(batches, columns, centre))
+    sound = ratios[:-1].min(axis=0) >= WELL_CONDITIONED
+    return np.where(sound, solved, np.nan)
 
 
 def _batch_products(batches: FloatArray, columns: IntArray, centre: bool) -> FloatArray:
@@ -185,18 +192,12 @@ def square_solutions(
         step = 1 if sliding else height
         first, last = window_range(start, stop, len(page), height, sliding)
         count = last - first
-        rows = slice(first * step - start, (last - 1) * step + height - start)
+        own = data[:, first * step - start : (last - 1) * step + height - start]
         out = np.empty((len(chosen), size, count))
-        for part in _parts(len(chosen) if count else 0, (size + 1) * height * count):
-            own = data[columns[part].T, rows]
-            system = np.empty((height, size + 1, own.shape[1], count))
-            for row in range(height):
-                system[row] = own[:, :, row : row + (count - 1) * step + 1 : step]
-            largest = None
-            if centre:
-                largest = np.abs(system[:, :size]).max(axis=0)
-                system = system[1:] - system[0]
-            out[part] = eliminate_lanes(system, largest).transpose(1, 0, 2)
+        values = (size + 1) * height * count
+        for part in _parts(len(chosen) if count else 0, values, WINDOW_VALUES):
+            solved = solve_windows(own[columns[part].T], height, step, centre)
+            out[part] = solved.transpose(1, 0, 2)
         solutions.append(out)
     return solutions
 
@@ -285,9 +286,9 @@ def _columns(page: Rows, start: int, stop: int, families: Families, more_rows: i
     return np.ascontiguousarray(page[start : stop + tallest].T, dtype=np.float64)
 
 
-def _parts(count: int, values_each: int) -> Iterator[slice]:
+def _parts(count: int, values_each: int, scratch: int = SCRATCH_VALUES) -> Iterator[slice]:
     """Slices of `count` items of which each needs `values_each` values of scratch."""
-    step = max(1, SCRATCH_VALUES // max(values_each, 1))
+    step = max(1, scratch // max(values_each, 1))
     return (slice(first, min(first + step, count)) for first in range(0, count, step))
 
 

@@ -1,6 +1,7 @@
 """Small systems in NumPy, one a lane: arrays (..., lanes) that go through the same steps."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray
 
@@ -9,6 +10,9 @@ SINGULAR = 1e-14
 
 FEW_LANES = 1 << 10
 """Below so many systems it is calls that take time, not arithmetic."""
+
+FEW_ROWS = 3
+"""Up to so many rows it is faster to trade two of them by sweeping over all."""
 
 
 def solve_lanes(lower: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -40,31 +44,49 @@ def solve_lanes(lower: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     return solution * inverse[:size] * scale[size], squares, pivots
 
 
-def eliminate_lanes(system: FloatArray, largest: FloatArray | None = None) -> FloatArray:
-    """Solve the systems (p, p + 1, ...lanes) whose last column is the right side, in place.
+def solve_windows(own: FloatArray, height: int, step: int, centre: bool) -> FloatArray:
+    """Solutions of the windows of `height` rows that begin at every `step` rows.
 
-    `largest` are the largest values of the columns, (p, ...lanes), before anything was
-    subtracted, if something was: rounding error is of their size. Gives (p, ...lanes), NaN
+    `own` are the columns of some families, (p + 1, families, rows), and the solutions are
+    (p, families, windows). With `centre` the first row of a window goes off the others.
+    """
+    width, families, rows = own.shape
+    system = np.empty((width, height, families, (rows - height) // step + 1))
+    for row in range(height):
+        system[:, row] = own[:, :, row : rows - height + row + 1 : step]
+    system = system.reshape(width, height, -1)
+    largest = None
+    if centre:
+        largest = np.abs(system[:-1]).max(axis=1)
+        system = system[:, 1:] - system[:, :1]
+    return eliminate_lanes(system, largest).reshape(width - 1, families, -1)
+
+
+def eliminate_lanes(system: FloatArray, largest: FloatArray | None = None) -> FloatArray:
+    """Solve systems (p + 1, p, lanes), column after column, the right side last, in place.
+
+    `largest` are the largest values of the columns, (p, lanes), before anything was
+    subtracted, if something was: rounding error is of their size. Gives (p, lanes), NaN
     where a pivot is no more than the rounding error of the column that has most of it, or
     cannot be divided by.
     """
-    size = len(system)
-    limit = _pivot_limits(np.abs(system[:, :size]).max(axis=0), largest)
-    singular = np.zeros(system.shape[2:], dtype=bool)
+    size = system.shape[1]
+    limit = _pivot_limits(np.abs(system[:size]).max(axis=1), largest)
     inverse = np.empty_like(limit)
     for j in range(size):
-        _bring_up(system[j:, j:])
-        pivot = system[j, j]
-        singular |= ~(np.abs(pivot) > limit[j])
-        np.divide(1.0, np.where(singular, 1.0, pivot), out=inverse[j])
-        ratios = system[j + 1 :, j] * inverse[j]
-        system[j + 1 :, j + 1 :] -= ratios[:, None] * system[j, j + 1 :]
-    solution = system[:, size]
+        _bring_up(system, j)
+        np.divide(1.0, system[j, j], out=inverse[j])
+        ratios = system[j, j + 1 :] * inverse[j]
+        system[j + 1 :, j + 1 :] -= ratios * system[j + 1 :, j, None]
+    solution = system[size]
     for j in range(size - 1, -1, -1):
-        for i in range(j + 1, size):
-            solution[j] -= system[j, i] * solution[i]
         solution[j] *= inverse[j]
-    return np.where(singular, np.nan, solution)
+        solution[:j] -= system[j, :j] * solution[j]
+    pivots = system[np.arange(size), np.arange(size)]
+    singular = ~(np.abs(pivots, out=pivots) > limit).all(axis=0)
+    if singular.any():
+        solution[:, singular] = np.nan
+    return solution
 
 
 def _pivot_limits(spread: FloatArray, largest: FloatArray | None) -> FloatArray:
@@ -77,18 +99,46 @@ def _pivot_limits(spread: FloatArray, largest: FloatArray | None) -> FloatArray:
     return np.maximum(limit, tiny, out=limit)
 
 
-def _bring_up(rows: FloatArray) -> None:
-    """Trade the first of the rows (r, columns, ...lanes) for that with the largest first entry,
-    lane by lane; the bits that differ are exchanged, which is fastest."""
-    sizes = np.abs(rows[:, 0])
-    largest = sizes.max(axis=0)
-    done = sizes[0] == largest
-    top, *others = rows.view(np.int64)
-    difference = np.empty_like(top)
-    for row, size in zip(others, sizes[1:], strict=True):
-        chosen = (size == largest) > done
-        done |= chosen
-        np.bitwise_xor(row, top, out=difference)
-        difference &= -chosen.astype(np.int64)
-        np.bitwise_xor(row, difference, out=row)
-        np.bitwise_xor(top, difference, out=top)
+def _bring_up(system: FloatArray, j: int) -> None:
+    """Trade row j of the systems (p + 1, p, lanes), lane by lane, for the first of the rows
+    from j on that has the largest entry in column j."""
+    rows = system.shape[1] - j
+    if rows == 1:
+        return
+    chosen = _first_largest(np.abs(system[j, j:]))
+    if rows <= FEW_ROWS:
+        _trade_bits(system[j:, j:], chosen)
+    else:
+        _trade_entries(system, j, chosen)
+
+
+def _first_largest(sizes: FloatArray) -> NDArray[np.int16]:
+    """Which of the rows (r, lanes) is the first that has the largest value of its lane."""
+    after = np.arange(len(sizes) - 1, -1, -1, dtype=np.int16)
+    largest = sizes == sizes.max(axis=0)
+    first: NDArray[np.int16] = after[0] - (largest * after[:, None]).max(axis=0)
+    return first
+
+
+def _trade_bits(system: FloatArray, chosen: NDArray[np.int16]) -> None:
+    """Trade the first row of (columns, r, lanes) for the chosen one by the bits that differ:
+    four sweeps over every row."""
+    bits = system.view(np.int64)
+    top = bits[:, 0]
+    for i in range(1, bits.shape[1]):
+        difference = bits[:, i] ^ top
+        difference &= np.negative(chosen == i, dtype=np.int64)
+        bits[:, i] ^= difference
+        top ^= difference
+
+
+def _trade_entries(system: FloatArray, j: int, chosen: NDArray[np.int16]) -> None:
+    """Trade row j of (columns, rows, lanes) for the row `chosen` places below it, entry by
+    entry: slower for a row, but once for all rows."""
+    columns, rows, lanes = system.shape
+    first_column = (chosen + np.intp(j)) * lanes + np.arange(lanes)
+    place = first_column + rows * lanes * np.arange(j, columns)[:, None]
+    entries = system.reshape(-1)
+    brought = entries.take(place, mode="clip")
+    entries[place] = system[j:, j]
+    system[j:, j] = brought
