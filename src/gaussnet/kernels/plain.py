@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels.families import Families
-from gaussnet.kernels.plain_lanes import SINGULAR, solve_lanes, solve_windows
+from gaussnet.kernels.plain_lanes import SINGULAR, WINDOW_VALUES, solve_lanes, solve_windows
 from gaussnet.kernels.plain_medians import (
     joined_medians,
     joined_spreads,
@@ -21,6 +21,7 @@ from gaussnet.kernels.plain_medians import (
     row_medians,
     turned,
 )
+from gaussnet.kernels.plain_scratch import kept_scratch
 
 __all__ = [
     "SINGULAR",
@@ -51,9 +52,6 @@ FULL_GRAM_COLUMNS = 250
 
 SCRATCH_VALUES = 1 << 17
 """Float64 values that a kernel gathers at a time: they should stay in the cache."""
-
-WINDOW_VALUES = 1 << 18
-"""The same for square systems, which take many calls: there are more of them in each."""
 
 
 def all_finite(x: Rows) -> bool:
@@ -283,7 +281,12 @@ def window_range(
 def _columns(page: Rows, start: int, stop: int, families: Families, more_rows: int) -> FloatArray:
     """The columns of all windows that begin in rows start..stop, (columns, rows)."""
     tallest = int(families.sizes.max(initial=0)) + more_rows
-    return np.ascontiguousarray(page[start : stop + tallest].T, dtype=np.float64)
+    rows = page[start : stop + tallest].T
+    if rows.flags.c_contiguous and rows.dtype == np.float64:
+        return np.asarray(rows, dtype=np.float64)
+    data = kept_scratch("columns", rows.shape)
+    data[...] = rows
+    return data
 
 
 def _parts(count: int, values_each: int, scratch: int = SCRATCH_VALUES) -> Iterator[slice]:

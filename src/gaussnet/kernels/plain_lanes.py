@@ -4,12 +4,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray
+from gaussnet.kernels.plain_scratch import kept_scratch
 
 SINGULAR = 1e-14
 """A pivot this small beside its column is rounding error: the square system is singular."""
 
 FEW_LANES = 1 << 10
 """Below so many systems it is calls that take time, not arithmetic."""
+
+WINDOW_VALUES = 1 << 18
+"""Values of square systems that are solved at a time: many, because it takes many calls."""
 
 FEW_ROWS = 3
 """Up to so many rows it is faster to trade two of them by sweeping over all."""
@@ -51,7 +55,7 @@ def solve_windows(own: FloatArray, height: int, step: int, centre: bool) -> Floa
     (p, families, windows). With `centre` the first row of a window goes off the others.
     """
     width, families, rows = own.shape
-    system = np.empty((width, height, families, (rows - height) // step + 1))
+    system = kept_scratch("windows", (width, height, families, (rows - height) // step + 1))
     for row in range(height):
         system[:, row] = own[:, :, row : rows - height + row + 1 : step]
     system = system.reshape(width, height, -1)
@@ -65,19 +69,24 @@ def solve_windows(own: FloatArray, height: int, step: int, centre: bool) -> Floa
 def eliminate_lanes(system: FloatArray, largest: FloatArray | None = None) -> FloatArray:
     """Solve systems (p + 1, p, lanes), column after column, the right side last, in place.
 
+    The answer lies where the right side was, and the memory must be contiguous.
     `largest` are the largest values of the columns, (p, lanes), before anything was
     subtracted, if something was: rounding error is of their size. Gives (p, lanes), NaN
     where a pivot is no more than the rounding error of the column that has most of it, or
     cannot be divided by.
     """
     size = system.shape[1]
-    limit = _pivot_limits(np.abs(system[:size]).max(axis=1), largest)
+    sizes = np.abs(system[:size], out=kept_scratch("products", (size, size, system.shape[2])))
+    limit = _pivot_limits(sizes.max(axis=1), largest)
     inverse = np.empty_like(limit)
     for j in range(size):
         _bring_up(system, j)
         np.divide(1.0, system[j, j], out=inverse[j])
         ratios = system[j, j + 1 :] * inverse[j]
-        system[j + 1 :, j + 1 :] -= ratios * system[j + 1 :, j, None]
+        rest = system[j + 1 :, j + 1 :]
+        rest -= np.multiply(
+            ratios, system[j + 1 :, j, None], out=kept_scratch("products", rest.shape)
+        )
     solution = system[size]
     for j in range(size - 1, -1, -1):
         solution[j] *= inverse[j]
