@@ -23,6 +23,7 @@ medians of |residual - median|.
 """
 
 from dataclasses import dataclass
+from math import sqrt
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -115,18 +116,18 @@ class Brackets:
         room = default_room(rows) if room is None else room
         flat = np.ascontiguousarray(block, dtype=np.float64).reshape(-1)
         starts = np.arange(rows + 1, dtype=np.int64) * count
-        allowed, sample = float(_allowed(room, np.array(count))), None
+        allowed, sample = max(float(room), WIDTH * sqrt(count)), None
         lows, highs = np.full(rows, -np.inf), np.full(rows, np.inf)
         if count > SLACK * allowed:
             sample = draw_block(flat.reshape(rows, count), SAMPLE_ROOMS * room)
-            if ends is not None and np.isfinite(ends).all():
+            if ends is not None and all(np.isfinite(end).all() for end in ends):
                 lows, highs = ends
             else:
                 lengths = np.full(rows, count)
                 ordered = sorted_spread(flat, starts[:-1], lengths, NARROWING_SAMPLE)
                 lows, highs = middle_part(ordered, allowed / count + SAMPLE_ERROR)
         counts, _, values, kept_starts = kernels.split_rows(flat, starts, lows, highs)
-        used = counts.sum(axis=1) + np.diff(kept_starts)
+        used = counts.sum(axis=1) + _lengths(kept_starts)
         places = counts[:, 0], counts[:, 1], counts[:, 2]
         found = cls(room, lows, highs, used, count - used, *places, values, kept_starts, sample)
         return found._settled(loose=False)
@@ -134,7 +135,7 @@ class Brackets:
     def merge(self, other: "Brackets") -> "Brackets":
         """The summary of both: what lies between ends that both can vouch for."""
         lows, highs = self.lows, self.highs
-        alike = np.array_equal(lows, other.lows) and np.array_equal(highs, other.highs)
+        alike = _alike(lows, other.lows) and _alike(highs, other.highs)
         if not alike:
             lows, highs = np.maximum(lows, other.lows), np.minimum(highs, other.highs)
             lost = ~(lows <= highs)
@@ -144,7 +145,8 @@ class Brackets:
         if self.sample is not None or other.sample is not None:
             sample = self._drawn().merge(other._drawn(), SAMPLE_ROOMS * room)
         used, missing = self.used + other.used, self.missing + other.missing
-        below, at_low, at_high = self._outside(lows, highs) + other._outside(lows, highs)
+        here, there = self._outside(lows, highs), other._outside(lows, highs)
+        below, at_low, at_high = (own + more for own, more in zip(here, there, strict=True))
         both = Brackets(
             room, lows, highs, used, missing, below, at_low, at_high, values, starts, sample
         )
@@ -215,7 +217,7 @@ class Brackets:
 
     def _known(self) -> IntArray:
         """How many values are known one by one, inside and at the ends."""
-        return np.asarray(self.at_low + np.diff(self.starts) + self.at_high)
+        return np.asarray(self.at_low + _lengths(self.starts) + self.at_high)
 
     def _proven(self) -> BoolArray:
         """Whether the middle values are among the known."""
@@ -244,15 +246,15 @@ class Brackets:
         )
         return mean_of_middle(lower, upper, used)
 
-    def _outside(self, lows: FloatArray, highs: FloatArray) -> IntArray:
+    def _outside(self, lows: FloatArray, highs: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
         """What is not kept, seen from brackets inside these: below, at the low and high end."""
         if lows is self.lows and highs is self.highs:
-            return np.stack((self.below, self.at_low, self.at_high))
+            return self.below, self.at_low, self.at_high
         is_low, is_high, single = self.lows == lows, self.highs == highs, lows == highs
         below = self.below + np.where(is_low, 0, self.at_low)
         at_high = np.where(is_high, self.at_high, 0)
         at_low = np.where(is_low, self.at_low, 0) + np.where(single, at_high, 0)
-        return np.stack((below, at_low, np.where(single, 0, at_high)))
+        return below, at_low, np.where(single, 0, at_high)
 
     def _settled(self, *, loose: bool) -> "Brackets":
         """With a bracket that holds no more than it should, and the values inside alone.
@@ -265,7 +267,7 @@ class Brackets:
             return self
         sample = self._drawn() if narrowed and self.sample is None else self.sample
         counts, _, values, starts = kernels.split_rows(self.values, self.starts, lows, highs)
-        below, at_low, at_high = self._outside(lows, highs) + counts[:, :3].T
+        below, at_low, at_high = np.stack(self._outside(lows, highs)) + counts[:, :3].T
         for count in (below, at_low, at_high):
             count[np.isnan(lows)] = 0
         used, missing = self.used, self.missing
@@ -275,7 +277,10 @@ class Brackets:
 
     def _narrower(self) -> tuple[FloatArray, FloatArray]:
         """Ends that leave the values nearest the middle; the present ones where that is all."""
-        lengths, allowed = np.diff(self.starts), _allowed(self.room, self.used)
+        lengths = _lengths(self.starts)
+        if lengths.max(initial=0) <= SLACK * self.room:
+            return self.lows, self.highs
+        allowed = _allowed(self.room, self.used)
         rows = np.flatnonzero(lengths > SLACK * allowed)
         if not len(rows):
             return self.lows, self.highs
@@ -292,6 +297,16 @@ class Brackets:
         lows[rows] = np.where(full, low, lows[rows])
         highs[rows] = np.where(full, high, highs[rows])
         return lows, highs
+
+
+def _lengths(starts: IntArray) -> IntArray:
+    """How many values each row has."""
+    return np.asarray(starts[1:] - starts[:-1])
+
+
+def _alike(left: FloatArray, right: FloatArray) -> bool:
+    """Whether these ends are the same; a look at the values only if they are two arrays."""
+    return left is right or np.array_equal(left, right)
 
 
 def _allowed(room: int, used: IntArray) -> FloatArray:

@@ -71,6 +71,7 @@ def draw_block(block: FloatArray, limit: int) -> Sample:
     return Sample(np.take(block, places, axis=1), stride)
 
 
+@lru_cache(maxsize=64)
 def _drawn_places(length: int, limit: int) -> tuple[IntArray, int]:
     """Places of at most `limit` of so many values, and the stride: one in each run of it."""
     stride = FIRST_STRIDE
