@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 import gaussnet as gn
 from gaussnet.errors import DataError, FileError, GaussnetError
-from gaussnet.stream import csv_files
+from gaussnet.stream import arrow_sources, csv_files
 from gaussnet.stream.rows import as_rows, open_rows
 from gaussnet.stream.sinks import write_rows
 from gaussnet.stream.sources import read_rows
@@ -369,3 +369,17 @@ def test_pandas_frames_with_a_column_twice_are_refused():
 def test_pandas_columns_called_by_integers_match_names_of_digits():
     frame = pd.DataFrame([[1.0, 2.0]], columns=[7, 265768])
     assert as_rows(frame, ["265768", "7"]).tolist() == [[2.0, 1.0]]
+
+
+@pytest.mark.parametrize("run_bytes", [1, 64, 1 << 24])
+def test_row_groups_read_in_runs_of_columns_are_whole_and_stay_so(tmp_path, monkeypatch, run_bytes):
+    monkeypatch.setattr(arrow_sources, "RUN_BYTES", run_bytes)  # of 1, of 2, of all columns
+    rows = np.arange(50.0).reshape(10, 5)
+    table = pa.table(list(rows.T.copy()), names=["a", "a.b", "c", "d", "e"])
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(table, path, row_group_size=4)
+    source = arrow_sources.ParquetSource.open(str(path), ["e", "a", "d"])
+    chunks = list(source.chunks(1, 9))
+    assert [len(chunk[0]) for chunk in chunks] == [3, 4, 1]
+    found = np.concatenate([np.array(chunk).T for chunk in chunks])
+    assert found.tolist() == rows[1:9, [4, 0, 3]].tolist()

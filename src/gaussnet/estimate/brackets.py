@@ -18,12 +18,11 @@ median: +-16 standard deviations of the rank of the median of n exchangeable val
 drift, the brackets of pages part; the counts show it, and one pass more with ends from a sample
 of the stream finds what was missed.
 
-The median absolute deviation takes two folds: medians of the residuals, then, by new summaries,
-medians of |residual - median|.
+The median absolute deviation takes two folds: of the residuals, then of |residual - median|.
 """
 
 from dataclasses import dataclass
-from math import sqrt
+from operator import add
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -31,7 +30,7 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.estimate.middles import Ends, Medians, Regions, mean_of_middle, middle_ranks
-from gaussnet.estimate.ragged import joined_rows
+from gaussnet.estimate.ragged import joined_rows, row_lengths
 from gaussnet.estimate.samples import (
     Sample,
     draw,
@@ -116,7 +115,7 @@ class Brackets:
         room = default_room(rows) if room is None else room
         flat = np.ascontiguousarray(block, dtype=np.float64).reshape(-1)
         starts = np.arange(rows + 1, dtype=np.int64) * count
-        allowed, sample = max(float(room), WIDTH * sqrt(count)), None
+        allowed, sample = max(float(room), WIDTH * float(np.sqrt(count))), None
         lows, highs = np.full(rows, -np.inf), np.full(rows, np.inf)
         if count > SLACK * allowed:
             sample = draw_block(flat.reshape(rows, count), SAMPLE_ROOMS * room)
@@ -127,15 +126,15 @@ class Brackets:
                 ordered = sorted_spread(flat, starts[:-1], lengths, NARROWING_SAMPLE)
                 lows, highs = middle_part(ordered, allowed / count + SAMPLE_ERROR)
         counts, _, values, kept_starts = kernels.split_rows(flat, starts, lows, highs)
-        used = counts.sum(axis=1) + _lengths(kept_starts)
-        places = counts[:, 0], counts[:, 1], counts[:, 2]
-        found = cls(room, lows, highs, used, count - used, *places, values, kept_starts, sample)
-        return found._settled(loose=False)
+        used = counts.sum(axis=1) + row_lengths(kept_starts)
+        places = counts[:, 0], counts[:, 1], counts[:, 2], values, kept_starts, sample
+        return cls(room, lows, highs, used, count - used, *places)._settled(loose=False)
 
     def merge(self, other: "Brackets") -> "Brackets":
         """The summary of both: what lies between ends that both can vouch for."""
         lows, highs = self.lows, self.highs
-        alike = _alike(lows, other.lows) and _alike(highs, other.highs)
+        pairs = (lows, other.lows), (highs, other.highs)
+        alike = all(own is its or np.array_equal(own, its) for own, its in pairs)
         if not alike:
             lows, highs = np.maximum(lows, other.lows), np.minimum(highs, other.highs)
             lost = ~(lows <= highs)
@@ -145,8 +144,7 @@ class Brackets:
         if self.sample is not None or other.sample is not None:
             sample = self._drawn().merge(other._drawn(), SAMPLE_ROOMS * room)
         used, missing = self.used + other.used, self.missing + other.missing
-        here, there = self._outside(lows, highs), other._outside(lows, highs)
-        below, at_low, at_high = (own + more for own, more in zip(here, there, strict=True))
+        below, at_low, at_high = map(add, self._outside(lows, highs), other._outside(lows, highs))
         both = Brackets(
             room, lows, highs, used, missing, below, at_low, at_high, values, starts, sample
         )
@@ -217,7 +215,7 @@ class Brackets:
 
     def _known(self) -> IntArray:
         """How many values are known one by one, inside and at the ends."""
-        return np.asarray(self.at_low + _lengths(self.starts) + self.at_high)
+        return np.asarray(self.at_low + row_lengths(self.starts) + self.at_high)
 
     def _proven(self) -> BoolArray:
         """Whether the middle values are among the known."""
@@ -277,14 +275,12 @@ class Brackets:
 
     def _narrower(self) -> tuple[FloatArray, FloatArray]:
         """Ends that leave the values nearest the middle; the present ones where that is all."""
-        lengths = _lengths(self.starts)
-        if lengths.max(initial=0) <= SLACK * self.room:
-            return self.lows, self.highs
-        allowed = _allowed(self.room, self.used)
-        rows = np.flatnonzero(lengths > SLACK * allowed)
+        lengths = row_lengths(self.starts)
+        rows = np.flatnonzero(lengths > SLACK * self.room)
+        rows = rows[lengths[rows] > SLACK * _allowed(self.room, self.used[rows])]
         if not len(rows):
             return self.lows, self.highs
-        lengths, allowed = lengths[rows], allowed[rows]
+        lengths, allowed = lengths[rows], _allowed(self.room, self.used[rows])
         lows, highs = self.lows.copy(), self.highs.copy()
         ordered = sorted_spread(self.values, self.starts[rows], lengths, NARROWING_SAMPLE)
         begin = lengths * (ordered < lows[rows, None]).mean(axis=1)
@@ -297,16 +293,6 @@ class Brackets:
         lows[rows] = np.where(full, low, lows[rows])
         highs[rows] = np.where(full, high, highs[rows])
         return lows, highs
-
-
-def _lengths(starts: IntArray) -> IntArray:
-    """How many values each row has."""
-    return np.asarray(starts[1:] - starts[:-1])
-
-
-def _alike(left: FloatArray, right: FloatArray) -> bool:
-    """Whether these ends are the same; a look at the values only if they are two arrays."""
-    return left is right or np.array_equal(left, right)
 
 
 def _allowed(room: int, used: IntArray) -> FloatArray:

@@ -16,3 +16,8 @@ def joined_rows(
     for ends, other_ends in zip(pairwise(left_ends), pairwise(right_ends), strict=True):
         pieces += left[slice(*ends)], right[slice(*other_ends)]
     return np.concatenate(pieces), left_starts + right_starts
+
+
+def row_lengths(starts: IntArray) -> IntArray:
+    """How many values each row has."""
+    return np.asarray(starts[1:] - starts[:-1])

@@ -16,6 +16,11 @@ from gaussnet.stream.tables import ARROW_MAGIC, pyarrow
 LARGEST_CHUNK_BYTES = 192 * 1024 * 1024
 """Row groups of Parquet up to this size are decoded whole, which is fastest."""
 
+RUN_BYTES = 1 << 24
+"""Columns of a row group are decoded in runs of this size, each into the memory that the same
+columns of the group before let go: memory that lies idle goes back to the system, and to have it
+again costs more than to decode into it."""
+
 READ_BYTES = 1 << 20
 """Compressed columns are read in pieces of this size, so that no row group lies in memory twice."""
 
@@ -59,24 +64,42 @@ class ParquetSource:
         self.stamp.check()
         file = self.stamp.file
         last = self.count() if last is None else last
-        start = 0
+        start, held = 0, _Held([])
         reading = {"pre_buffer": False, "buffer_size": READ_BYTES}
         with _named(file, "Parquet"), parquet.ParquetFile(file, **reading) as source:
             for group, rows in enumerate(self.group_rows):
                 if start < last and start + rows > first:
-                    whole = self._group(source, group)
+                    whole = self._group(source, group, held)
                     yield from cut(whole, max(first - start, 0), last - start)
                 start += rows
 
-    def _group(self, source: Any, group: int) -> Iterator[Chunk]:
+    def _group(self, source: Any, group: int, held: "_Held") -> Iterator[Chunk]:
         columns = list(self.columns)
         row_bytes = 8 * max(self.width, 1)
         if self.group_rows[group] * row_bytes <= LARGEST_CHUNK_BYTES:
-            yield _columns(source.read_row_group(group, columns, use_threads=False))
+            step = max(RUN_BYTES // (8 * max(self.group_rows[group], 1)), 1)
+            for first in range(0, self.width, step):
+                run = slice(first, first + step)
+                held.let_go(run)
+                table = source.read_row_group(group, columns[run], use_threads=False)
+                held.columns[run] = _columns(table)
+            yield list(held.columns)
             return
+        held.columns.clear()
         height = max(LARGEST_CHUNK_BYTES // row_bytes // 4, 1_024)
         for batch in source.iter_batches(height, [group], columns, use_threads=False):
             yield _columns(batch)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The columns of the row group read last, let go a run at a time as the next is read."""
+
+    columns: Chunk
+
+    def let_go(self, run: slice) -> None:
+        """Forget these columns; the others keep their places."""
+        self.columns[run] = [np.empty(0) for _ in self.columns[run]]
 
 
 @dataclass(frozen=True)
