@@ -16,6 +16,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import gaussnet as gn
+from gaussnet import kernels
 from gaussnet.errors import DataError, FileError, GaussnetError
 from gaussnet.stream import arrow_sources, csv_files
 from gaussnet.stream.rows import as_rows, open_rows
@@ -383,3 +384,14 @@ def test_row_groups_read_in_runs_of_columns_are_whole_and_stay_so(tmp_path, monk
     assert [len(chunk[0]) for chunk in chunks] == [3, 4, 1]
     found = np.concatenate([np.array(chunk).T for chunk in chunks])
     assert found.tolist() == rows[1:9, [4, 0, 3]].tolist()
+
+
+def test_values_at_odd_addresses_are_copied_and_looked_at():
+    odd = np.zeros(8 * 5 + 1, dtype=np.uint8)[1:].view(np.float64)
+    assert not odd.flags.aligned
+    odd[:] = [1.0, -2.0, 3.0, 4.0, 5.0]
+    out = np.empty(5)
+    assert kernels.copy_finite(odd, out)
+    assert out.tolist() == [1.0, -2.0, 3.0, 4.0, 5.0]
+    odd[2] = np.inf
+    assert not kernels.copy_finite(odd, out)

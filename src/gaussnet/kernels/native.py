@@ -47,7 +47,8 @@ def all_finite(x: Rows) -> bool:
 
 def copy_finite(values: NDArray[Any], out: FloatArray) -> bool:
     """Copy a column, and say whether no value is NaN or infinite."""
-    if values.dtype == np.float64 and values.dtype.isnative and values.flags.c_contiguous:
+    flags = values.flags
+    if values.dtype == np.dtype("=f8") and flags.c_contiguous and flags.aligned:
         return bool(_native.copy_finite(values, out))
     out[:] = values
     return all_finite(out[None])
