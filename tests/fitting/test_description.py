@@ -81,3 +81,11 @@ def test_a_graph_without_edges_prints_its_nodes_alone():
     text = str(gn.fit(sample(dag), dag))
     assert "edge " not in text
     assert "only" in text
+
+
+def test_data_changed_since_the_fit_still_print():
+    dag = chain(2)
+    rows = sample(dag)
+    fit = gn.fit(rows, dag)
+    rows[0, 0] = np.nan
+    assert "x0 -> x1" in str(fit)

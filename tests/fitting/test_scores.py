@@ -358,5 +358,5 @@ def test_the_robust_method_has_a_likelihood_of_all_rows(rows):
 
 def test_two_fits_that_are_not_in_a_list_are_refused():
     fit = gn.fit(np.eye(3), gn.Dag.parse("[a][b][c]"))
-    with pytest.raises(gn.SettingError, match="expected a list or a mapping of fits"):
+    with pytest.raises(gn.SettingError, match="to compare fits give a list"):
         gn.compare(fit, fit)

@@ -47,7 +47,7 @@ def in_shell_words(sentence: str) -> str:
     """
     sentence = re.sub(r"\b(missing|method|scale)=(?=')", r"--\1 ", sentence)
     sentence = sentence.replace("see fit.outliers()", "--report and --json list them")
-    return re.sub(r"(,| or an estimator such as) gn\.\w+\(.*\)", "", sentence)
+    return re.sub(r"(,| or an estimator such as) gn\.\w+\(\d*\)( or gn\.\w+\(\))?", "", sentence)
 
 
 def console() -> Console:

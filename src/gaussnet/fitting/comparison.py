@@ -99,7 +99,9 @@ def compare(fits: Fits, data: Any = None) -> ScoreTable:
     """
     named = _named(fits)
     if isinstance(data, Fit):
-        raise SettingError("got two fits, expected a list or a mapping of fits: [first, second]")
+        raise SettingError(
+            "got a fit as data, expected rows: to compare fits give a list, [first, second]"
+        )
     table = tuple(_scored(name, fit, data) for name, fit in named.items())
     notes = []
     if len({one.rows for one in table}) > 1:

@@ -1,8 +1,9 @@
 """A fit as text: what printing it shows."""
 
+import math
 from typing import TYPE_CHECKING
 
-from gaussnet.errors import EstimationError
+from gaussnet.errors import GaussnetError
 from gaussnet.fitting.evidence import StreamedEvidence
 from gaussnet.fitting.tables import cut_table, shown
 
@@ -45,8 +46,8 @@ def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:
         return heads, lines
     try:
         intervals = fit.confidence_intervals(LEVEL).coefficient_array.tolist()
-    except EstimationError:
+    except GaussnetError:  # too few rows, or data that were changed since
         return heads, lines
     for line, (low, high) in zip(lines, intervals, strict=True):
-        line.append(f"{low:.4g} to {high:.4g}")
+        line.append("-" if math.isnan(low + high) else f"{low:.4g} to {high:.4g}")
     return [*heads, f"{LEVEL:.0%} interval"], lines

@@ -36,7 +36,8 @@ def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
     >>> with_columns(frame, ["wet"], np.array([[1.5], [2.5]])).loc["b"].tolist()
     [8.0, 2.5]
     """
-    whole: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    table = _as_narwhals(frame)
+    whole = table.collect() if isinstance(table, nw.LazyFrame) else table
     labels = {str(column): column for column in whole.columns}
     made = [
         nw.new_series(labels[name], column, nw.Float64, backend=whole.implementation)

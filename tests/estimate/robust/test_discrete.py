@@ -103,7 +103,12 @@ def test_values_between_those_that_belong_belong():
     assert found is not None
     assert found.strange.tolist() == [6, 7, 8, 9]
     column = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 10.0, 10.0, 100.0, -50.0])
-    assert found.with_values(np.array([100.0]), column).strange.tolist() == [9]
+    assert found.with_values(np.array([100.0]), np.empty(0), column).strange.tolist() == [9]
+    assert found.with_values(np.array([100.0]), np.array([10.0]), column).strange.tolist() == [
+        6,
+        7,
+        9,
+    ]
 
 
 def test_missing_cells_do_not_count():
@@ -182,3 +187,17 @@ def test_a_group_with_dirty_parents_is_learnt_from_the_sound_rows():
     np.testing.assert_allclose(
         fit.network.coefficient_array, sound.network.coefficient_array, rtol=0.05
     )
+
+
+def test_garbage_between_a_value_and_a_confirmed_one_stays_flagged():
+    rng = np.random.default_rng(11)
+    group = rng.choice([0.0, 1.0], size=2_000)
+    group[:30] = 100.0
+    child = 2.0 * group + rng.normal(size=2_000)
+    group[30:40] = np.arange(50.3, 60.3)
+    rows = np.column_stack((group, child))
+    found = gn.fit(rows, gn.Dag.parse("[g][p|g]"), "robust").outliers()
+    flagged = {
+        row for row, node in zip(found.rows.tolist(), found.nodes, strict=True) if node == "g"
+    }
+    assert flagged == set(range(30, 40))

@@ -29,12 +29,15 @@ class FewValues(NamedTuple):
     strange: IntArray
     """Rows, ascending; none if only one value belongs, which leaves no measure of far."""
 
-    def with_values(self, more: FloatArray, column: FloatArray) -> "FewValues":
-        """The same after more values of the column turned out to belong, and all between."""
+    def with_values(self, more: FloatArray, refuted: FloatArray, column: FloatArray) -> "FewValues":
+        """The same after more values of the column turned out to belong.
+
+        So do those between, unless they are refuted.
+        """
         values = np.union1d(self.values, more)
         own = column[self.strange]
-        outside = (own < values[0]) | (own > values[-1])
-        return FewValues(values, self.strange[outside])
+        strange = (own < values[0]) | (own > values[-1]) | np.isin(own, refuted)
+        return FewValues(values, self.strange[strange])
 
 
 def discrete_columns(columns: FloatArray) -> dict[int, FewValues]:

@@ -284,8 +284,10 @@ class Walk:
         column, few = self.columns[:, node], self.discrete[node]
         values, owners = np.unique(column[rows[called]], return_inverse=True)
         heard = np.bincount(owners, self.table.testimony[span][called])
-        self.discrete[node] = few.with_values(values[heard < -self.settings.evidence], column)
-        real = ~np.isin(rows[called], self.discrete[node].strange)
-        statuses[called] = np.where(real, CONFIRMED, FLAGGED)
-        if real.any():
+        evidence = self.settings.evidence
+        real, wrong = values[heard < -evidence], values[heard > evidence]
+        self.discrete[node] = few.with_values(real, wrong, column)
+        belong = ~np.isin(rows[called], self.discrete[node].strange)
+        statuses[called] = np.where(belong, CONFIRMED, FLAGGED)
+        if belong.any():
             self._enter_equation(node, self._by_definition(self._task(scale), node))
