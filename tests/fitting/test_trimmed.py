@@ -19,9 +19,7 @@ SPOILT[[100, 200, 300], 0] = -80.0
 @pytest.mark.parametrize("scale", ["core", "kl-optimal", "mean-square"])
 def test_fit_gives_the_answer_of_the_walk(scale, intercept):
     fit = gn.fit(SPOILT, DAG, "robust", scale=scale, intercept=intercept)
-    walk = gn.SequentialTrim().learn(
-        SPOILT, DAG.families, DAG.order, intercept=intercept, scale=scale
-    )
+    walk = gn.SequentialTrim().learn(SPOILT, DAG.families, intercept=intercept, scale=scale)
     np.testing.assert_array_equal(fit.network.coefficient_array, walk.coefficients)
     np.testing.assert_array_equal(fit.network.variance_array, walk.variances)
     np.testing.assert_array_equal(fit.network.intercept_array, walk.intercepts)

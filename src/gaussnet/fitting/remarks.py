@@ -37,7 +37,7 @@ class NodeReport:
     confirmed: int = 0
     """Values of this node that do not fit, but that its children or parents agree with."""
     discrete: bool = False
-    """Whether its values were not judged, because they are few and recur."""
+    """Whether its values are few and recur, so that only what lies apart is flagged."""
 
 
 def remarks(report: NodeReport, zero_variance: bool) -> list[str]:

@@ -47,7 +47,6 @@ def fit_trimmed(
     learn = partial(
         method.learn,
         families=dag.families,
-        order=dag.order,
         intercept=intercept,
         scale=_scale_name(scale),
         threads=evidence.work.threads,

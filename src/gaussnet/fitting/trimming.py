@@ -40,7 +40,7 @@ class Trimming:
     row_numbers: IntArray | None = None
     """Where the rows learnt from stand in the data, if not all of these were."""
     discrete: tuple[int, ...] = ()
-    """Nodes whose values were not judged, because they are few and recur."""
+    """Nodes of few recurring values: only what lies apart from these is flagged."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 

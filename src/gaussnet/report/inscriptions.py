@@ -14,7 +14,7 @@ MOST_PLACES = 15
 
 
 class Box(NamedTuple):
-    """A text's place: its middle and its sides."""
+    """A text's place: its middle and its width."""
 
     x: float
     y: float

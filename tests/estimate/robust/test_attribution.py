@@ -17,7 +17,7 @@ def rows_of(count=1000, seed=0):
 
 
 def flagged(x, row):
-    solution = SequentialTrim().learn(x, DAG.families, DAG.order)
+    solution = SequentialTrim().learn(x, DAG.families)
     return [
         DAG.nodes[node]
         for node, cells in sorted(solution.cells.items())
@@ -53,6 +53,6 @@ def test_grandchild_is_cleared_with_the_child_that_it_agrees_with():
 def test_gross_errors_of_a_child_are_never_blamed_on_its_parent():
     x = rows_of()
     x[:50, 1] = 1000.0
-    solution = SequentialTrim().learn(x, DAG.families, DAG.order)
+    solution = SequentialTrim().learn(x, DAG.families)
     assert 0 not in solution.cells
     assert solution.cells[1].rows[solution.cells[1].statuses == FLAGGED].tolist() == list(range(50))

@@ -10,7 +10,7 @@ from gaussnet.kernels.families import Families
 
 
 def learn(x, dag, **options):
-    return SequentialTrim().learn(x, dag.families, dag.order, **options)
+    return SequentialTrim().learn(x, dag.families, **options)
 
 
 def network(seed=0, nodes=40, degree=4, **options):
@@ -220,7 +220,7 @@ class TestEdges:
 
     def test_empty_graph_has_an_empty_answer(self):
         empty = Families(np.arange(0), np.zeros(1, dtype=np.int64), np.arange(0))
-        solution = SequentialTrim().learn(np.zeros((5, 0)), empty, np.arange(0))
+        solution = SequentialTrim().learn(np.zeros((5, 0)), empty)
         assert len(solution.coefficients) == len(solution.variances) == 0
 
     def test_constant_columns_have_variance_zero(self):

@@ -92,7 +92,7 @@ CASES: dict[str, Callable[[], np.ndarray]] = {
 
 
 def learn(x: np.ndarray, threads: int = 1, **how: Any) -> RobustSolution:
-    return SequentialTrim().learn(x, DAG.families, DAG.order, threads=threads, **how)
+    return SequentialTrim().learn(x, DAG.families, threads=threads, **how)
 
 
 class Steps:

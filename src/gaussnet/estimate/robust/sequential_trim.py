@@ -41,7 +41,7 @@ class RobustSolution:
     recorded: Mapping[int, FloatArray]
     """The values that were recorded in the suspicious cells."""
     discrete: tuple[int, ...] = ()
-    """Nodes whose values were not judged, because they are few and recur."""
+    """Nodes of few recurring values: only what lies apart from these is flagged."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,11 +113,10 @@ class SequentialTrim:
             if not getattr(self, field) > 0.0:
                 raise SettingError(f"got {field}={getattr(self, field)!r}, expected more than 0")
 
-    def learn(  # noqa: PLR0913 (every setting of the walk is one keyword)
+    def learn(
         self,
         rows: Rows,
         families: Families,
-        order: IntArray,
         *,
         intercept: bool = True,
         scale: RobustScale = "core",
@@ -129,10 +128,10 @@ class SequentialTrim:
         `complete` says that no cell is missing, which then is not looked into; None that this
         is likely, and if sums of squares do not prove it, `Unproven` is raised.
 
-        Family i is that of node i, in column i; `order` lists parents before children. The
-        variance is that of the Gaussian core of the residuals ("core"), the same with the
-        least expected KL divergence ("kl-optimal"), or the mean square of all residuals of
-        rows with sound parents, outliers included ("mean-square").
+        Family i is that of node i, in column i. The variance is that of the Gaussian core of
+        the residuals ("core"), the same with the least expected KL divergence ("kl-optimal"), or
+        the mean square of all residuals of rows with sound parents, outliers included
+        ("mean-square").
 
         Examples
         --------
@@ -144,7 +143,7 @@ class SequentialTrim:
         >>> y[:60] = 1000.0
         >>> dag = Dag.parse("[x][y|x]")
         >>> rows = np.column_stack((x, y))
-        >>> solution = SequentialTrim().learn(rows, dag.families, dag.order)
+        >>> solution = SequentialTrim().learn(rows, dag.families)
         >>> bool(abs(solution.coefficients[0] - 2.0) < 0.2), int(solution.rows[1])
         (True, 139)
         """
