@@ -50,6 +50,10 @@ def measure(quick: bool) -> list[Line]:
         ("small problems", sections.small),
         *((str(work), lambda w=work: sections.methods(w)) for work in (W2, W3, W5)),
         *(() if quick else ((str(W4), lambda: sections.methods(W4)),)),
+        *(
+            (f"{work}, public function", lambda w=work: sections.public_overhead(w))
+            for work in ((W3, W5) if quick else (W3, W4, W5))
+        ),
         ("other programs", sections.other_programs),
         ("NumPy kernels", sections.numpy_twins),
         ("start", sections.start),

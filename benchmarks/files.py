@@ -1,6 +1,4 @@
-"""Fits of a Parquet file beside plain reads of it, one thread each; for a process of its own."""
-
-import json
+"""Fits of a Parquet file and plain reads of it, one thread each; for a process of its own."""
 
 from benchmarks.timing import best_times
 from benchmarks.workloads import Workload
@@ -16,8 +14,8 @@ def write(folder: str, rows: int, columns: int) -> None:
     pq.write_table(table, _path(folder))
 
 
-def measure(folder: str, columns: int, *names: str) -> None:
-    """Print the least CPU seconds of the named jobs over seven interleaved rounds, as JSON."""
+def measure(folder: str, columns: int, name: str) -> None:
+    """Print the least CPU seconds of the named job over five rounds."""
     import pyarrow.parquet as pq
 
     import gaussnet as gn
@@ -30,13 +28,12 @@ def measure(folder: str, columns: int, *names: str) -> None:
                 file.read_row_group(group, use_threads=False)
 
     jobs = {
-        "table": lambda: pq.read_table(path, use_threads=False),
+        "read_table": lambda: pq.read_table(path, use_threads=False),
         "row groups": drop_row_groups,
         "least-squares": lambda: gn.fit(path, dag, gn.LeastSquares(), threads=1),
         "cauchy-tree disjoint": lambda: gn.fit(path, dag, gn.CauchyTree("disjoint"), threads=1),
     }
-    chosen = {name: jobs[name] for name in names}
-    print(json.dumps(best_times(chosen, seconds=float("inf"), repeats=7)))
+    print(best_times({name: jobs[name]}, seconds=float("inf"), repeats=5)[name])
 
 
 def _path(folder: str) -> str:

@@ -16,6 +16,7 @@ from gaussnet import kernels
 from gaussnet._types import FloatArray
 from gaussnet.estimate import brackets, recounts
 from gaussnet.estimate.brackets import Brackets, default_room
+from gaussnet.estimate.ragged import MOST_PARTS, Ragged
 from gaussnet.estimate.recounts import FirstPass, Pass, find_medians
 from gaussnet.kernels.threads import merge_in_order
 
@@ -89,10 +90,40 @@ def test_a_page_after_many_others_keeps_few_values() -> None:
     earlier = tree_merge([Brackets.of(values[:, page]) for page in range(16)])
     later = FirstPass().after(earlier).summarize(values[:, 16])
     alone = FirstPass().summarize(values[:, 16])
-    assert np.diff(later.starts).max() < 2_048 + 4 * np.sqrt(2_048)
-    assert np.diff(alone.starts).min() > 4_096
+    assert later.kept.lengths.max() < 2_048 + 4 * np.sqrt(2_048)
+    assert alone.kept.lengths.min() > 4_096
     assert np.array_equal(later.lows, earlier.lows)
     assert np.array_equal(later.used, alone.used)
+
+
+def test_rows_of_different_lengths_are_one_summary() -> None:
+    # As windows give them: 30,000 values of one coefficient a page, 11 of another, none of a third.
+    rng = np.random.default_rng(12)
+    pages = [[rng.standard_cauchy((1, count)) for count in (30_000, 11, 0)] for _ in range(9)]
+    for learning in (False, True):
+        summary, step = None, FirstPass(512)
+        for blocks in pages:
+            own = step.summarize(Ragged.of_blocks(blocks))
+            summary = own if summary is None else summary.merge(own)
+            step = step.after(summary) if learning else step
+        found = summary.medians()
+        assert found.used.tolist() == [270_000, 99, 0]
+        assert found.proven.all()
+        for row in range(2):
+            values = np.concatenate([blocks[row] for blocks in pages], axis=1)
+            assert found.values[row] == sorted_median(values[0])
+        assert np.isnan(found.values[2])
+
+
+def test_parts_are_joined_before_they_are_too_many() -> None:
+    # A constant stream keeps no value, so nothing else would ever join its parts.
+    step = FirstPass(16)
+    summary = step.summarize(np.zeros((1, 500)))
+    for _ in range(1_000):
+        summary = summary.merge(step.summarize(np.zeros((1, 500))))
+    assert len(summary.kept.parts) <= MOST_PARTS
+    assert len(summary.sample.parts) <= MOST_PARTS
+    assert summary.medians().used.tolist() == [500_500]
 
 
 @settings(max_examples=150, deadline=None)
@@ -143,7 +174,7 @@ def test_what_a_summary_counts_is_what_is_there() -> None:
     for row in range(3):
         low, high = summary.lows[row], summary.highs[row]
         own = values[row]
-        kept = summary.values[summary.starts[row] : summary.starts[row + 1]]
+        kept = summary.kept.whole.row(row)
         assert low < high
         assert np.array_equal(np.sort(kept), np.sort(own[(own > low) & (own < high)]))
         assert summary.below[row] == np.count_nonzero(own < low)
@@ -181,7 +212,7 @@ def test_the_state_stays_small() -> None:
     rng = np.random.default_rng(7)
     pages = [rng.normal(size=(2, 25_000)) for _ in range(40)]
     summary = tree_merge([Brackets.of(page) for page in pages])
-    assert np.diff(summary.starts).max() <= 2.1 * 16 * 1_000
+    assert summary.kept.lengths.max() <= 2.1 * 16 * 1_000
     assert summary.nbytes / 2 < 8 * (2.1 * 16 * 1_000 + 16 * default_room(2)) + 200
 
 

@@ -272,7 +272,7 @@ def test_files_that_do_not_fit_together_are_refused(tmp_path, key, value):
     header |= {"version": 99, "format": "gaussnet summary"}
     changed["header"] = np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
     np.savez(spoilt, **changed)
-    with pytest.raises(FileError, match="has version 99 of the format of summaries, expected 1"):
+    with pytest.raises(FileError, match="has version 99 of the format of summaries, expected 2"):
         gn.load_summary(spoilt)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gaussnet._types import FloatArray
-from gaussnet.kernels import plain, plain_sifting
+from gaussnet.kernels import plain, plain_brackets, plain_sifting
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain_sifting import Sieve, Sifted
 
@@ -86,6 +86,65 @@ def test_solutions_are_sifted_alike(rows: int, columns: int, turned: bool) -> No
                 asked = (stripe, families, windows, turns, sieve)
                 ours = native_sifting.sift_solutions(*asked)
                 assert_sifted_alike(ours, plain_sifting.sift_solutions(*asked))
+
+
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+@pytest.mark.parametrize("stride", [1, 7, 64])
+def test_solutions_are_split_and_drawn_alike(rows: int, columns: int, stride: int) -> None:
+    page = np.random.default_rng(8).normal(size=(rows, columns))
+    families = some_families(columns)
+    for windows in product((False, True), (False, True)):
+        everything = Sieve.open(len(families.parents))
+        whole = plain_sifting.sift_solutions((page, 0, rows), families, windows, None, everything)
+        places = stride * np.arange(-(-rows // stride))
+        places = places[places < rows - stride] + stride // 2
+        for sieve in (everything, brackets(rows_of(whole))):
+            asked = (page, families, windows, None, sieve, (places, stride))
+            ours = native_sifting.split_solutions(*asked)
+            theirs = plain_sifting.split_solutions(*asked)
+            np.testing.assert_array_equal(ours.counts, theirs.counts)
+            np.testing.assert_array_equal(ours.starts, theirs.starts)
+            np.testing.assert_allclose(ours.kept, theirs.kept, rtol=1e-7, atol=1e-9)
+            np.testing.assert_allclose(ours.drawn, theirs.drawn, rtol=1e-7, atol=1e-9)
+
+
+def test_split_solutions_are_those_that_are_kept_whole() -> None:
+    page = np.round(np.random.default_rng(9).normal(size=(1500, 20)), 1)  # ties, and singular
+    families = some_families(20)
+    for windows in product((False, True), (False, True)):
+        blocks = native.square_solutions(page, 0, 1500, families, *windows)
+        rows = [row for block in blocks for family in block for row in family]
+        ends = [np.sort(row[~np.isnan(row)])[[len(row) // 3, len(row) // 2]] for row in rows]
+        lows, highs = np.array(ends).T.copy()
+        highs[::5] = lows[::5]
+        sieve = Sieve(lows, highs, np.zeros(len(rows)))  # says nothing of how many are kept
+        places = np.arange(0, 1500, 64)
+        split = native_sifting.split_solutions(page, families, windows, None, sieve, (places, 64))
+        lengths = [len(row) for row in rows]
+        counts, _, kept, starts = plain_brackets.split_rows(
+            np.concatenate(rows), np.cumsum([0, *lengths]), lows, highs
+        )
+        assert counts[:, 1].any()
+        assert counts[:, 2].any()
+        np.testing.assert_array_equal(split.counts, counts)
+        np.testing.assert_array_equal(split.kept, kept)
+        np.testing.assert_array_equal(split.starts, starts)
+        for row, drawn in zip(rows, split.drawn, strict=True):
+            own = places[places < len(row)]
+            np.testing.assert_array_equal(drawn[: len(own)], row[own])
+            assert np.isnan(drawn[len(own) :]).all()
+
+
+def test_a_draw_without_a_stride_or_of_the_wrong_size_is_refused() -> None:
+    page, families = np.zeros((10, 20)), some_families(20)
+    flat = native_sifting.flat_families(families)
+    edges, nothing = len(families.parents), np.zeros(1, dtype=np.int64)
+    below, above = np.zeros((2, edges), dtype=np.int64)
+    sieve = (*np.zeros((2, edges)), below, above, np.zeros(99), np.zeros(edges + 1, dtype=np.int64))
+    for stride, values in ((0, edges), (-64, edges), (64, edges - 1)):
+        draw = (nothing, stride, np.zeros(values))
+        with pytest.raises(ValueError, match=r"stride|expected"):
+            _native.sift_solutions(page, flat, 0, 10, False, False, None, draw, sieve)
 
 
 def test_sifted_solutions_are_those_that_are_kept_whole() -> None:

@@ -1,6 +1,7 @@
 """Exact medians of streams of values, in memory that grows as the square root of their number.
 
-How to use it. Values come in blocks (coefficients, count), page by page; NaN is set aside.
+How to use it. Values come in blocks (coefficients, count), or in `Ragged` rows where coefficients
+have different counts, page by page; NaN is set aside.
 
     summary = Brackets.of(block, room)       one page; room=None takes `default_room`
     summary = left.merge(right)              any tree of merges
@@ -30,11 +31,10 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.estimate.middles import Ends, Medians, Regions, mean_of_middle, middle_ranks
-from gaussnet.estimate.ragged import joined_rows, row_lengths
+from gaussnet.estimate.ragged import Growing, Ragged
 from gaussnet.estimate.samples import (
     Sample,
     draw,
-    draw_block,
     middle_part,
     quantiles,
     sorted_spread,
@@ -92,18 +92,19 @@ class Brackets:
     at_low: IntArray
     """Values equal to the low end; of both ends, if they are one value."""
     at_high: IntArray
-    values: FloatArray
-    """The kept values, coefficient after coefficient."""
-    starts: IntArray
-    """Where each coefficient's values start, (coefficients + 1,)."""
+    kept: Growing
+    """The values strictly inside, coefficient after coefficient."""
     sample: Sample | None = None
     """Drawn when a bracket is first narrowed; until then everything is kept."""
 
     @classmethod
-    def of(cls, block: FloatArray, room: int | None = None, ends: Ends | None = None) -> "Brackets":
-        """The summary of a block (coefficients, count), in brackets with these finite ends.
+    def of(
+        cls, block: FloatArray | Ragged, room: int | None = None, ends: Ends | None = None
+    ) -> "Brackets":
+        """The summary of a block (coefficients, count), or of ragged rows.
 
-        If one is not finite or none are given, a sample of the block chooses others.
+        Rows that are too long to keep get brackets with these ends, or if one is not finite or
+        none are given, with ends that a sample of the row chooses.
 
         Examples
         --------
@@ -111,24 +112,36 @@ class Brackets:
         >>> page.merge(Brackets.of(np.array([[9.0, np.nan]]))).medians().values.tolist()
         [4.0]
         """
-        rows, count = block.shape
-        room = default_room(rows) if room is None else room
-        flat = np.ascontiguousarray(block, dtype=np.float64).reshape(-1)
-        starts = np.arange(rows + 1, dtype=np.int64) * count
-        allowed, sample = max(float(room), WIDTH * float(np.sqrt(count))), None
-        lows, highs = np.full(rows, -np.inf), np.full(rows, np.inf)
-        if count > SLACK * allowed:
-            sample = draw_block(flat.reshape(rows, count), SAMPLE_ROOMS * room)
-            if ends is not None and all(np.isfinite(end).all() for end in ends):
-                lows, highs = ends
-            else:
-                lengths = np.full(rows, count)
-                ordered = sorted_spread(flat, starts[:-1], lengths, NARROWING_SAMPLE)
-                lows, highs = middle_part(ordered, allowed / count + SAMPLE_ERROR)
-        counts, _, values, kept_starts = kernels.split_rows(flat, starts, lows, highs)
-        used = counts.sum(axis=1) + row_lengths(kept_starts)
-        places = counts[:, 0], counts[:, 1], counts[:, 2], values, kept_starts, sample
-        return cls(room, lows, highs, used, count - used, *places)._settled(loose=False)
+        rows = Ragged.of(block)
+        lengths = rows.lengths
+        room = default_room(len(lengths)) if room is None else room
+        lows, highs = np.full(len(lengths), -np.inf), np.full(len(lengths), np.inf)
+        long, sample = np.flatnonzero(lengths > SLACK * _allowed(room, lengths)), None
+        if len(long):
+            sample = draw(rows, int(lengths.max()), SAMPLE_ROOMS * room)
+            if ends is not None:
+                lows[long], highs[long] = ends[0][long], ends[1][long]
+            open_rows = long[~(np.isfinite(lows[long]) & np.isfinite(highs[long]))]
+            if len(open_rows):
+                lows[open_rows], highs[open_rows] = _middle_ends(rows, open_rows, room)
+        counts, _, values, starts = kernels.split_rows(*rows, lows, highs)
+        return cls.of_split((lows, highs), lengths, counts, Ragged(values, starts), sample, room)
+
+    @classmethod
+    def of_split(
+        cls,
+        ends: Ends,
+        lengths: IntArray,
+        counts: IntArray,
+        kept: Ragged,
+        sample: Sample | None,
+        room: int,
+    ) -> "Brackets":
+        """The summary of rows of these lengths from what `kernels.split_rows` counts and keeps."""
+        used = counts.sum(axis=1) + kept.lengths
+        below, at_low, at_high = counts[:, :3].T
+        inside = Growing((kept,))
+        return cls(room, *ends, used, lengths - used, below, at_low, at_high, inside, sample)
 
     def merge(self, other: "Brackets") -> "Brackets":
         """The summary of both: what lies between ends that both can vouch for."""
@@ -139,16 +152,23 @@ class Brackets:
             lows, highs = np.maximum(lows, other.lows), np.minimum(highs, other.highs)
             lost = ~(lows <= highs)
             lows[lost] = highs[lost] = np.nan
-        values, starts = joined_rows(self.values, self.starts, other.values, other.starts)
         room, sample = min(self.room, other.room), None
         if self.sample is not None or other.sample is not None:
             sample = self._drawn().merge(other._drawn(), SAMPLE_ROOMS * room)
         used, missing = self.used + other.used, self.missing + other.missing
         below, at_low, at_high = map(add, self._outside(lows, highs), other._outside(lows, highs))
-        both = Brackets(
-            room, lows, highs, used, missing, below, at_low, at_high, values, starts, sample
-        )
+        kept = self.kept.merge(other.kept)
+        both = Brackets(room, lows, highs, used, missing, below, at_low, at_high, kept, sample)
         return both._settled(loose=not alike)
+
+    def sieve(self) -> kernels.Sieve:
+        """The brackets, for values that come after these."""
+        return kernels.Sieve(self.lows, self.highs, self._known() / np.maximum(self.used, 1))
+
+    @property
+    def lengths(self) -> IntArray:
+        """How many values each coefficient had, the missing among them."""
+        return np.asarray(self.used + self.missing)
 
     def medians(self) -> Medians:
         """Medians: exact where the counts prove it, else a guess with a bound on its rank."""
@@ -187,13 +207,13 @@ class Brackets:
 
     def to_arrays(self) -> dict[str, FloatArray | IntArray]:
         """The summary as plain arrays."""
-        sample = self.sample or Sample(np.zeros((len(self.used), 0)), 0)
+        sample = self.sample or Sample((np.zeros((len(self.used), 0)),), 0)
         return {
             "settings": np.array([self.room, sample.stride], dtype=np.int64),
             "ends": np.stack((self.lows, self.highs)),
             "counts": np.stack((self.used, self.missing, self.below, self.at_low, self.at_high)),
-            "values": self.values,
-            "starts": self.starts,
+            "values": self.kept.whole.values,
+            "starts": self.kept.whole.starts,
             "sample": sample.values,
         }
 
@@ -205,8 +225,10 @@ class Brackets:
         used, missing, below, *at = np.array(arrays["counts"], dtype=np.int64)
         values = np.asarray(arrays["values"], dtype=np.float64)
         starts = np.asarray(arrays["starts"], dtype=np.int64)
-        sample = Sample(np.asarray(arrays["sample"], dtype=np.float64), stride) if stride else None
-        return cls(room, lows, highs, used, missing, below, at[0], at[1], values, starts, sample)
+        drawn = np.asarray(arrays["sample"], dtype=np.float64)
+        sample = Sample((drawn,), stride) if stride else None
+        kept = Growing((Ragged(values, starts),))
+        return cls(room, lows, highs, used, missing, below, at[0], at[1], kept, sample)
 
     @property
     def nbytes(self) -> int:
@@ -215,7 +237,7 @@ class Brackets:
 
     def _known(self) -> IntArray:
         """How many values are known one by one, inside and at the ends."""
-        return np.asarray(self.at_low + row_lengths(self.starts) + self.at_high)
+        return np.asarray(self.at_low + self.kept.lengths + self.at_high)
 
     def _proven(self) -> BoolArray:
         """Whether the middle values are among the known."""
@@ -227,12 +249,12 @@ class Brackets:
         """The sample; drawn now if everything is kept."""
         if self.sample is not None:
             return self.sample
-        count = int((self.used + self.missing).max(initial=0))
-        return draw(self.values, self.starts, count, SAMPLE_ROOMS * self.room)
+        count = int(self.lengths.max(initial=0))
+        return draw(self.kept.whole, count, SAMPLE_ROOMS * self.room)
 
     def _median(self, row: int) -> float:
         """The proven median of one coefficient."""
-        own = self.values[self.starts[row] : self.starts[row + 1]]
+        own = self.kept.whole.row(row)
         used = int(self.used[row])
         ranks = np.array([(used - 1) // 2, used // 2]) - self.below[row] - self.at_low[row]
         inside = np.unique(ranks[(ranks >= 0) & (ranks < len(own))])
@@ -264,25 +286,23 @@ class Brackets:
         if not (narrowed or loose):
             return self
         sample = self._drawn() if narrowed and self.sample is None else self.sample
-        counts, _, values, starts = kernels.split_rows(self.values, self.starts, lows, highs)
+        counts, _, values, starts = kernels.split_rows(*self.kept.whole, lows, highs)
         below, at_low, at_high = np.stack(self._outside(lows, highs)) + counts[:, :3].T
         for count in (below, at_low, at_high):
             count[np.isnan(lows)] = 0
-        used, missing = self.used, self.missing
-        return Brackets(
-            self.room, lows, highs, used, missing, below, at_low, at_high, values, starts, sample
-        )
+        used, missing, kept = self.used, self.missing, Growing((Ragged(values, starts),))
+        return Brackets(self.room, lows, highs, used, missing, below, at_low, at_high, kept, sample)
 
     def _narrower(self) -> tuple[FloatArray, FloatArray]:
         """Ends that leave the values nearest the middle; the present ones where that is all."""
-        lengths = row_lengths(self.starts)
+        lengths = self.kept.lengths
         rows = np.flatnonzero(lengths > SLACK * self.room)
         rows = rows[lengths[rows] > SLACK * _allowed(self.room, self.used[rows])]
         if not len(rows):
             return self.lows, self.highs
         lengths, allowed = lengths[rows], _allowed(self.room, self.used[rows])
         lows, highs = self.lows.copy(), self.highs.copy()
-        ordered = sorted_spread(self.values, self.starts[rows], lengths, NARROWING_SAMPLE)
+        ordered = sorted_spread(self.kept.whole, rows, NARROWING_SAMPLE)
         begin = lengths * (ordered < lows[rows, None]).mean(axis=1)
         end = lengths * (ordered <= highs[rows, None]).mean(axis=1)
         middle = self.used[rows] / 2 - self.below[rows] - self.at_low[rows]
@@ -298,3 +318,10 @@ class Brackets:
 def _allowed(room: int, used: IntArray) -> FloatArray:
     """Values that a bracket should hold."""
     return np.maximum(float(room), WIDTH * np.sqrt(used))
+
+
+def _middle_ends(rows: Ragged, chosen: IntArray, room: int) -> Ends:
+    """Ends between which the middle of each chosen row lies, by a sample of it."""
+    lengths = rows.lengths[chosen]
+    ordered = sorted_spread(rows, chosen, NARROWING_SAMPLE)
+    return middle_part(ordered, _allowed(room, lengths) / lengths + SAMPLE_ERROR)

@@ -1,5 +1,6 @@
 """Medians of the solutions of square systems, whose errors are Cauchy variables."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -160,6 +161,11 @@ def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray],
         uppers.append(flat[start:stop].reshape(block.count, block.size, block.size))
         start = stop
     return uppers, np.flatnonzero(doubtful)
+
+
+def flat_triangles(uppers: Sequence[FloatArray]) -> FloatArray:
+    """The triangles of all blocks, one family after the other, as kernels take them."""
+    return np.concatenate([np.zeros(0), *(upper.ravel() for upper in uppers)])
 
 
 def whitened(upper: FloatArray, solutions: FloatArray) -> FloatArray:

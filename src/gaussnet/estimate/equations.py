@@ -10,8 +10,8 @@ from gaussnet.kernels.families import Block, Families
 __all__ = ["Block", "Equations", "Stripe", "cut_stripes"]
 
 STRIPE_BYTES = 8 * 1024 * 1024
-SMALLEST_STRIPE_ROWS = 512
-LARGEST_STRIPE_ROWS = 8_192
+SMALLEST_STRIPE_ROWS = 1_024
+LARGEST_STRIPE_ROWS = 32_768
 
 
 @dataclass(frozen=True)

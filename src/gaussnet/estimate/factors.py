@@ -40,7 +40,7 @@ class Factors:
         factors = []
         for family in range(len(families)):
             span = slice(*families.column_offsets[family : family + 2].tolist())
-            columns = stripe.rows[:, families.columns[span]].astype(np.float64)
+            columns = stripe.rows[:, families.columns[span]].astype(np.float64, copy=False)
             roundings[span] = eps * np.abs(columns).max(axis=0)
             if equations.intercept:
                 columns, means[span] = centred(columns)

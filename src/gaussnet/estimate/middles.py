@@ -26,11 +26,6 @@ class Medians(NamedTuple):
     proven: BoolArray
     rank_errors: IntArray
 
-    def only(self, chosen: slice) -> "Medians":
-        """The medians of the chosen coefficients."""
-        values, used, proven, rank_errors = self
-        return Medians(values[chosen], used[chosen], proven[chosen], rank_errors[chosen])
-
 
 class Regions(NamedTuple):
     """For each missed coefficient: ends that its middle value lies between, both included.

@@ -18,8 +18,8 @@ from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.estimate.brackets import Brackets
 from gaussnet.estimate.edges import EDGES, edges_near, even_edges, window_of
-from gaussnet.estimate.middles import Ends, Medians, Regions, mean_of_middle
-from gaussnet.estimate.ragged import joined_rows
+from gaussnet.estimate.middles import Medians, Regions, mean_of_middle
+from gaussnet.estimate.ragged import Ragged, starts_of
 
 LARGEST_LIMIT = 220_000
 SMALLEST_LIMIT = 8_192
@@ -31,14 +31,14 @@ PLANNED, MOST = 0.9, 1.1
 
 
 class Pass(Protocol):
-    """What is folded over a stream of blocks (coefficients, count)."""
+    """What is folded over a stream of blocks (coefficients, count), or of ragged rows."""
 
     @property
     def chosen(self) -> IntArray | None:
         """The coefficients whose rows it wants, in order; None wants all."""
         ...
 
-    def summarize(self, block: FloatArray) -> "Brackets | Recounted":
+    def summarize(self, block: FloatArray | Ragged) -> "Brackets | Recounted":
         """The summary of the chosen rows of a block."""
         ...
 
@@ -52,17 +52,18 @@ class FirstPass:
     """Brackets of all coefficients."""
 
     room: int | None = None
-    ends: Ends | None = None
-    """Where the brackets of earlier blocks end, if there were any."""
+    sieve: kernels.Sieve | None = None
+    """The brackets of earlier blocks, if there were any."""
     chosen = None
 
-    def summarize(self, block: FloatArray) -> Brackets:
+    def summarize(self, block: FloatArray | Ragged) -> Brackets:
         """Brackets of a block."""
-        return Brackets.of(block, self.room, self.ends)
+        ends = None if self.sieve is None else (self.sieve.lows, self.sieve.highs)
+        return Brackets.of(block, self.room, ends)
 
     def after(self, summary: Brackets) -> "FirstPass":
         """With the brackets of the summary: the more it has seen, the fewer values they keep."""
-        return replace(self, ends=(summary.lows, summary.highs))
+        return replace(self, sieve=summary.sieve())
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,21 +103,18 @@ class Recount:
             edges[row, : len(own)] = own
         return cls(regions, edges, windows, limit)
 
-    def summarize(self, block: FloatArray) -> "Recounted":
+    def summarize(self, block: FloatArray | Ragged) -> "Recounted":
         """Counts of the chosen rows of a block, given in order."""
-        rows, count = block.shape
-        flat = np.ascontiguousarray(block, dtype=np.float64).reshape(-1)
-        starts = np.arange(rows + 1, dtype=np.int64) * count
+        rows = len(self.edges)
         last = np.count_nonzero(~np.isnan(self.edges), axis=1) - 1
         highs = self.edges[np.arange(rows), last]
-        outer, largest, inside, inside_starts = kernels.split_rows(
-            flat, starts, self.edges[:, 0], highs
-        )
+        outer, largest, *found = kernels.split_rows(*Ragged.of(block), self.edges[:, 0], highs)
+        inside = Ragged(*found)
         counts = np.zeros((rows, 2 * EDGES + 1), dtype=np.int64)
         maxima = np.full((rows, 2 * EDGES + 1), -np.inf)
         kept = []
         for row in range(rows):
-            own = inside[inside_starts[row] : inside_starts[row + 1]]
+            own = inside.row(row)
             codes = self._codes(row, own)
             counts[row] = np.bincount(codes, minlength=2 * EDGES + 1)
             np.maximum.at(maxima[row], codes, own)
@@ -128,10 +126,9 @@ class Recount:
         counts[place, 2 * last + 1] += outer[:, 2]
         counts[place, 2 * last + 2] += outer[:, 3]
         maxima[:, 0] = largest
-        kept_starts = np.cumsum([0, *map(len, kept)], dtype=np.int64)
-        dropped = np.zeros(rows, dtype=bool)
-        values = np.concatenate([np.zeros(0), *kept])
-        return Recounted(self, counts, maxima, values, kept_starts, dropped)._bounded()
+        lengths = np.array([len(own) for own in kept], dtype=np.int64)
+        near = Ragged(np.concatenate([np.zeros(0), *kept]), starts_of(lengths))
+        return Recounted(self, counts, maxima, near, np.zeros(rows, dtype=bool))._bounded()
 
     def after(self, _: "Recounted") -> "Recount":
         """Itself: its edges are the same for every block."""
@@ -153,20 +150,17 @@ class Recounted:
     """(coefficients, 2 EDGES + 1): below the first edge, at it, between it and the next, ..."""
     maxima: FloatArray
     """The largest value below the first edge and between edges, -inf where there is none."""
-    values: FloatArray
-    starts: IntArray
+    kept: Ragged
     dropped: BoolArray
     """Coefficients that had more to keep than they may, and keep nothing."""
 
     def merge(self, other: "Recounted") -> "Recounted":
         """Counts of both."""
-        values, starts = joined_rows(self.values, self.starts, other.values, other.starts)
         merged = Recounted(
             self.plan,
             self.counts + other.counts,
             np.maximum(self.maxima, other.maxima),
-            values,
-            starts,
+            Ragged.joined((self.kept, other.kept)),
             self.dropped | other.dropped,
         )
         return merged._bounded()
@@ -194,7 +188,7 @@ class Recounted:
     @property
     def nbytes(self) -> int:
         """Bytes of all its arrays."""
-        arrays = (self.counts, self.maxima, self.values, self.starts, self.plan.edges)
+        arrays = (self.counts, self.maxima, *self.kept, self.plan.edges)
         return sum(array.nbytes for array in arrays)
 
     def _middle(self, row: int) -> tuple[int, int]:
@@ -213,7 +207,7 @@ class Recounted:
             first, last = 2 * self.plan.windows[row]
             if self.dropped[row] or not first < code <= last:
                 return None
-            own = self.values[self.starts[row] : self.starts[row + 1]]
+            own = self.kept.row(row)
             low, high = self.plan.edges[row, code // 2 - 1 : code // 2 + 1]
             own = np.sort(own[(own > low) & (own < high)])
         lower = own[rank - 1] if rank else self._largest_before(row, code)
@@ -246,12 +240,13 @@ class Recounted:
 
     def _bounded(self) -> "Recounted":
         """Itself, or without the values of coefficients that have too many."""
-        dropped = self.dropped | (np.diff(self.starts) > MOST * self.plan.limit)
-        if not (dropped & (np.diff(self.starts) > 0)).any():
+        lengths = self.kept.lengths
+        dropped = self.dropped | (lengths > MOST * self.plan.limit)
+        if not (dropped & (lengths > 0)).any():
             return self
         nowhere = np.where(dropped, np.nan, np.inf)
-        _, _, values, starts = kernels.split_rows(self.values, self.starts, -nowhere, nowhere)
-        return replace(self, values=values, starts=starts, dropped=dropped)
+        _, _, *kept = kernels.split_rows(*self.kept, -nowhere, nowhere)
+        return replace(self, kept=Ragged(*kept), dropped=dropped)
 
 
 def find_medians(fold: Callable[[Pass], Any], room: int | None = None) -> tuple[Medians, int]:

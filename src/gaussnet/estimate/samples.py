@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet._types import FloatArray, IntArray
+from gaussnet.estimate.ragged import MOST_PARTS, Ragged
 
 FIRST_STRIDE = 64
 """Values of a run that give one to a fresh sample."""
@@ -21,14 +22,20 @@ FIRST_STRIDE = 64
 class Sample:
     """Every row's value at the same places, (rows, drawn), one in `stride`; NaN is drawn too."""
 
-    values: FloatArray
+    parts: tuple[FloatArray, ...]
+    """What was drawn of successive runs of the stream, side by side."""
     stride: int
+
+    @property
+    def values(self) -> FloatArray:
+        """All that was drawn, (rows, drawn)."""
+        return self.parts[0] if len(self.parts) == 1 else np.concatenate(self.parts, axis=1)
 
     def merge(self, other: "Sample", limit: int) -> "Sample":
         """The sample of both streams, of at most `limit` values a row."""
         stride = max(self.stride, other.stride)
-        left, right = self.thinned(stride), other.thinned(stride)
-        both = Sample(np.concatenate((left.values, right.values), axis=1), stride)
+        parts = self.thinned(stride).parts + other.thinned(stride).parts
+        both = Sample(parts, stride)
         return both.within(limit)
 
     def thinned(self, stride: int) -> "Sample":
@@ -41,38 +48,34 @@ class Sample:
     def within(self, limit: int) -> "Sample":
         """At most `limit` values a row."""
         sample = self
-        while sample.values.shape[1] > limit:
+        while sum(part.shape[1] for part in sample.parts) > limit:
             sample = sample._halved()
+        if len(sample.parts) > MOST_PARTS:
+            sample = Sample((sample.values,), sample.stride)
         return sample
 
     def _halved(self) -> "Sample":
         """One of each two neighbours."""
-        drawn = self.values.shape[1]
+        values = self.values
+        drawn = values.shape[1]
         places = 2 * np.arange((drawn + 1) // 2) + _scrambled((drawn + 1) // 2, self.stride) % 2
-        return Sample(self.values[:, places[places < drawn]], 2 * self.stride)
+        return Sample((values[:, places[places < drawn]],), 2 * self.stride)
 
 
-def draw(values: FloatArray, starts: IntArray, length: int, limit: int) -> Sample:
-    """A sample of rows ``values[starts[r]:starts[r + 1]]`` of `length` values, NaN left out.
+def draw(rows: Ragged, length: int, limit: int) -> Sample:
+    """A sample of rows, the longest of which had `length` values before NaN was left out.
 
-    A row shorter than `length` lacks its NaN: places beyond its end draw NaN. So one value in
-    `stride` is drawn from every row.
+    Places beyond the end of a row draw NaN. So one value in `stride` is drawn from every row.
     """
-    places, stride = _drawn_places(length, limit)
-    ends = starts[1:, None]
+    values, starts = rows
+    places, stride = drawn_places(length, limit)
     wanted = starts[:-1, None] + places
     drawn = values[np.minimum(wanted, max(len(values) - 1, 0))] if len(values) else wanted * np.nan
-    return Sample(np.where(wanted < ends, drawn, np.nan), stride)
-
-
-def draw_block(block: FloatArray, limit: int) -> Sample:
-    """The sample of a block (rows, length), in which NaN is drawn as it stands."""
-    places, stride = _drawn_places(block.shape[1], limit)
-    return Sample(np.take(block, places, axis=1), stride)
+    return Sample((np.where(wanted < starts[1:, None], drawn, np.nan),), stride)
 
 
 @lru_cache(maxsize=64)
-def _drawn_places(length: int, limit: int) -> tuple[IntArray, int]:
+def drawn_places(length: int, limit: int) -> tuple[IntArray, int]:
     """Places of at most `limit` of so many values, and the stride: one in each run of it."""
     stride = FIRST_STRIDE
     while length > limit * stride:
@@ -82,18 +85,18 @@ def _drawn_places(length: int, limit: int) -> tuple[IntArray, int]:
     return places[places < length], stride
 
 
-def sorted_spread(values: FloatArray, begins: IntArray, lengths: IntArray, size: int) -> FloatArray:
-    """`size` values of each row, evenly spread over it, sorted: (rows, size).
+def sorted_spread(rows: Ragged, chosen: IntArray, size: int) -> FloatArray:
+    """`size` values of each chosen row, evenly spread over it, sorted: (chosen, size).
 
-    Row r is the ``lengths[r]`` >= 1 values from ``begins[r]`` on.
+    No chosen row is empty.
     """
-    places = begins[:, None] + (_spread_steps(size) * lengths[:, None]).astype(np.int64)
-    drawn = values[places]
+    begins, lengths = rows.starts[chosen, None], rows.lengths[chosen, None]
+    drawn = rows.values[begins + (_spread_steps(size) * lengths).astype(np.int64)]
     drawn.sort(axis=1)
     return drawn
 
 
-def middle_part(ordered: FloatArray, share: float) -> tuple[FloatArray, FloatArray]:
+def middle_part(ordered: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Ends of the middle part of sorted rows, `share` of their places; NaN, last, set aside."""
     found = np.count_nonzero(~np.isnan(ordered), axis=1) / ordered.shape[1]
     unbounded = np.full(len(ordered), np.inf)

@@ -9,11 +9,13 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.estimate.batches import BatchMedian
-from gaussnet.estimate.brackets import SAMPLE_ROOMS, SLACK, WIDTH, default_room
+from gaussnet.estimate.brackets import SAMPLE_ROOMS, SLACK, WIDTH, Brackets, default_room
 from gaussnet.estimate.cauchy import (
     CarefulCauchy,
     Cauchy,
     CauchyTree,
+    SquareWindows,
+    flat_triangles,
     unwhitened,
     whitened,
     whitening,
@@ -22,41 +24,31 @@ from gaussnet.estimate.equations import Equations, Stripe, cut_stripes
 from gaussnet.estimate.factors import Factors
 from gaussnet.estimate.middles import Medians
 from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.recounts import FirstPass, Pass
+from gaussnet.estimate.ragged import Ragged
+from gaussnet.estimate.recounts import FirstPass, Pass, find_medians
+from gaussnet.estimate.samples import Sample, drawn_places
 from gaussnet.estimate.scales import Spread, mad_spread
 from gaussnet.estimate.solution import Solution
 from gaussnet.estimate.solutions import Solutions, Tally
 from gaussnet.kernels.families import Families
+from gaussnet.kernels.plain import window_range
 from gaussnet.kernels.threads import merge_in_order
 
 MedianMethod = BatchMedian | CauchyTree | Cauchy | CarefulCauchy
-Steps = tuple[Pass | None, ...]
-"""What to fold for each block of coefficients; None where all is known."""
 
 
 class PageMedians(NamedTuple):
-    """Summaries of a pass, one a block, and the moments if they are wanted too."""
+    """The summary of a pass over all coefficients, and the moments if they are wanted too."""
 
-    blocks: tuple[Any, ...]
+    brackets: Any
     moments: Moments | None
 
     def merge(self, other: "PageMedians") -> "PageMedians":
         """The summaries of both."""
-        blocks = tuple(
-            None if left is None else left.merge(right)
-            for left, right in zip(self.blocks, other.blocks, strict=True)
-        )
+        brackets = self.brackets.merge(other.brackets)
         if self.moments is None or other.moments is None:
-            return PageMedians(blocks, None)
-        return PageMedians(blocks, self.moments.merge(other.moments))
-
-
-def steps_after(steps: Steps, summary: PageMedians) -> Steps:
-    """The same steps for pages that come after those of the summary."""
-    return tuple(
-        None if step is None else step.after(own)
-        for step, own in zip(steps, summary.blocks, strict=True)
-    )
+            return PageMedians(brackets, None)
+        return PageMedians(brackets, self.moments.merge(other.moments))
 
 
 @dataclass(frozen=True)
@@ -65,65 +57,51 @@ class SolutionPass:
 
     method: MedianMethod
     equations: Equations
-    steps: Steps
+    step: Pass
     uppers: tuple[FloatArray, ...] | None = None
     """What turns the solutions of each block into whitened coordinates."""
     moments: bool = False
 
     def __call__(self, page: Rows) -> PageMedians:
         """The summaries of a page."""
-        found = self.method.solutions(Stripe(page, 0, len(page)), self.equations)
-        arrays = found.runs[0] if isinstance(found, Solutions) else found
-        blocks: list[Any] = []
-        for index, (step, solutions) in enumerate(zip(self.steps, arrays, strict=True)):
-            if step is None:
-                blocks.append(None)
-                continue
-            own = solutions if self.uppers is None else whitened(self.uppers[index], solutions)
-            flat = own.reshape(own.shape[0] * own.shape[1], own.shape[2])
-            blocks.append(step.summarize(flat if step.chosen is None else flat[step.chosen]))
-        return PageMedians(tuple(blocks), self._moments(page))
+        return PageMedians(self._brackets(page), self._moments(page))
 
     def after(self, summary: PageMedians) -> "SolutionPass":
         """The same pass over pages that come after those of the summary."""
-        return replace(self, steps=steps_after(self.steps, summary))
+        return replace(self, step=self.step.after(summary.brackets))
+
+    def _brackets(self, page: Rows) -> Any:
+        step = self.step
+        sieve = step.sieve if isinstance(step, FirstPass) else None
+        if isinstance(self.method, SquareWindows) and sieve is not None and sieve.is_bounded:
+            return self._split(page, self.method.windows == "sliding", sieve)
+        found = self.method.solutions(Stripe(page, 0, len(page)), self.equations)
+        blocks: Sequence[FloatArray] = found.runs[0] if isinstance(found, Solutions) else found
+        if self.uppers is not None:
+            blocks = [whitened(*pair) for pair in zip(self.uppers, blocks, strict=True)]
+        rows = Ragged.of_blocks(blocks)
+        return step.summarize(rows if step.chosen is None else rows.only(step.chosen))
+
+    def _split(self, page: Rows, sliding: bool, sieve: kernels.Sieve) -> Brackets:
+        """Brackets with known ends: solutions are split as they are found, and none is kept."""
+        families, centre = self.equations.families, self.equations.intercept
+        lengths = np.zeros(len(families.parents), dtype=np.int64)
+        for block in self.equations.blocks():
+            first, last = window_range(0, len(page), len(page), block.size + centre, sliding)
+            lengths[block.edges] = last - first
+        room = default_room(len(lengths))
+        draw = drawn_places(int(lengths.max(initial=0)), SAMPLE_ROOMS * room)
+        turns = None if self.uppers is None else flat_triangles(self.uppers)
+        found = kernels.split_solutions(page, families, (sliding, centre), turns, sieve, draw)
+        kept, sample = Ragged(found.kept, found.starts), Sample((found.drawn,), draw[1])
+        ends = sieve.lows, sieve.highs
+        return Brackets.of_split(ends, lengths, found.counts, kept, sample, room)
 
     def _moments(self, page: Rows) -> Moments | None:
         if not self.moments:
             return None
         stripes = (Moments.of(stripe, self.equations) for stripe in cut_stripes(page))
         return merge_in_order(stripes, Moments.merge)
-
-
-class Found(NamedTuple):
-    """Medians of each block, how many values each is of with the singular, and the passes."""
-
-    medians: list[Medians]
-    counts: list[IntArray]
-    passes: int
-    moments: Moments | None
-
-
-def find_medians(fold: Callable[[Steps, bool], PageMedians], blocks: int, moments: bool) -> Found:
-    """Passes until every median is proven; moments, if wanted, are taken in the first."""
-    summary = fold(tuple(FirstPass() for _ in range(blocks)), moments)
-    first = summary
-    medians = [own.medians() for own in first.blocks]
-    counts = [own.used + own.missing for own in first.blocks]
-    passes = 1
-    steps = tuple(own.next_pass() for own in first.blocks)
-    while any(step is not None for step in steps):
-        summary, passes = fold(steps, False), passes + 1
-        later: list[Pass | None] = []
-        for known, step, own in zip(medians, steps, summary.blocks, strict=True):
-            if step is None:
-                later.append(None)
-                continue
-            for old, new in zip(known, own.medians(), strict=True):
-                old[step.chosen] = new
-            later.append(own.next_pass())
-        steps = tuple(later)
-    return Found(medians, counts, passes, first.moments)
 
 
 Fold = Callable[[Callable[[Rows], Any], Callable[[Any, Any], Any]], Any]
@@ -135,33 +113,36 @@ def solve_by_passes(
 ) -> tuple[Solution, Moments | None]:
     """The method's solution over pages that are not kept, and the moments if they are wanted."""
     uppers, doubtful, known = _whitening(method, equations, fold)
+    summaries: list[PageMedians] = []
 
-    def run(steps: Steps, with_moments: bool) -> PageMedians:
-        own = SolutionPass(method, equations, steps, uppers, with_moments)
-        summary: PageMedians = fold(own, PageMedians.merge)
-        return summary
+    def run(step: Pass) -> Any:
+        wanted = moments and known is None and not summaries
+        summarize = SolutionPass(method, equations, step, uppers, wanted)
+        summaries.append(fold(summarize, PageMedians.merge))
+        return summaries[-1].brackets
 
-    found = find_medians(run, len(equations.blocks()), moments and known is None)
-    tally = tally_medians(equations, found.medians, found.counts, uppers)
-    passes = found.passes + (uppers is not None)
-    return tally.solution(doubtful, passes), found.moments if known is None else known
+    medians, passes = find_medians(run)
+    first = summaries[0]
+    tally = tally_medians(equations, medians, first.brackets.lengths, uppers)
+    solution = tally.solution(doubtful, passes + (uppers is not None))
+    return solution, first.moments if known is None else known
 
 
 def tally_medians(
     equations: Equations,
-    medians: Sequence[Medians],
-    counts: Sequence[IntArray],
-    uppers: tuple[FloatArray, ...] | None = None,
+    medians: Medians,
+    counts: IntArray,
+    uppers: Sequence[FloatArray] | None = None,
 ) -> Tally:
-    """The medians of each block as coefficients, with what was used of so many."""
+    """The medians of all coefficients, with what was used of so many."""
     tally = Tally(equations)
     for index, block in enumerate(equations.blocks()):
         shape = (block.count, block.size)
-        answer = medians[index].values.reshape(shape)
+        answer = medians.values[block.edges].reshape(shape)
         if uppers is not None:
             answer = unwhitened(uppers[index], answer)
-        used, count = medians[index].used.reshape(shape), counts[index].reshape(shape)
-        tally.add(block, answer, used[:, 0], count[:, 0])
+        used, count = (own[block.edges].reshape(shape)[:, 0] for own in (medians.used, counts))
+        tally.add(block, answer, used, count)
     return tally
 
 
@@ -187,23 +168,21 @@ class ResidualPass:
 
     families: Families
     coefficients: FloatArray
-    steps: Steps
+    step: Pass
     centres: FloatArray | None = None
 
     def __call__(self, page: Rows) -> PageMedians:
         """The summary of a page."""
-        (step,) = self.steps
-        assert step is not None
         values = kernels.residuals(page, self.families, self.coefficients)
         if self.centres is not None:
             values -= self.centres[:, None]
             np.abs(values, out=values)
-        chosen = values if step.chosen is None else values[step.chosen]
-        return PageMedians((step.summarize(chosen),), None)
+        chosen = values if self.step.chosen is None else values[self.step.chosen]
+        return PageMedians(self.step.summarize(chosen), None)
 
     def after(self, summary: PageMedians) -> "ResidualPass":
         """The same pass over pages that come after those of the summary."""
-        return replace(self, steps=steps_after(self.steps, summary))
+        return replace(self, step=self.step.after(summary.brackets))
 
 
 def scale_by_passes(
@@ -212,12 +191,11 @@ def scale_by_passes(
     """Median and median absolute deviation of residuals that are not kept."""
 
     def medians(centres: FloatArray | None) -> FloatArray:
-        def run(steps: Steps, _: bool) -> PageMedians:
-            own = ResidualPass(families, coefficients, steps, centres)
-            summary: PageMedians = fold(own, PageMedians.merge)
-            return summary
+        def run(step: Pass) -> Any:
+            own = ResidualPass(families, coefficients, step, centres)
+            return fold(own, PageMedians.merge).brackets
 
-        return find_medians(run, 1, False).medians[0].values
+        return find_medians(run)[0].values
 
     locations = medians(None)
     return mad_spread(locations, medians(locations), intercept)

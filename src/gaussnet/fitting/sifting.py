@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray
-from gaussnet.estimate.cauchy import Cauchy, CauchyTree, whitening
+from gaussnet.estimate.cauchy import Cauchy, CauchyTree, flat_triangles, whitening
 from gaussnet.estimate.equations import Stripe
 from gaussnet.estimate.middles import Medians
 from gaussnet.estimate.moments import Moments
@@ -63,13 +63,11 @@ def sift_medians(
     if moments is not None and isinstance(method, Cauchy):
         uppers, doubtful = whitening(moments, equations)
     found = _window_medians(method, portion, uppers, work)
-    blocks = equations.blocks()
-    medians = [found.only(block.edges) for block in blocks]
-    sliding = method.windows == "sliding"
-    heights = [block.size + equations.intercept for block in blocks]
-    tried = [_window_count(portion, height, sliding) for height in heights]
-    counts = [np.full(len(own.used), count) for own, count in zip(medians, tried, strict=True)]
-    tally = tally_medians(equations, medians, counts, None if uppers is None else tuple(uppers))
+    counts = np.zeros(len(found.used), dtype=np.int64)
+    for block in equations.blocks():
+        height, sliding = block.size + equations.intercept, method.windows == "sliding"
+        counts[block.edges] = _window_count(portion, height, sliding)
+    tally = tally_medians(equations, found, counts, uppers)
     missed = np.unique(equations.families.family_of_edge[~found.proven])
     return tally.solution(doubtful), missed, moments if wants_moments else None
 
@@ -80,7 +78,7 @@ def _window_medians(
     """Medians of the solutions' coordinates, (edges,)."""
     families, pages = portion.equations.families, portion.pages
     assert isinstance(pages, list)
-    turns = None if uppers is None else np.concatenate([upper.ravel() for upper in uppers])
+    turns = None if uppers is None else flat_triangles(uppers)
 
     def sift(stripe: Stripe, sliding: bool, sieve: kernels.Sieve) -> Siftings:
         windows = (sliding, portion.equations.intercept)

@@ -13,6 +13,7 @@ from gaussnet.estimate.batches import BatchAverage, BatchMedian
 from gaussnet.estimate.cauchy import CauchyTree
 from gaussnet.estimate.equations import Equations
 from gaussnet.estimate.least_squares import LeastSquares
+from gaussnet.estimate.middles import Medians
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.recounts import FirstPass
 from gaussnet.estimate.solution import Solution
@@ -51,8 +52,7 @@ class States:
         """The state of a page."""
         equations, method = self.equations, self.method
         if isinstance(method, BatchMedian | CauchyTree):
-            steps = tuple(FirstPass() for _ in equations.blocks())
-            return SolutionPass(method, equations, steps, moments=True)
+            return SolutionPass(method, equations, FirstPass(), moments=True)
         own = method if isinstance(method, LeastSquares) else WithMoments(method)
         return PageSummary(partial(own.summarize, equations=equations), self.merge)
 
@@ -81,9 +81,8 @@ class States:
         elif isinstance(self.method, BatchAverage):
             solution = WithMoments(self.method).solve(state, equations)
         else:
-            medians = [own.medians() for own in state.blocks]
-            counts = [own.used + own.missing for own in state.blocks]
-            found = tally_medians(equations, medians, counts).solution()
+            medians = state.brackets.medians()
+            found = tally_medians(equations, medians, state.brackets.lengths).solution()
             solution = with_mean_squares(found, state.moments)
             notes = _rank_notes(medians)
         self._require_digits(solution)
@@ -93,7 +92,7 @@ class States:
         """Whether every median is exact."""
         if not isinstance(self.method, BatchMedian | CauchyTree):
             return True
-        return all(bool(own.medians().proven.all()) for own in state.blocks)
+        return bool(state.brackets.medians().proven.all())
 
     def _require_digits(self, solution: Solution) -> None:
         assert solution.mean_squares is not None
@@ -113,16 +112,12 @@ class NotInSummary(EstimationError):
     """The rows say more than their summary does."""
 
 
-def _rank_notes(medians: list[Any]) -> tuple[str, ...]:
-    shares = [
-        float((found.rank_errors / np.maximum(found.used, 1)).max(initial=0.0))
-        for found in medians
-        if not found.proven.all()
-    ]
-    if not shares:
+def _rank_notes(found: Medians) -> tuple[str, ...]:
+    if found.proven.all():
         return ()
-    missed = sum(int(np.count_nonzero(~found.proven)) for found in medians)
+    missed = int(np.count_nonzero(~found.proven))
+    worst = float((found.rank_errors / np.maximum(found.used, 1)).max())
     return (
         f"the rows drift, so that {missed} medians are not exact: the share of values below "
-        f"them may be off a half by {max(shares):.2g}; a fit to the rows themselves is exact",
+        f"them may be off a half by {worst:.2g}; a fit to the rows themselves is exact",
     )

@@ -23,7 +23,7 @@ from gaussnet.fitting.summaries import Summary
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials
 
-FORMAT, VERSION = "gaussnet summary", 1
+FORMAT, VERSION = "gaussnet summary", 2
 METHODS = {kind.name: kind for kind in (LeastSquares, BatchAverage, BatchMedian, CauchyTree)}
 
 Arrays = dict[str, Any]
@@ -73,10 +73,10 @@ def load_summary(path: Path) -> Summary:
     try:
         with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
             return _summary(dict(arrays))
-    except _Newer as problem:
+    except _OtherVersion as problem:
         raise FileError(
             f"{file!r} has version {problem} of the format of summaries, expected {VERSION}: "
-            "install a newer gaussnet"
+            "read it with the gaussnet that wrote it, or summarize the rows again"
         ) from None
     except Exception as problem:  # a broken archive fails in any way
         raise FileError(
@@ -84,7 +84,7 @@ def load_summary(path: Path) -> Summary:
         ) from problem
 
 
-class _Newer(Exception):
+class _OtherVersion(Exception):
     """A version that is not known."""
 
 
@@ -92,7 +92,7 @@ def _summary(arrays: Arrays) -> Summary:
     header = json.loads(arrays["header"].tobytes().decode())
     _require(header["format"] == FORMAT)
     if header["version"] != VERSION:
-        raise _Newer(header["version"])
+        raise _OtherVersion(header["version"])
     dag = Dag.from_edges([tuple(edge) for edge in header["edges"]], nodes=header["nodes"])
     method = METHODS[header["method"]["name"]](**header["method"]["settings"])
     states = States(dag, method, bool(header["intercept"]))
@@ -117,10 +117,8 @@ def _to_arrays(states: States, state: Any) -> Arrays:
         return _of_moments(state)
     if isinstance(states.method, BatchAverage):
         return _of_moments(state[1]) | {"sums": state[0]}
-    arrays = _of_moments(state.moments)
-    for place, own in enumerate(state.blocks):
-        arrays |= {f"block{place}/{key}": value for key, value in own.to_arrays().items()}
-    return arrays
+    kept = {f"brackets/{key}": value for key, value in state.brackets.to_arrays().items()}
+    return _of_moments(state.moments) | kept
 
 
 def _from_arrays(states: States, arrays: Arrays) -> Any:
@@ -132,14 +130,11 @@ def _from_arrays(states: States, arrays: Arrays) -> Any:
         sums: FloatArray = arrays["sums"]
         _require(sums.shape == (3, edges) and sums.dtype == np.float64)
         return sums, moments
-    blocks = []
-    for place, block in enumerate(states.equations.blocks()):
-        own = Brackets.from_arrays(_part(arrays, f"block{place}"))
-        _require(len(own.used) == block.count * block.size == len(own.starts) - 1)
-        _require(own.starts[0] == 0 and bool((np.diff(own.starts) >= 0).all()))
-        _require(own.starts[-1] == len(own.values))
-        blocks.append(own)
-    return PageMedians(tuple(blocks), moments)
+    brackets = Brackets.from_arrays(_part(arrays, "brackets"))
+    values, starts = brackets.kept.whole
+    _require(len(brackets.used) == edges == len(starts) - 1)
+    _require(starts[0] == 0 and bool((np.diff(starts) >= 0).all()) and starts[-1] == len(values))
+    return PageMedians(brackets, moments)
 
 
 def _of_moments(moments: Moments) -> Arrays:

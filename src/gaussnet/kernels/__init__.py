@@ -62,6 +62,7 @@ __all__ = [
     "solve_moments",
     "solve_triangles",
     "split_rows",
+    "split_solutions",
     "square_solutions",
     "trim_family",
     "upper_triangles",
@@ -108,6 +109,7 @@ square_solutions = _module.square_solutions
 sift_residuals = _sifting.sift_residuals
 sift_solutions = _sifting.sift_solutions
 sifted_ranks = _sifting.sifted_ranks
+split_solutions = _sifting.split_solutions
 
 solve_triangles = _triangles.solve_triangles
 upper_triangles = _triangles.upper_triangles

@@ -60,7 +60,18 @@ def sift_solutions(
     sliding: bool,
     centre: bool,
     turns: FloatArray | None,
+    draw: tuple[IntArray, int, FloatArray] | None,
     sieve: _Sieve,
+    /,
+) -> None: ...
+def split_sifted(
+    parts: list[tuple[FloatArray, IntArray]],
+    lows: FloatArray,
+    highs: FloatArray,
+    counts: IntArray,
+    largest: FloatArray,
+    kept: FloatArray,
+    kept_starts: IntArray,
     /,
 ) -> None: ...
 def sift_residuals(

@@ -10,7 +10,7 @@ from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels import _native
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.native_arguments import MOST_LANES, flat_families, readable
-from gaussnet.kernels.plain_sifting import Sieve, Sifted
+from gaussnet.kernels.plain_sifting import Sieve, Sifted, SplitSolutions
 from gaussnet.kernels.reserve import Reserve
 
 
@@ -22,15 +22,29 @@ def sift_solutions(
     sieve: Sieve,
 ) -> Sifted:
     """The solutions of `square_solutions`, sifted: one row of values for each edge."""
-    page, start, stop = stripe
-    stop = min(stop, len(page))
-    rows = readable(page)
-    fixed = (rows, flat_families(families), start, stop, *windows, turns)
-    sliding, centre = windows
-    heights = 1 if sliding else np.repeat(families.sizes, families.sizes) + centre
-    expected = float((sieve.shares / heights).sum()) * (stop - start)
-    run = _native.tile_rows(page.shape[1], True)
-    return _sifted(partial(_native.sift_solutions, *fixed), sieve, expected, (stop - start, run))
+    return _sifted_solutions(stripe, families, windows, turns, sieve, None)
+
+
+def split_solutions(
+    page: Rows,
+    families: Families,
+    windows: tuple[bool, bool],
+    turns: FloatArray | None,
+    sieve: Sieve,
+    draw: tuple[IntArray, int],
+) -> SplitSolutions:
+    """The same solutions of a whole page, split at the ends of brackets and sampled."""
+    edges, stripe = len(families.parents), (page, 0, len(page))
+    drawn = np.full((edges, len(draw[0])), np.nan)
+    own = (*draw, drawn.reshape(-1))
+    found = _sifted_solutions(stripe, families, windows, turns, sieve, own)
+    counts, largest = np.empty((edges, 4), dtype=np.int64), np.empty(edges)
+    kept, starts = np.empty(len(found.kept) + MOST_LANES), np.empty(edges + 1, dtype=np.int64)
+    parts = [(found.kept, found.starts)]
+    _native.split_sifted(parts, sieve.lows, sieve.highs, counts.reshape(-1), largest, kept, starts)
+    counts[:, 0] += found.below
+    counts[:, 3] += found.above
+    return SplitSolutions(counts, kept[: starts[-1]], starts, drawn)
 
 
 def sift_residuals(
@@ -56,6 +70,25 @@ def sifted_ranks(
     runs = [(part.kept, part.starts) for part in parts]
     _native.sifted_ranks(runs, low_ranks, high_ranks, at_low, at_high)
     return at_low, at_high
+
+
+def _sifted_solutions(
+    stripe: tuple[Rows, int, int],
+    families: Families,
+    windows: tuple[bool, bool],
+    turns: FloatArray | None,
+    sieve: Sieve,
+    draw: tuple[IntArray, int, FloatArray] | None,
+) -> Sifted:
+    page, start, stop = stripe
+    stop = min(stop, len(page))
+    rows = readable(page)
+    fixed = (rows, flat_families(families), start, stop, *windows, turns, draw)
+    sliding, centre = windows
+    heights = 1 if sliding else np.repeat(families.sizes, families.sizes) + centre
+    expected = float((sieve.shares / heights).sum()) * (stop - start)
+    run = _native.tile_rows(page.shape[1], True)
+    return _sifted(partial(_native.sift_solutions, *fixed), sieve, expected, (stop - start, run))
 
 
 def _sifted(

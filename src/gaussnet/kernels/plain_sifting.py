@@ -12,6 +12,7 @@ import numpy as np
 from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import residuals, square_solutions
+from gaussnet.kernels.plain_brackets import split_rows
 from gaussnet.kernels.plain_medians import turned
 from gaussnet.kernels.reserve import Reserve
 
@@ -32,6 +33,11 @@ class Sieve:
         """Brackets that hold everything but NaN."""
         return cls(np.full(rows, -np.inf), np.full(rows, np.inf), np.ones(rows))
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether all ends are finite."""
+        return bool(np.isfinite(self.lows).all() and np.isfinite(self.highs).all())
+
     def reserving(self, values: float | FloatArray) -> "Sieve":
         """The same with memory for what is kept of rows of so many values."""
         expected = float((self.shares * values).sum())
@@ -51,6 +57,16 @@ class Sifted(NamedTuple):
     starts: IntArray
 
 
+class SplitSolutions(NamedTuple):
+    """Solutions as `split_rows` gives them, one row for each edge, and a few drawn of each row."""
+
+    counts: IntArray
+    kept: FloatArray
+    starts: IntArray
+    drawn: FloatArray
+    """(edges, places); NaN at places beyond the end of a row."""
+
+
 def sift_solutions(
     stripe: tuple[Rows, int, int],
     families: Families,
@@ -64,17 +80,32 @@ def sift_solutions(
     and centred. With `turns`, upper triangles (p, p) one family after the other, solutions are
     multiplied by them first. Families are sorted by size.
     """
-    rows: list[FloatArray] = []
-    used = 0
-    for found in square_solutions(*stripe, families, *windows):
-        count, size, each = found.shape
-        values = found
-        if turns is not None:
-            own = turns[used : used + count * size * size].reshape(count, size, size)
-            used += own.size
-            values = turned(own, found)
-        rows += list(values.reshape(count * size, each))
-    return _sift(rows, sieve)
+    return _sift(_solutions(stripe, families, windows, turns), sieve)
+
+
+def split_solutions(
+    page: Rows,
+    families: Families,
+    windows: tuple[bool, bool],
+    turns: FloatArray | None,
+    sieve: Sieve,
+    draw: tuple[IntArray, int],
+) -> SplitSolutions:
+    """The same solutions of a whole page, split at the ends of brackets and sampled.
+
+    `draw` says the places in a row that are drawn, one in each run of successive values, and
+    how long these runs are.
+    """
+    rows = _solutions((page, 0, len(page)), families, windows, turns)
+    places, _ = draw
+    drawn = np.full((len(rows), len(places)), np.nan)
+    for row, values in enumerate(rows):
+        own = places[places < len(values)]
+        drawn[row, : len(own)] = values[own]
+    starts = np.cumsum([0, *map(len, rows)], dtype=np.int64)
+    flat = np.concatenate([np.zeros(0), *rows])
+    counts, _, kept, kept_starts = split_rows(flat, starts, sieve.lows, sieve.highs)
+    return SplitSolutions(counts, kept, kept_starts, drawn)
 
 
 def sift_residuals(
@@ -107,6 +138,26 @@ def sifted_ranks(
             if 0 <= rank < len(values):
                 found[place, row] = values[rank]
     return found[0], found[1]
+
+
+def _solutions(
+    stripe: tuple[Rows, int, int],
+    families: Families,
+    windows: tuple[bool, bool],
+    turns: FloatArray | None,
+) -> list[FloatArray]:
+    """The solutions of windows, turned if there is something to turn by: one row for each edge."""
+    rows: list[FloatArray] = []
+    used = 0
+    for found in square_solutions(*stripe, families, *windows):
+        count, size, each = found.shape
+        values = found
+        if turns is not None:
+            own = turns[used : used + count * size * size].reshape(count, size, size)
+            used += own.size
+            values = turned(own, found)
+        rows += list(values.reshape(count * size, each))
+    return rows
 
 
 def _sift(rows: list[FloatArray], sieve: Sieve) -> Sifted:

@@ -36,6 +36,7 @@ const Kernels TABLE = {
     .sift_solutions = sift_solutions,
     .sift_residuals = sift_residuals,
     .sifted_ranks = sifted_ranks,
+    .split_sifted = split_sifted,
     .row_medians = row_medians,
     .joined_medians = joined_medians,
     .joined_spreads = joined_spreads,

@@ -168,6 +168,14 @@ typedef struct {
     int64_t *kept_starts;
 } Brackets;
 
+/* A sample of rows of values, (rows, count): value places[j] of each row, one of each `stride`
+ * successive ones. */
+typedef struct {
+    const int64_t *places;
+    ptrdiff_t count, stride;
+    double *values;
+} Draw;
+
 /* Rows of values that are sifted run by run: brackets, both ends of which belong to them; how
  * many values lie below and above; and the values inside. The runs come row after row, tile
  * after tile; run k of the kept values begins at starts[k]. */
@@ -216,11 +224,12 @@ typedef struct {
                             const Windows *windows, double *solutions);
     ptrdiff_t (*tile_rows)(ptrdiff_t columns, int for_windows);
     int (*sift_solutions)(const Matrix *page, const Families *families, const Windows *windows,
-                          const double *turns, Sieve *sieve);
+                          const double *turns, const Draw *draw, Sieve *sieve);
     int (*sift_residuals)(const Matrix *x, const Families *families, const double *coefficients,
                           const double *centres, Sieve *sieve);
     int (*sifted_ranks)(const Sifted *sifted, const int64_t *low_ranks,
                         const int64_t *high_ranks, double *at_low, double *at_high);
+    int (*split_sifted)(const Sifted *sifted, const Brackets *brackets);
     int (*row_medians)(const Matrix *values, double *medians, int64_t *used);
     int (*joined_medians)(const Parts *parts, ptrdiff_t size, const double *turns,
                           double *medians, int64_t *used);

@@ -976,6 +976,7 @@ static PyMethodDef methods[] = {
     {"sift_solutions", call_sift_solutions, METH_VARARGS, NULL},
     {"sift_residuals", call_sift_residuals, METH_VARARGS, NULL},
     {"sifted_ranks", call_sifted_ranks, METH_VARARGS, NULL},
+    {"split_sifted", call_split_sifted, METH_VARARGS, NULL},
     {"row_medians", call_row_medians, METH_VARARGS, NULL},
     {"joined_medians", call_joined_medians, METH_VARARGS, NULL},
     {"joined_spreads", call_joined_spreads, METH_VARARGS, NULL},

@@ -40,22 +40,42 @@ static Py_ssize_t tiles_of(Py_ssize_t rows, Py_ssize_t columns, int for_windows)
     return (greater(rows, 0) + height - 1) / height;
 }
 
-/* Arguments page, families, start, stop, sliding, centre, turns or None, sieve. */
+/* A draw from `rows` rows by None or the tuple (places, stride, values). */
+static int hold_draw(Held *held, PyObject *tuple, Py_ssize_t rows, Draw *draw)
+{
+    PyObject *places, *values;
+    *draw = (Draw){.count = 0, .stride = 1};
+    if (tuple == Py_None)
+        return 0;
+    if (!PyArg_ParseTuple(tuple, "OnO", &places, &draw->stride, &values))
+        return -1;
+    if (draw->stride < 1) {
+        PyErr_SetString(PyExc_ValueError, "a stride is at least 1");
+        return -1;
+    }
+    return (draw->places = hold_values(held, places, "lq", -1, 0, &draw->count)) &&
+                   (draw->values = hold_out(held, values, rows * draw->count))
+               ? 0
+               : -1;
+}
+
+/* Arguments page, families, start, stop, sliding, centre, turns or None, draw or None, sieve. */
 static PyObject *call_sift_solutions(PyObject *self, PyObject *arguments)
 {
     (void)self;
     Held held = {.count = 0};
-    PyObject *page_array, *tuple, *turns_array, *sieve_tuple;
+    PyObject *page_array, *tuple, *turns_array, *draw_tuple, *sieve_tuple;
     Matrix page;
     Families families;
     Windows windows = {.extra_rows = 0};
+    Draw draw;
     Sieve sieve;
     const double *turns = NULL;
     Py_ssize_t squares = 0;
     int status = 0;
-    if (!PyArg_ParseTuple(arguments, "OO!nnppOO!", &page_array, &PyTuple_Type, &tuple,
+    if (!PyArg_ParseTuple(arguments, "OO!nnppOOO!", &page_array, &PyTuple_Type, &tuple,
                           &windows.start, &windows.stop, &windows.sliding, &windows.centre,
-                          &turns_array, &PyTuple_Type, &sieve_tuple))
+                          &turns_array, &draw_tuple, &PyTuple_Type, &sieve_tuple))
         return NULL;
     if (windows.start < 0 || windows.stop < 0) {
         PyErr_SetString(PyExc_ValueError, "start and stop are at least 0");
@@ -68,10 +88,12 @@ static PyObject *call_sift_solutions(PyObject *self, PyObject *arguments)
         const Py_ssize_t rows = smaller(windows.stop, page.rows) - windows.start;
         if ((turns_array == Py_None ||
              (turns = hold_values(&held, turns_array, "d", squares, 0, NULL))) &&
+            hold_draw(&held, draw_tuple, edges_of(&families), &draw) == 0 &&
             hold_sieve(&held, sieve_tuple, edges_of(&families),
                        tiles_of(rows, page.columns, 1), &sieve) == 0) {
             Py_BEGIN_ALLOW_THREADS
-            status = kernels->sift_solutions(&page, &families, &windows, turns, &sieve);
+            status = kernels->sift_solutions(&page, &families, &windows, turns,
+                                             draw.count ? &draw : NULL, &sieve);
             Py_END_ALLOW_THREADS
         }
     }
@@ -188,6 +210,38 @@ static PyObject *call_sifted_ranks(PyObject *self, PyObject *arguments)
         Py_BEGIN_ALLOW_THREADS
         status = kernels->sifted_ranks(&sifted, lows, highs, at_low, at_high);
         Py_END_ALLOW_THREADS
+    }
+    release_sifted(&own);
+    return finish(&held, status);
+}
+
+/* Arguments parts, lows, highs, counts, largest, kept, kept_starts. */
+static PyObject *call_split_sifted(PyObject *self, PyObject *arguments)
+{
+    (void)self;
+    Held held = {.count = 0};
+    HeldSifted own = {.count = 0};
+    PyObject *list, *arrays[6];
+    Brackets brackets;
+    Sifted sifted;
+    Py_ssize_t rows, count = 0;
+    int status = 0;
+    if (!PyArg_ParseTuple(arguments, "O!OOOOOO", &PyList_Type, &list, &arrays[0], &arrays[1],
+                          &arrays[2], &arrays[3], &arrays[4], &arrays[5]))
+        return NULL;
+    if ((brackets.lows = hold_values(&held, arrays[0], "d", -1, 0, &rows)) &&
+        (brackets.highs = hold_values(&held, arrays[1], "d", rows, 0, NULL)) &&
+        hold_sifted(&own, list, rows, &sifted) == 0) {
+        for (ptrdiff_t k = 0; k < sifted.count; k++)
+            count += (Py_ssize_t)(sifted.starts[k][sifted.tiles[k] * rows] - sifted.starts[k][0]);
+        if ((brackets.counts = hold_values(&held, arrays[2], "lq", 4 * rows, 1, NULL)) &&
+            (brackets.largest = hold_out(&held, arrays[3], rows)) &&
+            (brackets.kept = hold_out(&held, arrays[4], count + MOST_LANES)) &&
+            (brackets.kept_starts = hold_values(&held, arrays[5], "lq", rows + 1, 1, NULL))) {
+            Py_BEGIN_ALLOW_THREADS
+            status = kernels->split_sifted(&sifted, &brackets);
+            Py_END_ALLOW_THREADS
+        }
     }
     release_sifted(&own);
     return finish(&held, status);

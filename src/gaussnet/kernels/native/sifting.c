@@ -111,3 +111,23 @@ static int sifted_ranks(const Sifted *sifted, const int64_t *low_ranks,
     free(values);
     return failed ? -1 : 0;
 }
+
+/* The kept values of each row, one row after the other, split at the ends of its bracket. */
+static int split_sifted(const Sifted *sifted, const Brackets *brackets)
+{
+    ptrdiff_t most = 0, kept = 0;
+    for (ptrdiff_t r = 0; r < sifted->rows; r++)
+        most = greater(most, sifted_count(sifted, r));
+    double *values = malloc((size_t)(most + LANES) * sizeof *values);
+    brackets->kept_starts[0] = 0;
+    for (ptrdiff_t r = 0; values && r < sifted->rows; r++) {
+        gather_row(sifted, r, values);
+        kept += split_row(values, sifted_count(sifted, r), brackets->lows[r], brackets->highs[r],
+                          brackets->kept + kept, brackets->counts + PLACES * r,
+                          brackets->largest + r);
+        brackets->kept_starts[r + 1] = kept;
+    }
+    const int failed = !values;
+    free(values);
+    return failed ? -1 : 0;
+}

@@ -270,9 +270,10 @@ static int square_solutions(const Matrix *page, const Families *families,
     return solve_windows(page, families, windows, (Sink){.all = solutions});
 }
 
-/* The same, but only what lies inside brackets, one a coefficient, is kept. */
+/* The same, but only what lies inside brackets, one a coefficient, is kept; and a draw, if any. */
 static int sift_solutions(const Matrix *page, const Families *families, const Windows *windows,
-                          const double *turns, Sieve *sieve)
+                          const double *turns, const Draw *draw, Sieve *sieve)
 {
-    return solve_windows(page, families, windows, (Sink){.turns = turns, .sieve = sieve});
+    const Sink sink = {.turns = turns, .draw = draw, .sieve = sieve};
+    return solve_windows(page, families, windows, sink);
 }

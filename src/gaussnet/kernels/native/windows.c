@@ -112,18 +112,33 @@ static ptrdiff_t keep_all(Page *page, WindowRun run, ptrdiff_t page_rows, ptrdif
     return run.size * run.stride;
 }
 
+/* Draw the values at some places from the run of a row that begins at value `first`. */
+static void draw_run(const Draw *draw, ptrdiff_t row, const double *values, ptrdiff_t first,
+                     ptrdiff_t count)
+{
+    ptrdiff_t j = first / draw->stride;
+    for (; j < draw->count && draw->places[j] < first + count; j++)
+        if (draw->places[j] >= first)
+            draw->values[row * draw->count + j] = values[draw->places[j] - first];
+}
+
 /* Turn the solutions of these windows of family f, if there is something to turn by, and sift
  * them. Gives how many values turn them. */
-static ptrdiff_t sift_all(Page *page, WindowRun run, ptrdiff_t f, const double *turn)
+static ptrdiff_t sift_all(Page *page, WindowRun run, ptrdiff_t f, ptrdiff_t row,
+                          const double *turn)
 {
+    const Sink *sink = &page->sink;
     run.stride = run.count;
     run.out = page->found;
     solve_run_of(page, &run);
     for (ptrdiff_t i = 0; i < run.size; i++) {
-        double *row = page->found + i * run.count;
+        const ptrdiff_t edge = page->families->offsets[f] + i;
+        double *values = page->found + i * run.count;
         if (turn)
-            mix_rows(row, run.count, run.size - i, turn + i * run.size + i, row);
-        sift_run(page->sink.sieve, page->families->offsets[f] + i, row, run.count);
+            mix_rows(values, run.count, run.size - i, turn + i * run.size + i, values);
+        if (sink->draw)
+            draw_run(sink->draw, edge, values, (run.first + row) / run.step, run.count);
+        sift_run(sink->sieve, edge, values, run.count);
     }
     return run.size * run.size;
 }
@@ -140,9 +155,9 @@ static void solve_tile(Page *page, const Tile *tile, ptrdiff_t row, ptrdiff_t en
         if (!page->sink.sieve)
             all += keep_all(page, run, tile->source->rows, row, all);
         else if (turn)
-            turn += sift_all(page, run, f, turn);
+            turn += sift_all(page, run, f, row, turn);
         else
-            sift_all(page, run, f, NULL);
+            sift_all(page, run, f, row, NULL);
     }
 }
 

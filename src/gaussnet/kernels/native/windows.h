@@ -24,10 +24,12 @@ typedef struct {
 } Solver;
 
 /* Where solutions go: either all of them to `all`, (size, windows) for a family, one family after
- * the other; or, turned by an upper triangle a family if there are any, through a sieve. */
+ * the other; or, turned by an upper triangle a family if there are any, through a sieve, and a few
+ * of them to a draw if there is one. */
 typedef struct {
     double *all;
     const double *turns;
+    const Draw *draw;
     Sieve *sieve;
 } Sink;
 
