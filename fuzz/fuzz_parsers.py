@@ -17,9 +17,10 @@ import numpy as np
 
 with atheris.instrument_imports(include=["gaussnet"]):
     from gaussnet.errors import GaussnetError
-    from gaussnet.graph import Dag, read_dag, write_dag
+    from gaussnet.graph import Dag
     from gaussnet.graph.dot import parse_dot
     from gaussnet.graph.edge_lists import parse_edge_list
+    from gaussnet.graph.files import read_dag, write_dag
     from gaussnet.graph.json_graphs import parse_json
     from gaussnet.model.formats.tables import from_csv
     from gaussnet.model.interchange import read_network, to_csv

@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from gaussnet.fitting.summaries import Summary, merge, summarize
     from gaussnet.fitting.summary_files import load_summary
     from gaussnet.fitting.validation import CrossValidation, cross_validate
-    from gaussnet.graph import Dag, read_dag, write_dag
+    from gaussnet.graph import Dag
+    from gaussnet.graph.files import read_dag, write_dag
     from gaussnet.graph.separation import Independence
-    from gaussnet.model import (
-        Gaussian,
-        GaussianNetwork,
+    from gaussnet.model import Gaussian, GaussianNetwork
+    from gaussnet.model.distances import (
         TotalVariation,
         bhattacharyya,
         hellinger,
@@ -93,10 +93,10 @@ _HOMES = {
     "gaussnet.graph.separation": ("Independence",),
     "gaussnet.model.inference.effects": ("PathEffect",),
     "gaussnet.model.inference.prediction": ("Prediction",),
-    "gaussnet.graph": ("Dag", "read_dag", "write_dag"),
-    "gaussnet.model": (
-        "Gaussian",
-        "GaussianNetwork",
+    "gaussnet.graph": ("Dag",),
+    "gaussnet.graph.files": ("read_dag", "write_dag"),
+    "gaussnet.model": ("Gaussian", "GaussianNetwork"),
+    "gaussnet.model.distances": (
         "TotalVariation",
         "bhattacharyya",
         "hellinger",

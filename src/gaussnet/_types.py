@@ -1,6 +1,6 @@
 """The array and seed types that every layer speaks."""
 
-from typing import TypeAlias
+from typing import TypeAlias, Union
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,4 +11,5 @@ BoolArray: TypeAlias = NDArray[np.bool_]
 Rows: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 """Data as it came: (rows, columns), float64 or float32, any strides."""
 
-Seed: TypeAlias = int | np.random.SeedSequence | np.random.Generator
+Seed: TypeAlias = Union[int, "np.random.SeedSequence", "np.random.Generator"]
+"""In words of a string, because NumPy imports `random` only when it is asked for."""

@@ -6,7 +6,7 @@ from gaussnet._types import Seed
 from gaussnet.errors import SettingError
 
 
-def generator(seed: Seed) -> np.random.Generator:
+def generator(seed: Seed) -> "np.random.Generator":
     """A generator for this seed; a `Generator` passes through and goes on from its state.
 
     Examples
@@ -18,7 +18,7 @@ def generator(seed: Seed) -> np.random.Generator:
     return np.random.default_rng(seed)
 
 
-def children(seed: int | np.random.SeedSequence, count: int) -> list[np.random.SeedSequence]:
+def children(seed: "int | np.random.SeedSequence", count: int) -> "list[np.random.SeedSequence]":
     """Independent child seeds, the same whoever uses them and in whatever order.
 
     Examples

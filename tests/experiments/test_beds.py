@@ -17,7 +17,8 @@ from gaussnet.experiments.beds import (
 )
 from gaussnet.experiments.catalogue import EXPERIMENTS, experiment_named
 from gaussnet.experiments.settings import PLOTTED, WRITTEN
-from gaussnet.model import GaussianNetwork, kl_divergence
+from gaussnet.model import GaussianNetwork
+from gaussnet.model.distances import kl_divergence
 
 
 def bed_of(name, settings, seed=0):

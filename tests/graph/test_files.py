@@ -16,8 +16,9 @@ from rdata.parser import RObjectType
 
 import gaussnet as gn
 from gaussnet.errors import FileError, GaussnetError
-from gaussnet.graph import Dag, read_dag, write_dag
+from gaussnet.graph import Dag
 from gaussnet.graph.dot import parse_dot
+from gaussnet.graph.files import read_dag, write_dag
 
 WRITTEN = (".dot", ".gv", ".gml", ".graphml", ".json", ".csv", ".txt")
 AWKWARD = {

@@ -19,14 +19,8 @@ from tests.model.exact import (
 
 from gaussnet.errors import NetworkError
 from gaussnet.graph import Dag
-from gaussnet.model import (
-    Gaussian,
-    GaussianNetwork,
-    bhattacharyya,
-    hellinger,
-    kl_by_node,
-    kl_divergence,
-)
+from gaussnet.model import Gaussian, GaussianNetwork
+from gaussnet.model.distances import bhattacharyya, hellinger, kl_by_node, kl_divergence
 from gaussnet.model.whitened import excess
 
 CHAIN = Dag.parse("[a][b|a][c|a:b]")

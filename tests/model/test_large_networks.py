@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from gaussnet.graph import Dag
-from gaussnet.model import GaussianNetwork, kl_by_node, kl_divergence
+from gaussnet.model import GaussianNetwork
+from gaussnet.model.distances import kl_by_node, kl_divergence
 
 NODES = 10_000
 DENSE_BYTES = NODES * NODES * 8

@@ -10,14 +10,8 @@ from tests.model.exact import random_dag, random_network
 
 from gaussnet.errors import NetworkError, SettingError
 from gaussnet.graph import Dag
-from gaussnet.model import (
-    Gaussian,
-    GaussianNetwork,
-    TotalVariation,
-    bhattacharyya,
-    kl_divergence,
-    total_variation,
-)
+from gaussnet.model import Gaussian, GaussianNetwork
+from gaussnet.model.distances import TotalVariation, bhattacharyya, kl_divergence, total_variation
 
 PAIR = Dag.parse("[a][b|a]")
 

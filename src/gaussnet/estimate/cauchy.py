@@ -9,12 +9,12 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import SettingError
-from gaussnet.estimate.batches import solve_medians
+from gaussnet.estimate.batches import BatchMedian, solve_medians
 from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.estimate.factors import Factors
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.solution import Solution
-from gaussnet.estimate.solutions import Solutions, Tally, turned_back
+from gaussnet.estimate.solutions import Solutions, Tally
 from gaussnet.kernels.plain import WELL_CONDITIONED, turned
 
 Windows = Literal["disjoint", "sliding"]
@@ -145,6 +145,9 @@ class CarefulCauchy(SquareWindows):
         return self
 
 
+MedianMethod = BatchMedian | CauchyTree | Cauchy | CarefulCauchy
+
+
 def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray], IntArray]:
     """Upper triangles L' of the parents' cross-products, block by block, and doubtful families.
 
@@ -171,8 +174,3 @@ def flat_triangles(uppers: Sequence[FloatArray]) -> FloatArray:
 def whitened(upper: FloatArray, solutions: FloatArray) -> FloatArray:
     """``upper @ solutions`` for each family, (families, p, p) and (families, p, count)."""
     return turned(upper, solutions)
-
-
-def unwhitened(upper: FloatArray, answer: FloatArray) -> FloatArray:
-    """The coefficients whose whitened coordinates these are, (families, p); NaN if collinear."""
-    return turned_back(upper, answer)

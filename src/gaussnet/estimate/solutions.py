@@ -1,5 +1,6 @@
 """Solutions of many small systems, kept size by size until their mean or median is taken."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -7,6 +8,7 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray
 from gaussnet.estimate.equations import Block, Equations
+from gaussnet.estimate.middles import Medians
 from gaussnet.estimate.solution import Solution, no_batches
 
 
@@ -75,3 +77,21 @@ def turned_back(upper: FloatArray, answer: FloatArray) -> FloatArray:
     """The solutions x of ``upper @ x = answer``, (families, p); NaN where there is none."""
     found: FloatArray = kernels.solve_triangles(upper, answer)
     return found
+
+
+def tally_medians(
+    equations: Equations,
+    medians: Medians,
+    counts: IntArray,
+    uppers: Sequence[FloatArray] | None = None,
+) -> Tally:
+    """The medians of all coefficients, with what was used of so many."""
+    tally = Tally(equations)
+    for index, block in enumerate(equations.blocks()):
+        shape = (block.count, block.size)
+        answer = medians.values[block.edges].reshape(shape)
+        if uppers is not None:
+            answer = turned_back(uppers[index], answer)
+        used, count = (own[block.edges].reshape(shape)[:, 0] for own in (medians.used, counts))
+        tally.add(block, answer, used, count)
+    return tally

@@ -8,33 +8,28 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.estimate.batches import BatchMedian
 from gaussnet.estimate.brackets import SAMPLE_ROOMS, SLACK, WIDTH, Brackets, default_room
 from gaussnet.estimate.cauchy import (
     CarefulCauchy,
     Cauchy,
-    CauchyTree,
+    MedianMethod,
     SquareWindows,
     flat_triangles,
-    unwhitened,
     whitened,
     whitening,
 )
 from gaussnet.estimate.equations import Equations, Stripe, cut_stripes
 from gaussnet.estimate.factors import Factors
-from gaussnet.estimate.middles import Medians
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.ragged import Ragged
 from gaussnet.estimate.recounts import FirstPass, Pass, find_medians
 from gaussnet.estimate.samples import Sample, drawn_places
 from gaussnet.estimate.scales import Spread, mad_spread
 from gaussnet.estimate.solution import Solution
-from gaussnet.estimate.solutions import Solutions, Tally
+from gaussnet.estimate.solutions import Solutions, tally_medians
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import window_range
 from gaussnet.kernels.threads import merge_in_order
-
-MedianMethod = BatchMedian | CauchyTree | Cauchy | CarefulCauchy
 
 
 class PageMedians(NamedTuple):
@@ -126,24 +121,6 @@ def solve_by_passes(
     tally = tally_medians(equations, medians, first.brackets.lengths, uppers)
     solution = tally.solution(doubtful, passes + (uppers is not None))
     return solution, first.moments if known is None else known
-
-
-def tally_medians(
-    equations: Equations,
-    medians: Medians,
-    counts: IntArray,
-    uppers: Sequence[FloatArray] | None = None,
-) -> Tally:
-    """The medians of all coefficients, with what was used of so many."""
-    tally = Tally(equations)
-    for index, block in enumerate(equations.blocks()):
-        shape = (block.count, block.size)
-        answer = medians.values[block.edges].reshape(shape)
-        if uppers is not None:
-            answer = unwhitened(uppers[index], answer)
-        used, count = (own[block.edges].reshape(shape)[:, 0] for own in (medians.used, counts))
-        tally.add(block, answer, used, count)
-    return tally
 
 
 def _whitening(

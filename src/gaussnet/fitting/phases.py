@@ -7,18 +7,13 @@ from typing import Any
 import numpy as np
 
 from gaussnet._types import FloatArray
+from gaussnet.estimate.cauchy import MedianMethod
 from gaussnet.estimate.equations import Stripe
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.scales import Mad, Scale, Spread
 from gaussnet.estimate.solution import Estimator, Solution
 from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
 from gaussnet.fitting.folds import PageSummary, Work, fold
-from gaussnet.fitting.medians import (
-    MedianMethod,
-    bracket_values,
-    scale_by_passes,
-    solve_by_passes,
-)
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.sifting import sift_medians, sift_spread, sifted_residuals, sifted_values
 from gaussnet.stream.streamed import NotFinite
@@ -56,6 +51,8 @@ def _solved(estimator: Estimator, portion: Portion, work: Work) -> Solution:
     elif isinstance(pages, list) or not isinstance(method, MedianMethod):
         return _folded(estimator, portion, work)
     else:
+        from gaussnet.fitting.medians import solve_by_passes
+
         over_pages = partial(pages.fold, threads=work.threads)
         solution, moments = solve_by_passes(method, equations, over_pages, wanted)
     return solution if moments is None else with_mean_squares(solution, moments)
@@ -94,6 +91,8 @@ def find_spread(scale: Scale, portion: Portion, coefficients: FloatArray, work: 
     if not isinstance(scale, Mad):
         return _folded_spread(scale, portion, coefficients, work)
     if not isinstance(portion.pages, list):
+        from gaussnet.fitting.medians import scale_by_passes
+
         over_pages = partial(portion.pages.fold, threads=work.threads)
         return scale_by_passes(families, coefficients, over_pages, portion.equations.intercept)
     if sifted_residuals(portion) is None:
@@ -142,5 +141,7 @@ def kept_by_scale(scale: Scale, portion: Portion) -> FloatArray:
 
 def _streamed_share(portion: Portion, medians: int) -> float:
     """Values that brackets keep for a median, per row."""
+    from gaussnet.fitting.medians import bracket_values
+
     rows = max(portion.likely_rows, 1)
     return bracket_values(medians, rows) / rows

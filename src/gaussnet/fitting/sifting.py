@@ -16,8 +16,8 @@ from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.scales import Spread, mad_spread
 from gaussnet.estimate.sifting import Siftings, draw_rows, kept_share
 from gaussnet.estimate.solution import Estimator, Solution
+from gaussnet.estimate.solutions import tally_medians
 from gaussnet.fitting.folds import Work, fold
-from gaussnet.fitting.medians import tally_medians
 from gaussnet.fitting.portions import Portion
 from gaussnet.kernels.plain import window_range
 

@@ -17,8 +17,9 @@ from gaussnet.estimate.middles import Medians
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.recounts import FirstPass
 from gaussnet.estimate.solution import Solution
+from gaussnet.estimate.solutions import tally_medians
 from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
-from gaussnet.fitting.medians import PageMedians, SolutionPass, tally_medians
+from gaussnet.fitting.medians import PageMedians, SolutionPass
 from gaussnet.fitting.phases import PageSummary
 from gaussnet.graph.dag import Dag
 

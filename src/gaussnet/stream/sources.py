@@ -3,12 +3,12 @@
 import io
 import sys
 from collections.abc import Callable, Sequence
+from typing import BinaryIO
 
 import numpy as np
 
 from gaussnet.disk.reading import Path, file_name, reason, suffix
 from gaussnet.errors import DataError, FileError
-from gaussnet.stream.csv_files import read_csv
 from gaussnet.stream.loaded import Loaded, column_places, other_columns
 from gaussnet.stream.rows import open_rows
 
@@ -25,7 +25,7 @@ def read_rows(path: Path, names: Sequence[str]) -> Loaded:
     file = file_name(path)
     if file == STANDARD_INPUT:
         raw = sys.stdin.buffer.read()
-        return read_csv(lambda: io.BytesIO(raw), names, "standard input", ",")
+        return _read_text(lambda: io.BytesIO(raw), names, "standard input", ",")
     ending = suffix(file)
     if ending not in READERS:
         raise FileError(
@@ -36,12 +36,20 @@ def read_rows(path: Path, names: Sequence[str]) -> Loaded:
     return READERS[ending](file, names)
 
 
+def _read_text(
+    opened: Callable[[], BinaryIO], names: Sequence[str], what: str, separator: str
+) -> Loaded:
+    from gaussnet.stream.csv_files import read_csv
+
+    return read_csv(opened, names, what, separator)
+
+
 def _read_csv(file: str, names: Sequence[str]) -> Loaded:
-    return read_csv(lambda: open(file, "rb"), names, file, ",")
+    return _read_text(lambda: open(file, "rb"), names, file, ",")
 
 
 def _read_tsv(file: str, names: Sequence[str]) -> Loaded:
-    return read_csv(lambda: open(file, "rb"), names, file, "\t")
+    return _read_text(lambda: open(file, "rb"), names, file, "\t")
 
 
 def _read_parquet(file: str, names: Sequence[str]) -> Loaded:
