@@ -14,10 +14,11 @@ from tests.estimate.streams import STREAMS, fold_of, sorted_median, tree_merge
 
 from gaussnet import kernels
 from gaussnet._types import FloatArray
-from gaussnet.estimate import brackets, recounts
-from gaussnet.estimate.brackets import Brackets, default_room
+from gaussnet.estimate import recounts, rooms
+from gaussnet.estimate.brackets import Brackets
 from gaussnet.estimate.ragged import MOST_PARTS, Ragged
 from gaussnet.estimate.recounts import FirstPass, Pass, find_medians
+from gaussnet.estimate.rooms import default_room
 from gaussnet.kernels.threads import merge_in_order
 
 SPECIAL = [0.0, -0.0, 1.0, -1.0, 5e-324, -5e-324, 1e308, -1e308, np.inf, -np.inf, np.nan]
@@ -38,7 +39,7 @@ def same_bits(left: FloatArray, right: FloatArray) -> bool:
 def little_room(width: float = 1.0, limit: int = 8) -> Iterator[None]:
     """Brackets and recounts that keep next to nothing, so that a few values overflow them."""
     with (
-        patch.object(brackets, "WIDTH", width),
+        patch.object(rooms, "WIDTH", width),
         patch.object(recounts, "LARGEST_LIMIT", limit),
         patch.object(recounts, "SMALLEST_LIMIT", limit),
     ):
@@ -113,6 +114,11 @@ def test_rows_of_different_lengths_are_one_summary() -> None:
             values = np.concatenate([blocks[row] for blocks in pages], axis=1)
             assert found.values[row] == sorted_median(values[0])
         assert np.isnan(found.values[2])
+
+
+def test_no_blocks_have_no_rows() -> None:
+    nothing = Ragged.of_blocks([])
+    assert (nothing.values.tolist(), nothing.starts.tolist()) == ([], [0])
 
 
 def test_parts_are_joined_before_they_are_too_many() -> None:

@@ -13,7 +13,7 @@ import pytest
 import gaussnet as gn
 from gaussnet import kernels
 from gaussnet.errors import DataError, EstimationError, FileError, SettingError
-from gaussnet.estimate import brackets
+from gaussnet.estimate import rooms
 from gaussnet.stream import arrow_sources, opening
 from gaussnet.stream.sinks import write_rows
 from gaussnet.stream.source import Chain
@@ -78,12 +78,19 @@ def test_solutions_that_are_split_as_they_are_found_give_the_same_bits(
     settings = {"intercept": intercept, "page_rows": PAGE}
     expected = gn.fit(rows, DAG, method, **settings)
     for name, room in (("LARGEST_ROOM", 9), ("SMALLEST_ROOM", 9), ("WIDTH", 0.5)):
-        monkeypatch.setattr(brackets, name, room)  # so that short pages leave something out
+        monkeypatch.setattr(rooms, name, room)  # so that short pages leave something out
     pages = []
     split = kernels.split_solutions
     monkeypatch.setattr(kernels, "split_solutions", lambda *args: pages.append(1) or split(*args))
     same(gn.fit(path, DAG, method, threads=2, **settings), expected, notes=False)
     assert len(pages) >= 3
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_a_graph_without_edges_streams(tmp_path, method):
+    path, dag = put(tmp_path / "rows.parquet", ROWS), gn.Dag.from_edges([], nodes=DAG.nodes)
+    settings = {"scale": "mad", "page_rows": PAGE}
+    same(gn.fit(path, dag, method, **settings), gn.fit(ROWS, dag, method, **settings))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -367,9 +374,9 @@ def test_rows_that_drift_take_more_passes_and_the_same_medians(
 ):
     rows = ROWS * np.linspace(0.01, 10.0, len(ROWS))[:, None]
     rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
-    monkeypatch.setattr("gaussnet.estimate.brackets.LARGEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.brackets.SMALLEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.brackets.WIDTH", 1.0)
+    monkeypatch.setattr("gaussnet.estimate.rooms.LARGEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.rooms.SMALLEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.rooms.WIDTH", 1.0)
     path = put(tmp_path / "rows.parquet", rows)
     streamed = gn.fit(path, DAG, method, scale=scale, page_rows=PAGE)
     held = gn.fit(rows, DAG, method, scale=scale, page_rows=PAGE)

@@ -216,9 +216,9 @@ def test_a_copied_fit_cannot_be_updated():
 
 
 def test_drift_is_noted_with_its_rank_error_where_no_row_is_left(monkeypatch):
-    monkeypatch.setattr("gaussnet.estimate.brackets.LARGEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.brackets.SMALLEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.brackets.WIDTH", 1.0)
+    monkeypatch.setattr("gaussnet.estimate.rooms.LARGEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.rooms.SMALLEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.estimate.rooms.WIDTH", 1.0)
     rows = ROWS.copy()
     rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
     summary = gn.summarize(rows, DAG, "cauchy-tree", page_rows=PAGE)

@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import product
 
 import numpy as np
@@ -35,6 +36,12 @@ def some_families(columns: int, count: int = 11) -> Families:
     offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
     children = np.array([own[-1] for own in chosen])
     return Families(children, offsets, np.concatenate([own[:-1] for own in chosen]))
+
+
+def random_triangles(families: Families) -> FloatArray:
+    rng = np.random.default_rng(2)
+    sizes = families.sizes.tolist()
+    return np.concatenate([np.triu(rng.normal(size=(size, size))).ravel() for size in sizes])
 
 
 def rows_of(sifted: Sifted) -> list[FloatArray]:
@@ -71,12 +78,7 @@ def assert_sifted_alike(ours: Sifted, theirs: Sifted) -> None:
 def test_solutions_are_sifted_alike(rows: int, columns: int, turned: bool) -> None:
     page = np.random.default_rng(1).normal(size=(rows, columns))
     families = some_families(columns)
-    turns = None
-    if turned:
-        rng = np.random.default_rng(2)
-        sizes = families.sizes.tolist()
-        triangles = [np.triu(rng.normal(size=(size, size))).ravel() for size in sizes]
-        turns = np.concatenate(triangles)
+    turns = random_triangles(families) if turned else None
     for windows in product((False, True), (False, True)):
         for start, stop in ((0, rows), (rows // 3, rows // 2), (rows // 2, rows + 5)):
             stripe = (page, start, stop)
@@ -92,18 +94,23 @@ def test_solutions_are_sifted_alike(rows: int, columns: int, turned: bool) -> No
 @pytest.mark.parametrize("stride", [1, 7, 64])
 def test_solutions_are_split_and_drawn_alike(rows: int, columns: int, stride: int) -> None:
     page = np.random.default_rng(8).normal(size=(rows, columns))
+    page = [page, np.asfortranarray(page), page.astype(np.float32)][stride % 3]
     families = some_families(columns)
+    turns = random_triangles(families) if stride == 7 else None
     for windows in product((False, True), (False, True)):
         everything = Sieve.open(len(families.parents))
-        whole = plain_sifting.sift_solutions((page, 0, rows), families, windows, None, everything)
+        whole = plain_sifting.sift_solutions((page, 0, rows), families, windows, turns, everything)
         places = stride * np.arange(-(-rows // stride))
         places = places[places < rows - stride] + stride // 2
-        for sieve in (everything, brackets(rows_of(whole))):
-            asked = (page, families, windows, None, sieve, (places, stride))
+        nowhere = np.full(len(families.parents), np.nan)
+        nothing = replace(everything, lows=nowhere, highs=nowhere)
+        for sieve in (everything, brackets(rows_of(whole)), nothing):
+            asked = (page, families, windows, turns, sieve, (places, stride))
             ours = native_sifting.split_solutions(*asked)
             theirs = plain_sifting.split_solutions(*asked)
             np.testing.assert_array_equal(ours.counts, theirs.counts)
             np.testing.assert_array_equal(ours.starts, theirs.starts)
+            assert ours.kept.base is None  # no view that keeps a larger array alive
             np.testing.assert_allclose(ours.kept, theirs.kept, rtol=1e-7, atol=1e-9)
             np.testing.assert_allclose(ours.drawn, theirs.drawn, rtol=1e-7, atol=1e-9)
 

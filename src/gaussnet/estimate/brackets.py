@@ -32,48 +32,18 @@ from gaussnet import kernels
 from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.estimate.middles import Ends, Medians, Regions, mean_of_middle, middle_ranks
 from gaussnet.estimate.ragged import Growing, Ragged
-from gaussnet.estimate.samples import (
-    Sample,
-    draw,
-    middle_part,
-    quantiles,
-    sorted_spread,
+from gaussnet.estimate.rooms import (
+    NARROWING_SAMPLE,
+    SAMPLE_ROOMS,
+    SLACK,
+    default_room,
+    middle_ends,
+    should_hold,
 )
+from gaussnet.estimate.samples import Sample, draw, quantiles, sorted_spread
 
 if TYPE_CHECKING:
     from gaussnet.estimate.recounts import Recount
-
-WIDTH = 16.0
-"""A bracket holds so many square roots of the number of values."""
-
-SLACK = 2.0
-"""A bracket is narrowed when it holds so many times what it should."""
-
-LARGEST_ROOM = 4_096
-SMALLEST_ROOM = 256
-SAMPLE_ROOMS = 16
-"""The sample of the stream is at most so many times the room."""
-
-SUMMARY_VALUES = 1 << 23
-"""Values that rooms and samples of all coefficients should take together (64 MiB)."""
-
-NARROWING_SAMPLE = 1_024
-"""Values that the ends of a narrower bracket are chosen by."""
-
-SAMPLE_ERROR = 3.0 / np.sqrt(NARROWING_SAMPLE)
-"""Three standard deviations of the share of a row that its sample puts on either side."""
-
-
-def default_room(coefficients: int) -> int:
-    """Values of a coefficient that are all kept: 4,096, fewer beyond a hundred coefficients.
-
-    Examples
-    --------
-    >>> default_room(10), default_room(1_000), default_room(100_000)
-    (4096, 466, 256)
-    """
-    fitting = int(SUMMARY_VALUES / ((SLACK + SAMPLE_ROOMS) * max(coefficients, 1)))
-    return min(max(fitting, SMALLEST_ROOM), LARGEST_ROOM)
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,14 +86,14 @@ class Brackets:
         lengths = rows.lengths
         room = default_room(len(lengths)) if room is None else room
         lows, highs = np.full(len(lengths), -np.inf), np.full(len(lengths), np.inf)
-        long, sample = np.flatnonzero(lengths > SLACK * _allowed(room, lengths)), None
+        long, sample = np.flatnonzero(lengths > SLACK * should_hold(room, lengths)), None
         if len(long):
             sample = draw(rows, int(lengths.max()), SAMPLE_ROOMS * room)
             if ends is not None:
                 lows[long], highs[long] = ends[0][long], ends[1][long]
             open_rows = long[~(np.isfinite(lows[long]) & np.isfinite(highs[long]))]
             if len(open_rows):
-                lows[open_rows], highs[open_rows] = _middle_ends(rows, open_rows, room)
+                lows[open_rows], highs[open_rows] = middle_ends(rows, open_rows, room)
         counts, _, values, starts = kernels.split_rows(*rows, lows, highs)
         return cls.of_split((lows, highs), lengths, counts, Ragged(values, starts), sample, room)
 
@@ -208,12 +178,13 @@ class Brackets:
     def to_arrays(self) -> dict[str, FloatArray | IntArray]:
         """The summary as plain arrays."""
         sample = self.sample or Sample((np.zeros((len(self.used), 0)),), 0)
+        kept = Ragged.joined(self.kept.parts)
         return {
             "settings": np.array([self.room, sample.stride], dtype=np.int64),
             "ends": np.stack((self.lows, self.highs)),
             "counts": np.stack((self.used, self.missing, self.below, self.at_low, self.at_high)),
-            "values": self.kept.whole.values,
-            "starts": self.kept.whole.starts,
+            "values": kept.values,
+            "starts": kept.starts,
             "sample": sample.values,
         }
 
@@ -297,10 +268,10 @@ class Brackets:
         """Ends that leave the values nearest the middle; the present ones where that is all."""
         lengths = self.kept.lengths
         rows = np.flatnonzero(lengths > SLACK * self.room)
-        rows = rows[lengths[rows] > SLACK * _allowed(self.room, self.used[rows])]
+        rows = rows[lengths[rows] > SLACK * should_hold(self.room, self.used[rows])]
         if not len(rows):
             return self.lows, self.highs
-        lengths, allowed = lengths[rows], _allowed(self.room, self.used[rows])
+        lengths, allowed = lengths[rows], should_hold(self.room, self.used[rows])
         lows, highs = self.lows.copy(), self.highs.copy()
         ordered = sorted_spread(self.kept.whole, rows, NARROWING_SAMPLE)
         begin = lengths * (ordered < lows[rows, None]).mean(axis=1)
@@ -313,15 +284,3 @@ class Brackets:
         lows[rows] = np.where(full, low, lows[rows])
         highs[rows] = np.where(full, high, highs[rows])
         return lows, highs
-
-
-def _allowed(room: int, used: IntArray) -> FloatArray:
-    """Values that a bracket should hold."""
-    return np.maximum(float(room), WIDTH * np.sqrt(used))
-
-
-def _middle_ends(rows: Ragged, chosen: IntArray, room: int) -> Ends:
-    """Ends between which the middle of each chosen row lies, by a sample of it."""
-    lengths = rows.lengths[chosen]
-    ordered = sorted_spread(rows, chosen, NARROWING_SAMPLE)
-    return middle_part(ordered, _allowed(room, lengths) / lengths + SAMPLE_ERROR)

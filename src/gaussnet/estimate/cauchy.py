@@ -7,15 +7,15 @@ from typing import Literal
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray
+from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.errors import SettingError
-from gaussnet.estimate.batches import BatchMedian, solve_medians
+from gaussnet.estimate.batches import solve_medians
 from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.estimate.factors import Factors
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.solution import Solution
 from gaussnet.estimate.solutions import Solutions, Tally
-from gaussnet.kernels.plain import WELL_CONDITIONED, turned
+from gaussnet.kernels.plain import WELL_CONDITIONED, window_range
 
 Windows = Literal["disjoint", "sliding"]
 
@@ -44,6 +44,16 @@ class SquareWindows:
         if self.windows == "sliding":
             return parents.astype(np.float64)
         return np.minimum(parents, 1).astype(np.float64)
+
+    def window_counts(self, page: Rows, equations: Equations) -> IntArray:
+        """How many windows a page has for each coefficient, (edges,)."""
+        counts = np.zeros(len(equations.families.parents), dtype=np.int64)
+        rows, sliding = len(page), self.windows == "sliding"
+        for block in equations.blocks():
+            height = block.size + equations.intercept
+            first, last = window_range(0, rows, rows, height, sliding)
+            counts[block.edges] = last - first
+        return counts
 
     def solutions(self, stripe: Stripe, equations: Equations) -> Solutions:
         """Solutions of the windows that begin in the stripe."""
@@ -145,9 +155,6 @@ class CarefulCauchy(SquareWindows):
         return self
 
 
-MedianMethod = BatchMedian | CauchyTree | Cauchy | CarefulCauchy
-
-
 def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray], IntArray]:
     """Upper triangles L' of the parents' cross-products, block by block, and doubtful families.
 
@@ -169,8 +176,3 @@ def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray],
 def flat_triangles(uppers: Sequence[FloatArray]) -> FloatArray:
     """The triangles of all blocks, one family after the other, as kernels take them."""
     return np.concatenate([np.zeros(0), *(upper.ravel() for upper in uppers)])
-
-
-def whitened(upper: FloatArray, solutions: FloatArray) -> FloatArray:
-    """``upper @ solutions`` for each family, (families, p, p) and (families, p, count)."""
-    return turned(upper, solutions)

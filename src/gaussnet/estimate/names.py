@@ -3,7 +3,7 @@
 from gaussnet.errors import SettingError
 from gaussnet.estimate.auto import Auto
 from gaussnet.estimate.batches import BatchAverage, BatchMedian
-from gaussnet.estimate.cauchy import Cauchy, CauchyTree
+from gaussnet.estimate.cauchy import CarefulCauchy, Cauchy, CauchyTree
 from gaussnet.estimate.least_squares import LeastSquares
 from gaussnet.estimate.robust import SequentialTrim
 from gaussnet.estimate.scales import GaussianCore, KlOptimal, Mad, MeanSquare, Scale
@@ -14,6 +14,9 @@ SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
 
 Method = Estimator | SequentialTrim
 """What `fit` can learn by: three verbs over pages of rows, or the walk over whole rows."""
+
+MedianMethod = BatchMedian | CauchyTree | Cauchy | CarefulCauchy
+"""What takes medians of solutions."""
 
 
 def method_named(method: str | Method) -> Method:

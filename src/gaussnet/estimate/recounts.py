@@ -56,6 +56,11 @@ class FirstPass:
     """The brackets of earlier blocks, if there were any."""
     chosen = None
 
+    @property
+    def is_bounded(self) -> bool:
+        """Whether earlier blocks say of every coefficient where its median must lie."""
+        return self.sieve is not None and self.sieve.is_bounded
+
     def summarize(self, block: FloatArray | Ragged) -> Brackets:
         """Brackets of a block."""
         ends = None if self.sieve is None else (self.sieve.lows, self.sieve.highs)

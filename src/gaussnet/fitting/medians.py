@@ -8,42 +8,43 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.estimate.brackets import SAMPLE_ROOMS, SLACK, WIDTH, Brackets, default_room
+from gaussnet.estimate.brackets import Brackets
 from gaussnet.estimate.cauchy import (
     CarefulCauchy,
     Cauchy,
-    MedianMethod,
     SquareWindows,
     flat_triangles,
-    whitened,
     whitening,
 )
 from gaussnet.estimate.equations import Equations, Stripe, cut_stripes
 from gaussnet.estimate.factors import Factors
 from gaussnet.estimate.moments import Moments
+from gaussnet.estimate.names import MedianMethod
 from gaussnet.estimate.ragged import Ragged
 from gaussnet.estimate.recounts import FirstPass, Pass, find_medians
+from gaussnet.estimate.rooms import SAMPLE_ROOMS, default_room
 from gaussnet.estimate.samples import Sample, drawn_places
 from gaussnet.estimate.scales import Spread, mad_spread
 from gaussnet.estimate.solution import Solution
 from gaussnet.estimate.solutions import Solutions, tally_medians
 from gaussnet.kernels.families import Families
-from gaussnet.kernels.plain import window_range
+from gaussnet.kernels.plain import turned
 from gaussnet.kernels.threads import merge_in_order
 
 
 class PageMedians(NamedTuple):
     """The summary of a pass over all coefficients, and the moments if they are wanted too."""
 
-    brackets: Any
+    summary: Any
+    """Brackets in the first pass, counts between edges in later ones."""
     moments: Moments | None
 
     def merge(self, other: "PageMedians") -> "PageMedians":
         """The summaries of both."""
-        brackets = self.brackets.merge(other.brackets)
+        summary = self.summary.merge(other.summary)
         if self.moments is None or other.moments is None:
-            return PageMedians(brackets, None)
-        return PageMedians(brackets, self.moments.merge(other.moments))
+            return PageMedians(summary, None)
+        return PageMedians(summary, self.moments.merge(other.moments))
 
 
 @dataclass(frozen=True)
@@ -59,37 +60,38 @@ class SolutionPass:
 
     def __call__(self, page: Rows) -> PageMedians:
         """The summaries of a page."""
-        return PageMedians(self._brackets(page), self._moments(page))
+        return PageMedians(self._summary(page), self._moments(page))
 
-    def after(self, summary: PageMedians) -> "SolutionPass":
-        """The same pass over pages that come after those of the summary."""
-        return replace(self, step=self.step.after(summary.brackets))
+    def after(self, earlier: PageMedians) -> "SolutionPass":
+        """The same pass over pages that come after those of the earlier."""
+        return replace(self, step=self.step.after(earlier.summary))
 
-    def _brackets(self, page: Rows) -> Any:
+    def _summary(self, page: Rows) -> Any:
         step = self.step
-        sieve = step.sieve if isinstance(step, FirstPass) else None
-        if isinstance(self.method, SquareWindows) and sieve is not None and sieve.is_bounded:
-            return self._split(page, self.method.windows == "sliding", sieve)
+        if (
+            isinstance(self.method, SquareWindows)
+            and isinstance(step, FirstPass)
+            and step.is_bounded
+        ):
+            return self._split(page, self.method, step)
         found = self.method.solutions(Stripe(page, 0, len(page)), self.equations)
         blocks: Sequence[FloatArray] = found.runs[0] if isinstance(found, Solutions) else found
         if self.uppers is not None:
-            blocks = [whitened(*pair) for pair in zip(self.uppers, blocks, strict=True)]
+            blocks = [turned(*pair) for pair in zip(self.uppers, blocks, strict=True)]
         rows = Ragged.of_blocks(blocks)
         return step.summarize(rows if step.chosen is None else rows.only(step.chosen))
 
-    def _split(self, page: Rows, sliding: bool, sieve: kernels.Sieve) -> Brackets:
-        """Brackets with known ends: solutions are split as they are found, and none is kept."""
-        families, centre = self.equations.families, self.equations.intercept
-        lengths = np.zeros(len(families.parents), dtype=np.int64)
-        for block in self.equations.blocks():
-            first, last = window_range(0, len(page), len(page), block.size + centre, sliding)
-            lengths[block.edges] = last - first
-        room = default_room(len(lengths))
+    def _split(self, page: Rows, method: SquareWindows, first: FirstPass) -> Brackets:
+        """Brackets with known ends: solutions are split as they are found, not written down."""
+        assert first.sieve is not None
+        families, lengths = self.equations.families, method.window_counts(page, self.equations)
+        room = default_room(len(lengths)) if first.room is None else first.room
         draw = drawn_places(int(lengths.max(initial=0)), SAMPLE_ROOMS * room)
+        windows = method.windows == "sliding", self.equations.intercept
         turns = None if self.uppers is None else flat_triangles(self.uppers)
-        found = kernels.split_solutions(page, families, (sliding, centre), turns, sieve, draw)
+        found = kernels.split_solutions(page, families, windows, turns, first.sieve, draw)
         kept, sample = Ragged(found.kept, found.starts), Sample((found.drawn,), draw[1])
-        ends = sieve.lows, sieve.highs
+        ends = first.sieve.lows, first.sieve.highs
         return Brackets.of_split(ends, lengths, found.counts, kept, sample, room)
 
     def _moments(self, page: Rows) -> Moments | None:
@@ -108,19 +110,23 @@ def solve_by_passes(
 ) -> tuple[Solution, Moments | None]:
     """The method's solution over pages that are not kept, and the moments if they are wanted."""
     uppers, doubtful, known = _whitening(method, equations, fold)
-    summaries: list[PageMedians] = []
+    wanted = moments and known is None
+    lengths: IntArray | None = None
 
     def run(step: Pass) -> Any:
-        wanted = moments and known is None and not summaries
-        summarize = SolutionPass(method, equations, step, uppers, wanted)
-        summaries.append(fold(summarize, PageMedians.merge))
-        return summaries[-1].brackets
+        nonlocal known, lengths
+        is_first = lengths is None
+        summarize = SolutionPass(method, equations, step, uppers, wanted and is_first)
+        found: PageMedians = fold(summarize, PageMedians.merge)
+        if is_first:
+            lengths = found.summary.lengths
+            known = found.moments if known is None else known
+        return found.summary
 
     medians, passes = find_medians(run)
-    first = summaries[0]
-    tally = tally_medians(equations, medians, first.brackets.lengths, uppers)
-    solution = tally.solution(doubtful, passes + (uppers is not None))
-    return solution, first.moments if known is None else known
+    assert lengths is not None
+    tally = tally_medians(equations, medians, lengths, uppers)
+    return tally.solution(doubtful, passes + (uppers is not None)), known
 
 
 def _whitening(
@@ -157,9 +163,9 @@ class ResidualPass:
         chosen = values if self.step.chosen is None else values[self.step.chosen]
         return PageMedians(self.step.summarize(chosen), None)
 
-    def after(self, summary: PageMedians) -> "ResidualPass":
-        """The same pass over pages that come after those of the summary."""
-        return replace(self, step=self.step.after(summary.brackets))
+    def after(self, earlier: PageMedians) -> "ResidualPass":
+        """The same pass over pages that come after those of the earlier."""
+        return replace(self, step=self.step.after(earlier.summary))
 
 
 def scale_by_passes(
@@ -170,7 +176,7 @@ def scale_by_passes(
     def medians(centres: FloatArray | None) -> FloatArray:
         def run(step: Pass) -> Any:
             own = ResidualPass(families, coefficients, step, centres)
-            return fold(own, PageMedians.merge).brackets
+            return fold(own, PageMedians.merge).summary
 
         return find_medians(run)[0].values
 
@@ -190,10 +196,3 @@ class _Stripes:
         return merge_in_order(
             (self.of(stripe, self.equations) for stripe in cut_stripes(page)), self.merge
         )
-
-
-def bracket_values(coefficients: int, rows: int) -> float:
-    """Values that brackets keep for each of so many coefficients over so many rows."""
-    room = default_room(coefficients)
-    near = max(float(room), WIDTH * float(np.sqrt(rows)))
-    return SLACK * near + SAMPLE_ROOMS * room

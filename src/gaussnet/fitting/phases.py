@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 
 from gaussnet._types import FloatArray
-from gaussnet.estimate.cauchy import MedianMethod
 from gaussnet.estimate.equations import Stripe
 from gaussnet.estimate.moments import Moments
+from gaussnet.estimate.names import MedianMethod
 from gaussnet.estimate.scales import Mad, Scale, Spread
 from gaussnet.estimate.solution import Estimator, Solution
 from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
@@ -141,7 +141,7 @@ def kept_by_scale(scale: Scale, portion: Portion) -> FloatArray:
 
 def _streamed_share(portion: Portion, medians: int) -> float:
     """Values that brackets keep for a median, per row."""
-    from gaussnet.fitting.medians import bracket_values
+    from gaussnet.estimate.rooms import bracket_values
 
     rows = max(portion.likely_rows, 1)
     return bracket_values(medians, rows) / rows

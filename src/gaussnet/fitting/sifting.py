@@ -19,7 +19,6 @@ from gaussnet.estimate.solution import Estimator, Solution
 from gaussnet.estimate.solutions import tally_medians
 from gaussnet.fitting.folds import Work, fold
 from gaussnet.fitting.portions import Portion
-from gaussnet.kernels.plain import window_range
 
 LEAST_ROWS = 4_000
 """With fewer rows a sample would have to hold too many of them."""
@@ -63,10 +62,7 @@ def sift_medians(
     if moments is not None and isinstance(method, Cauchy):
         uppers, doubtful = whitening(moments, equations)
     found = _window_medians(method, portion, uppers, work)
-    counts = np.zeros(len(found.used), dtype=np.int64)
-    for block in equations.blocks():
-        height, sliding = block.size + equations.intercept, method.windows == "sliding"
-        counts[block.edges] = _window_count(portion, height, sliding)
+    counts = np.add.reduce([method.window_counts(page, equations) for page in pages])
     tally = tally_medians(equations, found, counts, uppers)
     missed = np.unique(equations.families.family_of_edge[~found.proven])
     return tally.solution(doubtful), missed, moments if wants_moments else None
@@ -92,15 +88,6 @@ def _window_medians(
     summarize = partial(sift, sliding=method.windows == "sliding", sieve=sieve)
     found: Siftings = fold(pages, summarize, Siftings.merge, work.threads)
     return found.medians()
-
-
-def _window_count(portion: Portion, height: int, sliding: bool) -> int:
-    assert isinstance(portion.pages, list)
-    total = 0
-    for page in portion.pages:
-        first, last = window_range(0, len(page), len(page), height, sliding)
-        total += last - first
-    return total
 
 
 def sift_spread(portion: Portion, coefficients: FloatArray, work: Work) -> tuple[Spread, IntArray]:

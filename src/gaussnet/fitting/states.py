@@ -82,8 +82,8 @@ class States:
         elif isinstance(self.method, BatchAverage):
             solution = WithMoments(self.method).solve(state, equations)
         else:
-            medians = state.brackets.medians()
-            found = tally_medians(equations, medians, state.brackets.lengths).solution()
+            medians = state.summary.medians()
+            found = tally_medians(equations, medians, state.summary.lengths).solution()
             solution = with_mean_squares(found, state.moments)
             notes = _rank_notes(medians)
         self._require_digits(solution)
@@ -93,7 +93,7 @@ class States:
         """Whether every median is exact."""
         if not isinstance(self.method, BatchMedian | CauchyTree):
             return True
-        return bool(state.brackets.medians().proven.all())
+        return bool(state.summary.medians().proven.all())
 
     def _require_digits(self, solution: Solution) -> None:
         assert solution.mean_squares is not None

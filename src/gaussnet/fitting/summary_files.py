@@ -117,7 +117,7 @@ def _to_arrays(states: States, state: Any) -> Arrays:
         return _of_moments(state)
     if isinstance(states.method, BatchAverage):
         return _of_moments(state[1]) | {"sums": state[0]}
-    kept = {f"brackets/{key}": value for key, value in state.brackets.to_arrays().items()}
+    kept = {f"brackets/{key}": value for key, value in state.summary.to_arrays().items()}
     return _of_moments(state.moments) | kept
 
 

@@ -41,10 +41,11 @@ def split_solutions(
     counts, largest = np.empty((edges, 4), dtype=np.int64), np.empty(edges)
     kept, starts = np.empty(len(found.kept) + MOST_LANES), np.empty(edges + 1, dtype=np.int64)
     parts = [(found.kept, found.starts)]
-    _native.split_sifted(parts, sieve.lows, sieve.highs, counts.reshape(-1), largest, kept, starts)
+    ends = np.ascontiguousarray(sieve.lows), np.ascontiguousarray(sieve.highs)
+    _native.split_sifted(parts, *ends, counts.reshape(-1), largest, kept, starts)
     counts[:, 0] += found.below
     counts[:, 3] += found.above
-    return SplitSolutions(counts, kept[: starts[-1]], starts, drawn)
+    return SplitSolutions(counts, kept[: starts[-1]].copy(), starts, drawn)
 
 
 def sift_residuals(
