@@ -11,8 +11,9 @@ __all__ = ["Block", "Equations", "Stripe", "cut_stripes"]
 
 STRIPE_BYTES = 8 * 1024 * 1024
 SMALLEST_STRIPE_ROWS = 1_024
-LARGEST_STRIPE_ROWS = 16_384
-"""Each stripe costs a call from Python and a merge; each gives one more thread something to do."""
+LARGEST_STRIPE_ROWS = 32_768
+"""About a millisecond of work for 20 columns: less is not worth a thread, and each stripe costs a
+call from Python and a merge."""
 
 
 @dataclass(frozen=True)
