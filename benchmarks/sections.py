@@ -190,7 +190,7 @@ def twin_times() -> dict[str, float]:
         )
         candidates[name] = _coefficients_alone(W2, METHODS[name])
     candidates["least-squares"] = candidates.pop("whole least-squares")
-    return best_times(candidates)
+    return best_times(candidates, repeats=15)
 
 
 def start() -> list[Line]:

@@ -22,6 +22,7 @@ from gaussnet.kernels.plain_medians import (
     turned,
 )
 from gaussnet.kernels.plain_scratch import kept_scratch
+from gaussnet.kernels.plain_triangles import lower_places
 
 __all__ = [
     "SINGULAR",
@@ -83,7 +84,7 @@ def family_moments(x: Rows, families: Families, centre: bool) -> tuple[FloatArra
         return means[families.columns], gram[families.columns[row], families.columns[column]]
     products = np.empty(families.product_offsets[-1])
     for size, chosen, columns in families.by_size:
-        lower = np.tril_indices(size + 1)
+        lower = lower_places(size + 1)
         start = families.product_offsets[chosen[0]]
         out = products[start : start + len(chosen) * len(lower[0])].reshape(len(chosen), -1)
         for part in _parts(len(chosen), (size + 1) * len(data)):
@@ -109,7 +110,7 @@ def solve_moments(
         start = families.product_offsets[chosen[0]]
         packed = products[start : start + len(chosen) * (size + 1) * (size + 2) // 2]
         lower = np.zeros((size + 1, size + 1, len(chosen)))
-        lower[np.tril_indices(size + 1)] = packed.reshape(len(chosen), -1).T
+        lower[lower_places(size + 1)] = packed.reshape(len(chosen), -1).T
         own, squares[chosen], ratios = solve_lanes(lower)
         pivots[chosen] = ratios.min(axis=0) if size else np.inf
         edge = families.offsets[chosen[0]]

@@ -41,3 +41,9 @@ def places_in_triangle(size: int) -> IntArray:
     row, column = np.indices((size, size)).reshape(2, size * size)
     low, high = np.minimum(row, column), np.maximum(row, column)
     return np.asarray(high * (high + 1) // 2 + low)
+
+
+@cache
+def lower_places(size: int) -> tuple[IntArray, IntArray]:
+    """Rows and columns of the entries of a lower triangle, row by row."""
+    return np.tril_indices(size)
