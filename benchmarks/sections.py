@@ -249,7 +249,7 @@ def parquet(rows: int, columns: int = 20, rounds: int = 3) -> list[Line]:
 
     Every job has processes of its own, in turns with those of the others: what a process has read
     before decides what memory costs it. A plain read is `pq.read_table`. Row groups that are read
-    and dropped one by one, the cheapest way that we know, stand beside it without a target.
+    and dropped one by one, the cheapest way that we know, are held to the same target.
     """
     if not rivals.present("pyarrow"):
         return [Line("absent: pyarrow", float("nan"), "not installed")]
@@ -266,7 +266,7 @@ def parquet(rows: int, columns: int = 20, rounds: int = 3) -> list[Line]:
     for name, limit in limits.items():
         what, took = f"{rows:,} x {columns} Parquet, read and {name}", best[name]
         lines.append(at_most(what, took / best["read_table"], "x a plain read", limit))
-        lines.append(Line(what, took / best["row groups"], "x row groups dropped"))
+        lines.append(at_most(what, took / best["row groups"], "x row groups dropped", limit))
     return lines
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,7 +17,7 @@ from gaussnet.estimate.cauchy import (
     flat_triangles,
     whitening,
 )
-from gaussnet.estimate.equations import Equations, Stripe, cut_stripes
+from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.estimate.factors import Factors
 from gaussnet.estimate.moments import Moments
 from gaussnet.estimate.names import MedianMethod
@@ -27,9 +28,9 @@ from gaussnet.estimate.samples import Sample, drawn_places
 from gaussnet.estimate.scales import Spread, mad_spread
 from gaussnet.estimate.solution import Solution
 from gaussnet.estimate.solutions import Solutions, tally_medians
+from gaussnet.fitting.folds import PageSummary
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.plain import turned
-from gaussnet.kernels.threads import merge_in_order
 
 
 class PageMedians(NamedTuple):
@@ -95,10 +96,7 @@ class SolutionPass:
         return Brackets.of_split(ends, lengths, found.counts, kept, sample, room)
 
     def _moments(self, page: Rows) -> Moments | None:
-        if not self.moments:
-            return None
-        stripes = (Moments.of(stripe, self.equations) for stripe in cut_stripes(page))
-        return merge_in_order(stripes, Moments.merge)
+        return _by_stripes(Moments, self.equations)(page) if self.moments else None
 
 
 Fold = Callable[[Callable[[Rows], Any], Callable[[Any, Any], Any]], Any]
@@ -134,11 +132,11 @@ def _whitening(
 ) -> tuple[tuple[FloatArray, ...] | None, IntArray | None, Moments | None]:
     """What whitens each block, the doubtful families, and the moments: from a pass of its own."""
     if isinstance(method, Cauchy):
-        moments: Moments = fold(_Stripes(Moments.of, Moments.merge, equations), Moments.merge)
+        moments: Moments = fold(_by_stripes(Moments, equations), Moments.merge)
         uppers, doubtful = whitening(moments, equations)
         return tuple(uppers), doubtful, moments
     if isinstance(method, CarefulCauchy):
-        factors: Factors = fold(_Stripes(Factors.of, Factors.merge, equations), Factors.merge)
+        factors: Factors = fold(_by_stripes(Factors, equations), Factors.merge)
         members = (range(b.families.start, b.families.stop) for b in equations.blocks())
         stacks = (np.stack([factors.parent_factor(f) for f in own]) for own in members)
         return tuple(stacks), None, None
@@ -184,15 +182,6 @@ def scale_by_passes(
     return mad_spread(locations, medians(locations), intercept)
 
 
-@dataclass(frozen=True)
-class _Stripes:
+def _by_stripes(kind: type[Moments] | type[Factors], equations: Equations) -> PageSummary:
     """Summarises the stripes of a page and merges them."""
-
-    of: Callable[[Stripe, Equations], Any]
-    merge: Callable[[Any, Any], Any]
-    equations: Equations
-
-    def __call__(self, page: Rows) -> Any:
-        return merge_in_order(
-            (self.of(stripe, self.equations) for stripe in cut_stripes(page)), self.merge
-        )
+    return PageSummary(partial(kind.of, equations=equations), kind.merge)
