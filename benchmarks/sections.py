@@ -92,7 +92,7 @@ def methods(work: Workload) -> list[Line]:
         candidates[name] = _coefficients_alone(work, method)
     candidates["least-squares"] = candidates.pop("whole least-squares")
     candidates["MAD alone"] = _mad_alone(work)
-    times = best_times(candidates, repeats=15)
+    times = best_times(candidates, seconds=5.0, repeats=15)
     lines = []
     for name, limit in MOST_TIMES_SUM.items():
         what = f"{work.name} {name}"
@@ -190,7 +190,7 @@ def twin_times() -> dict[str, float]:
         )
         candidates[name] = _coefficients_alone(W2, METHODS[name])
     candidates["least-squares"] = candidates.pop("whole least-squares")
-    return best_times(candidates, repeats=15)
+    return best_times(candidates, seconds=5.0, repeats=30)
 
 
 def start() -> list[Line]:
@@ -244,7 +244,7 @@ def threads_agree(work: Workload) -> list[Line]:
     return [at_most(f"{work.name} methods whose bits threads change", differing, "of 6", 0)]
 
 
-def parquet(rows: int, columns: int = 20, rounds: int = 3) -> list[Line]:
+def parquet(rows: int, columns: int = 20, rounds: int = 5) -> list[Line]:
     """Reading a Parquet file and fitting it, beside merely reading it.
 
     Every job has processes of its own, in turns with those of the others: what a process has read

@@ -56,10 +56,17 @@ class Sample:
 
     def _halved(self) -> "Sample":
         """One of each two neighbours."""
-        values = self.values
-        drawn = values.shape[1]
-        places = 2 * np.arange((drawn + 1) // 2) + _scrambled((drawn + 1) // 2, self.stride) % 2
-        return Sample((values[:, places[places < drawn]],), 2 * self.stride)
+        widths = np.array([part.shape[1] for part in self.parts])
+        ends = np.cumsum(widths)
+        pairs = (int(ends[-1]) + 1) // 2
+        places = 2 * np.arange(pairs) + _scrambled(pairs, self.stride) % 2
+        *within, _ = np.split(places, np.searchsorted(places, ends))
+        begins = ends - widths
+        thinned = (
+            part.take(own - begin, axis=1)
+            for part, own, begin in zip(self.parts, within, begins, strict=True)
+        )
+        return Sample(tuple(thinned), 2 * self.stride)
 
 
 def draw(rows: Ragged, length: int, limit: int) -> Sample:

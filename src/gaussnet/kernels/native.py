@@ -282,7 +282,10 @@ def split_rows(
     brackets = np.ascontiguousarray(lows), np.ascontiguousarray(highs)
     flat, firsts = np.ascontiguousarray(values), np.ascontiguousarray(starts)
     _native.split_rows(flat, firsts, *brackets, counts.reshape(-1), largest, kept, kept_starts)
-    return counts, largest, kept[: kept_starts[-1]].copy(), kept_starts
+    inside = kept[: kept_starts[-1]]
+    if 2 * len(inside) < len(kept):  # a copy would cost fresh memory, a view keeps all of it alive
+        inside = inside.copy()
+    return counts, largest, inside, kept_starts
 
 
 def _whole(values: FloatArray) -> FloatArray:

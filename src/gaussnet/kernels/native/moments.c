@@ -81,6 +81,7 @@ static void begin_tile(Totals *totals, Tile *tile, ptrdiff_t first, ptrdiff_t ro
             if (first == 0)
                 totals->origin[c] = from[0];
             double mean = shifted_sum(from, rows, totals->origin[c], column) / (double)rows;
+            tile_fetch_next(tile, c, first, rows);
             totals->squares[c] += centred_squares(column, rows, mean);
             totals->step[c] = mean - totals->mean[c];
         } else {

@@ -43,14 +43,22 @@ static const double *tile_origin(const Tile *tile, ptrdiff_t u, ptrdiff_t first)
 /* Write the columns in scratch back to rows first .. first + rows of a float64 source. */
 static void tile_write(const Tile *tile, ptrdiff_t first, ptrdiff_t rows);
 
-/* Find the ceilings of `rows` rows; no smaller than `least`. */
-static int tile_ceilings(Tile *tile, ptrdiff_t rows, double least);
+/* Find the ceilings of rows first .. first + rows; no smaller than `least`. */
+static int tile_ceilings(Tile *tile, ptrdiff_t first, ptrdiff_t rows, double least);
 
 static void tile_close(Tile *tile);
 
 /* Column pointers of family f: its parents, then its child. */
 static void tile_family(const Tile *tile, const Families *families, ptrdiff_t f,
                         const double **own);
+
+/* Have the columns of family f fetched, if there is such a family with parents and its columns are
+ * too short for the processor to foresee what is read. */
+static void tile_fetch(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows);
+
+/* Have what follows in column c fetched: as many rows for the next tile, if columns are read in
+ * place. */
+static void tile_fetch_next(const Tile *tile, ptrdiff_t c, ptrdiff_t first, ptrdiff_t rows);
 
 /* Largest number of parents of any family. */
 static ptrdiff_t largest_size(const Families *families);

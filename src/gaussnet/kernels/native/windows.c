@@ -151,6 +151,7 @@ static void solve_tile(Page *page, const Tile *tile, ptrdiff_t row, ptrdiff_t en
     for (ptrdiff_t f = 0; f < page->families->count; f++) {
         if (family_size(page->families, f) == 0)
             continue;
+        tile_fetch(tile, page->families, f + 1, end - row);
         const WindowRun run = family_run(page, tile, f, row, end);
         if (!page->sink.sieve)
             all += keep_all(page, run, tile->source->rows, row, all);
@@ -177,7 +178,7 @@ static int solve_page(const Matrix *source, const Families *families, const Wind
         const ptrdiff_t rows = smaller(end + tallest, source->rows) - row;
         tile_move(&tile, row, rows);
         if (solver.least_ceiling > 0.0)
-            failed = tile_ceilings(&tile, rows, solver.least_ceiling);
+            failed = tile_ceilings(&tile, row, rows, solver.least_ceiling);
         if (!failed)
             solve_tile(&page, &tile, row, end);
     }
