@@ -26,8 +26,10 @@ def draw_ratios(lines: list[Line], path: Path) -> None:
     axes.axvline(1.0, color="black", linewidth=0.8)
     axes.invert_yaxis()
     axes.set_xlabel("CPU time of the rival / ours")
-    axes.bar_label(axes.containers[0], fmt="%.3g", padding=3, fontsize=8)
-    axes.margins(x=0.15)
+    labels = [f"{value:,.0f}" if value >= 1_000 else f"{value:.3g}" for value in values]
+    axes.bar_label(axes.containers[0], labels, padding=3, fontsize=8)
+    axes.set_xlim(0.5 * min(1.0, *values), 4 * max(values))
+    axes.margins(y=0.01)
     figure.savefig(path, dpi=120)
     plt.close(figure)
 
