@@ -1,4 +1,4 @@
-"""A sample is the same however the stream was cut, and keeps one of each two neighbours."""
+"""A sample is thinned the same in whatever parts it lies, and keeps one of each two neighbours."""
 
 import numpy as np
 from hypothesis import given

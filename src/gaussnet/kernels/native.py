@@ -283,7 +283,7 @@ def split_rows(
     flat, firsts = np.ascontiguousarray(values), np.ascontiguousarray(starts)
     _native.split_rows(flat, firsts, *brackets, counts.reshape(-1), largest, kept, kept_starts)
     inside = kept[: kept_starts[-1]]
-    if 2 * len(inside) < len(kept):  # a copy would cost fresh memory, a view keeps all of it alive
+    if 2 * len(inside) < len(kept):  # a view keeps twice its size alive at most; a copy is dear
         inside = inside.copy()
     return counts, largest, inside, kept_starts
 

@@ -218,7 +218,8 @@ INLINE Lanes rounded(Lanes product)
     return product;
 }
 
-/* Have a line of the cache fetched that will be read soon; it need not be there. */
+/* Have a line of the cache fetched that will be read soon; it need not be there. A function that does
+ * nothing else must be INLINE too: GCC takes it for one without effect and drops its calls. */
 INLINE void fetch_ahead(const char *from)
 {
 #ifdef __GNUC__

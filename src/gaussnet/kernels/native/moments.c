@@ -13,6 +13,8 @@ static double shifted_sum(const double *from, ptrdiff_t rows, double origin, dou
     for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
         UNROLL for (int u = 0; u < PARTIAL_SUMS; u++) {
             const Lanes value = load(from + r + u * LANES) - shift;
+            if (u % 2 == 0)
+                fetch_next_tile(from + r + u * LANES);
             store(to + r + u * LANES, value);
             sums[u] += value;
         }
@@ -81,7 +83,6 @@ static void begin_tile(Totals *totals, Tile *tile, ptrdiff_t first, ptrdiff_t ro
             if (first == 0)
                 totals->origin[c] = from[0];
             double mean = shifted_sum(from, rows, totals->origin[c], column) / (double)rows;
-            tile_fetch_next(tile, c, first, rows);
             totals->squares[c] += centred_squares(column, rows, mean);
             totals->step[c] = mean - totals->mean[c];
         } else {

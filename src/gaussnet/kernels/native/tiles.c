@@ -5,7 +5,6 @@
  * and many of them side by side; so their tiles are taller. */
 #define TILE_BYTES (1 << 20)
 #define WINDOW_TILE_BYTES (10 << 20)
-#define TALLEST_TILE 512
 #define SHORTEST_TILE 64
 /* While rows are copied, what comes next is fetched: the rows after them if those are near, else
  * what lies so far ahead in the same rows. */
@@ -242,6 +241,7 @@ static double largest_absolute(const double *values, ptrdiff_t count)
     Lanes left = broadcast(0.0), right = broadcast(0.0);
     ptrdiff_t k = 0;
     for (; k + 2 * LANES <= count; k += 2 * LANES) {
+        fetch_next_tile(values + k);
         left = larger(absolute(load(values + k)), left);
         right = larger(absolute(load(values + k + LANES)), right);
     }
@@ -254,14 +254,13 @@ static double largest_absolute(const double *values, ptrdiff_t count)
     return largest;
 }
 
-static int tile_ceilings(Tile *tile, ptrdiff_t first, ptrdiff_t rows, double least)
+static int tile_ceilings(Tile *tile, ptrdiff_t rows, double least)
 {
     if (!tile->ceilings)
         tile->ceilings = malloc(((size_t)tile->source->columns + 1) * sizeof *tile->ceilings);
     for (ptrdiff_t u = 0; tile->ceilings && u < tile->used_count; u++) {
         const ptrdiff_t c = tile->used[u];
         const double largest = largest_absolute(tile->columns[c], rows);
-        tile_fetch_next(tile, c, first, rows);
         tile->ceilings[c] = largest > least ? largest : least;
     }
     return tile->ceilings ? 0 : -1;
@@ -277,26 +276,14 @@ static void tile_family(const Tile *tile, const Families *families, ptrdiff_t f,
     own[size] = tile->columns[families->children[f]];
 }
 
-INLINE void fetch_rows(const double *from, ptrdiff_t rows)
+INLINE void tile_fetch(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows)
 {
-    for (ptrdiff_t r = 0; r < rows; r += CACHE_LINE / (ptrdiff_t)sizeof(double))
-        fetch_ahead((const char *)(from + r));
-}
-
-static void tile_fetch(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows)
-{
-    if (f >= families->count || family_size(families, f) == 0 || rows >= TALLEST_TILE)
+    if (f >= families->count || family_size(families, f) == 0 || tile->height >= TALLEST_TILE)
         return;
-    const int64_t *parents = families->parents + families->offsets[f];
-    for (ptrdiff_t k = 0; k < family_size(families, f); k++)
-        fetch_rows(tile->columns[parents[k]], rows);
-    fetch_rows(tile->columns[families->children[f]], rows);
-}
-
-static void tile_fetch_next(const Tile *tile, ptrdiff_t c, ptrdiff_t first, ptrdiff_t rows)
-{
-    const Matrix *source = tile->source;
-    if (has_whole_columns(source))
-        fetch_rows((const double *)(source->data + c * source->column_stride) + first + rows,
-                   smaller(rows, source->rows - first - rows));
+    const int64_t end = families->offsets[f + 1];
+    for (int64_t e = families->offsets[f]; e <= end; e++) {
+        const double *column = tile->columns[e < end ? families->parents[e] : families->children[f]];
+        for (ptrdiff_t r = 0; r < rows; r += CACHE_LINE / (ptrdiff_t)sizeof(double))
+            fetch_ahead((const char *)(column + r));
+    }
 }

@@ -9,6 +9,8 @@
 
 #include "lanes.h"
 
+#define TALLEST_TILE 512
+
 typedef struct {
     const Matrix *source;
     ptrdiff_t height;        /* rows a tile; its halo comes on top */
@@ -32,6 +34,13 @@ static ptrdiff_t tile_rows(ptrdiff_t columns, int for_windows);
 static int tile_open(Tile *tile, const Matrix *source, const Families *families,
                      ptrdiff_t least_size, ptrdiff_t halo, int copy);
 
+/* Have the value fetched that a column read in place has as many rows further on as the tallest tile
+ * is high. */
+INLINE void fetch_next_tile(const double *value)
+{
+    fetch_ahead((const char *)(value + TALLEST_TILE));
+}
+
 /* Hold rows first .. first + rows. */
 static void tile_move(Tile *tile, ptrdiff_t first, ptrdiff_t rows);
 
@@ -43,8 +52,8 @@ static const double *tile_origin(const Tile *tile, ptrdiff_t u, ptrdiff_t first)
 /* Write the columns in scratch back to rows first .. first + rows of a float64 source. */
 static void tile_write(const Tile *tile, ptrdiff_t first, ptrdiff_t rows);
 
-/* Find the ceilings of rows first .. first + rows; no smaller than `least`. */
-static int tile_ceilings(Tile *tile, ptrdiff_t first, ptrdiff_t rows, double least);
+/* Find the ceilings of `rows` rows; no smaller than `least`. */
+static int tile_ceilings(Tile *tile, ptrdiff_t rows, double least);
 
 static void tile_close(Tile *tile);
 
@@ -54,11 +63,7 @@ static void tile_family(const Tile *tile, const Families *families, ptrdiff_t f,
 
 /* Have the columns of family f fetched, if there is such a family with parents and its columns are
  * too short for the processor to foresee what is read. */
-static void tile_fetch(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows);
-
-/* Have what follows in column c fetched: as many rows for the next tile, if columns are read in
- * place. */
-static void tile_fetch_next(const Tile *tile, ptrdiff_t c, ptrdiff_t first, ptrdiff_t rows);
+INLINE void tile_fetch(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows);
 
 /* Largest number of parents of any family. */
 static ptrdiff_t largest_size(const Families *families);

@@ -178,7 +178,7 @@ static int solve_page(const Matrix *source, const Families *families, const Wind
         const ptrdiff_t rows = smaller(end + tallest, source->rows) - row;
         tile_move(&tile, row, rows);
         if (solver.least_ceiling > 0.0)
-            failed = tile_ceilings(&tile, row, rows, solver.least_ceiling);
+            failed = tile_ceilings(&tile, rows, solver.least_ceiling);
         if (!failed)
             solve_tile(&page, &tile, row, end);
     }
