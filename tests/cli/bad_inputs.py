@@ -101,13 +101,13 @@ BAD_DATA = [
     (
         FIT,
         rows("x,y\n1,2\nNaN,3\n3,4\n"),
-        "1 value is missing, the first in row 1 of column 'x': fill them, or give "
+        "1 value is missing, the first in row 1 of column 'x', counted from 0: fill them, or give "
         "--missing 'drop-rows' or 'drop-by-node'",
     ),
     (
         FIT,
         rows("x,y\n1,2\n2,\n3,4\n"),
-        "1 value is missing, the first in row 1 of column 'y': fill them, or give "
+        "1 value is missing, the first in row 1 of column 'y', counted from 0: fill them, or give "
         "--missing 'drop-rows' or 'drop-by-node'",
     ),
     (
@@ -123,14 +123,14 @@ BAD_DATA = [
     (
         FIT,
         rows("x,y\n1,2\n2,inf\n"),
-        "1 value is infinite, the first in row 1 of column 'y': mend them, or set them to NaN "
-        "and say what to do with missing",
+        "1 value is infinite, the first in row 1 of column 'y', counted from 0: mend them, or set "
+        "them to NaN and say what to do with missing",
     ),
     (
         FIT,
         rows("x,y\n1,2\n1e999,3\n"),
-        "1 value is infinite, the first in row 1 of column 'x': mend them, or set them to NaN "
-        "and say what to do with missing",
+        "1 value is infinite, the first in row 1 of column 'x', counted from 0: mend them, or set "
+        "them to NaN and say what to do with missing",
     ),
     (
         FIT,
@@ -165,6 +165,13 @@ BAD_DATA = [
         rows("x,z\n1,2\n"),
         "'rows.csv' has no column for 1 of 2 nodes ('y'), only 'z', 'x': rename the columns or "
         "leave these nodes out of the graph",
+    ),
+    (
+        "fit rows.csv --dag graph.txt",
+        {"rows.csv": "e\u0301,y\n1,2\n", "graph.txt": "y ~ \u00e9"},
+        "'rows.csv' has no column for 1 of 2 nodes ('\u00e9'), only 'e\u0301', 'y': rename the "
+        "columns or leave these nodes out of the graph (some only look the same: an accent may be "
+        "part of its letter or follow it)",
     ),
     (
         FIT,
@@ -281,15 +288,15 @@ BAD_GRAPHS = [
         fit_with("graph.txt"),
         graph("graph.txt", "y ~ x:z"),
         "the graph in 'graph.txt' does not hold: line 1 of the formulas, 'y ~ x:z', uses ':', "
-        "which makes an interaction: write plain terms as in 'y ~ a + b', and quote a name that "
-        "holds the sign",
+        "which makes an interaction: write plain terms as in 'y ~ a + b', and put a name that "
+        'holds the sign between " or `',
     ),
     (
         fit_with("graph.txt"),
         graph("graph.txt", "y ~ log(x)"),
         "the graph in 'graph.txt' does not hold: line 1 of the formulas, 'y ~ log(x)', uses '(', "
-        "which calls a function: write plain terms as in 'y ~ a + b', and quote a name that "
-        "holds the sign",
+        "which calls a function: write plain terms as in 'y ~ a + b', and put a name that "
+        'holds the sign between " or `',
     ),
     (
         fit_with("graph.txt"),

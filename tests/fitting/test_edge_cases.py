@@ -142,8 +142,8 @@ def test_missing_values_raise_by_default_and_name_the_first(method):
     with pytest.raises(gn.DataError) as caught:
         gn.fit(data, PAIR, method)
     assert str(caught.value) == (
-        "2 values are missing, the first in row 7 of column 'y': fill them, or give "
-        "missing='drop-rows' or 'drop-by-node'"
+        "2 values are missing, the first in row 7 of column 'y', counted from 0: fill them, or "
+        "give missing='drop-rows' or 'drop-by-node'"
     )
 
 
@@ -337,7 +337,7 @@ def test_rows_dropped_in_phase_two_are_noted():
     data[70:, 1] = np.nan
     fit = gn.fit(data, PAIR, split=(50, 50), missing="drop-by-node")
     assert (fit.node("y").rows, fit.node("y").dropped) == (70, 30)
-    assert str(fit.notes[0]) == "y: 30 rows with missing values left out, 70 used"
+    assert str(fit.notes[0]) == "y: 30 rows with missing values left out of 100"
 
 
 def test_class_instead_of_an_estimator_is_refused():

@@ -215,8 +215,23 @@ def test_untrimmed_fits_have_the_certificate_of_least_squares():
 
 
 def test_trimmed_fits_have_no_certificate():
-    with pytest.raises(gn.SettingError, match="nodes leave out rows that do not fit"):
-        gn.fit(SPOILT, DAG, "robust").certificate()
+    holed = SPOILT.copy()
+    holed[0, 0] = np.nan
+    for fit in (
+        gn.fit(SPOILT, DAG, "robust"),
+        gn.fit(holed, DAG, "robust", missing="drop-by-node"),
+    ):
+        with pytest.raises(gn.SettingError, match="nodes leave out rows that do not fit"):
+            fit.certificate()
+
+
+def test_rows_with_missing_values_are_told_apart_from_trimmed_ones():
+    holed = SPOILT.copy()
+    holed[0, 0] = np.nan
+    fit = gn.fit(holed, DAG, "robust", missing="drop-by-node")
+    dropped, trimmed = (note.text for note in fit.notes if note.node == "a")
+    assert dropped == "1 row with missing values left out of 600"
+    assert trimmed.startswith("3 of 599 rows ")
 
 
 def test_a_pickled_fit_keeps_its_flags_and_loses_its_data():

@@ -159,6 +159,16 @@ def test_origin_is_told_as_far_as_it_is_known(target, tmp_path):
     assert page.text.startswith("A Gaussian network, learnt from rows.csv")
 
 
+def test_a_network_is_not_said_to_be_learnt_from_rows_beside_it(target, tmp_path):
+    source = tmp_path / "new.csv"
+    source.write_text("a")
+    network = gn.fit(ROWS, DAG).network
+    page = write(target, network, data=ROWS, source=source)
+    assert page.text.startswith("A Gaussian network, beside the rows of new.csv")
+    page = write(target, network, data=ROWS)
+    assert "<title>A Gaussian network</title>" in page.source
+
+
 @pytest.mark.parametrize(
     "settings",
     [

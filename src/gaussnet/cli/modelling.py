@@ -55,7 +55,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
 ) -> None:
     """Learn the numbers of a network from rows and a graph.
 
-    Example: gaussnet fit rows.csv --dag graph.txt --method cauchy --scale mad --out model.json
+    Example: gaussnet fit rows.csv --dag graph.txt --method robust --out model.json
     """
     from gaussnet.cli import fit as work
     from gaussnet.cli.printing import print_json

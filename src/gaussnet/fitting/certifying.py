@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 def certificate_of(fit: "Fit", delta: float) -> Certificate:
     """How far the learnt network can be from the truth; see `Fit.certificate`."""
+    method, scale = _method(fit)
     if fit.details.dropped.any():
         raise SettingError(
             "some nodes were learnt from fewer rows than others, where no law is known: "
@@ -28,7 +29,6 @@ def certificate_of(fit: "Fit", delta: float) -> Certificate:
             "some nodes are exact functions of others, which no law allows for: "
             "leave them out of the graph for a certificate"
         )
-    method, scale = _method(fit)
     return certify(
         fit.dag,
         rows=_rows(fit, method),

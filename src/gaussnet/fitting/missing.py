@@ -65,7 +65,8 @@ class Survey:
             row, column = self.first_infinite
             raise DataError(
                 f"{_values(self.infinite)} infinite, the first in row {row} of column "
-                f"{names[column]!r}: mend them, or set them to NaN and say what to do with missing"
+                f"{names[column]!r}, counted from 0: mend them, or set them to NaN and say what to "
+                "do with missing"
             )
         if self.first_hole is None:
             return
@@ -79,7 +80,8 @@ class Survey:
             row, column = self.first_hole
             raise DataError(
                 f"{_values(int(self.holes.sum()))} missing, the first in row {row} of column "
-                f"{names[column]!r}: fill them, or give missing='drop-rows' or 'drop-by-node'"
+                f"{names[column]!r}, counted from 0: fill them, or give missing='drop-rows' or "
+                "'drop-by-node'"
             )
         if missing == "drop-rows" and self.complete == 0:
             raise DataError(

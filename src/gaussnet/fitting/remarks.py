@@ -44,7 +44,9 @@ def remarks(report: NodeReport, zero_variance: bool) -> list[str]:
     """What there is to say about one node, a sentence each."""
     found = []
     if report.dropped:
-        found.append(f"{report.dropped} rows with missing values left out, {report.rows} used")
+        rows = "1 row" if report.dropped == 1 else f"{report.dropped} rows"
+        used = report.rows + report.trimmed
+        found.append(f"{rows} with missing values left out of {report.dropped + used}")
     if report.trimmed or report.flagged or report.confirmed:
         found.append(_trimmed(report))
     if report.discrete and report.flagged:

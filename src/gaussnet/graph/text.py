@@ -234,14 +234,14 @@ def _complaint(token: _Token, expected: str) -> str:
         meaning = _MEANINGS.get(token.text, "has no meaning here")
         return (
             f"uses {token.text!r}, which {meaning}: write plain terms as in 'y ~ a + b', "
-            "and quote a name that holds the sign"
+            'and put a name that holds the sign between " or `'
         )
     found = repr(token.text) if token.kind == "sign" else "a name"
     if found == expected:
         return ""
     return (
         f"has {token.text!r} where {expected} is expected: write it like 'y ~ a + b', "
-        "and quote a name that holds blanks or signs"
+        'and put a name that holds blanks or signs between " or `'
     )
 
 

@@ -95,7 +95,7 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
         raise SettingError(
             f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"
         )
-    write_text(path, fit_page(findings, title or _title(origin), origin))
+    write_text(path, fit_page(findings, title or _title(findings, origin), origin))
 
 
 def check_report(path: Path) -> None:
@@ -143,10 +143,13 @@ def _check_size(network: GaussianNetwork) -> None:
         )
 
 
-def _title(origin: Origin) -> str:
+def _title(findings: Findings, origin: Origin) -> str:
+    """What is shown; a network that was given is not learnt from the rows beside it."""
+    learnt = ", learnt" if findings.fit is not None else ""
     if origin.source is None:
-        return "A Gaussian network, learnt"
-    return f"A Gaussian network, learnt from {os.path.basename(file_name(origin.source))}"
+        return f"A Gaussian network{learnt}"
+    source = os.path.basename(file_name(origin.source))
+    return f"A Gaussian network, {'learnt from' if learnt else 'beside the rows of'} {source}"
 
 
 def _again(findings: Findings, origin: Origin) -> str:

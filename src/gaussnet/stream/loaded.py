@@ -3,6 +3,7 @@
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
+from unicodedata import normalize
 
 from gaussnet._types import Rows
 from gaussnet.errors import DataError
@@ -39,7 +40,7 @@ def column_places(
         raise DataError(
             f"{who_has} no column for {len(missing)} of {len(names)} nodes "
             f"({', '.join(map(repr, missing[:6]))}), only {shorten(others)}: "
-            "rename the columns or leave these nodes out of the graph"
+            f"rename the columns or leave these nodes out of the graph{_hint(columns, missing)}"
         )
     for name in names:
         if (exact[name] or bare[name]) > 1:
@@ -51,6 +52,14 @@ def column_places(
     place = {column.strip(): index for index, column in enumerate(columns)}
     place |= {column: index for index, column in enumerate(columns)}
     return [place[name] for name in names]
+
+
+def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
+    """What to add if some names look the same as those of columns and are not."""
+    composed = {normalize("NFC", column) for column in columns}
+    if composed.isdisjoint(normalize("NFC", name) for name in missing):
+        return ""
+    return " (some only look the same: an accent may be part of its letter or follow it)"
 
 
 def other_columns(columns: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
