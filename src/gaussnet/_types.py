@@ -12,4 +12,4 @@ Rows: TypeAlias = NDArray[np.float64] | NDArray[np.float32]
 """Data as it came: (rows, columns), float64 or float32, any strides."""
 
 Seed: TypeAlias = Union[int, "np.random.SeedSequence", "np.random.Generator"]
-"""In words of a string, because NumPy imports `random` only when it is asked for."""
+"""Named in strings, because NumPy imports `random` only when it is asked for."""

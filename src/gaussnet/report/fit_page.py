@@ -145,11 +145,11 @@ def _check_size(network: GaussianNetwork) -> None:
 
 def _title(findings: Findings, origin: Origin) -> str:
     """What is shown; a network that was given is not learnt from the rows beside it."""
-    learnt = ", learnt" if findings.fit is not None else ""
+    is_given = findings.fit is None
     if origin.source is None:
-        return f"A Gaussian network{learnt}"
+        return "A Gaussian network" if is_given else "A Gaussian network, learnt"
     source = os.path.basename(file_name(origin.source))
-    return f"A Gaussian network, {'learnt from' if learnt else 'beside the rows of'} {source}"
+    return f"A Gaussian network, {'beside the rows of' if is_given else 'learnt from'} {source}"
 
 
 def _again(findings: Findings, origin: Origin) -> str:

@@ -13,7 +13,7 @@ static double shifted_sum(const double *from, ptrdiff_t rows, double origin, dou
     for (; r + PARTIAL_SUMS * LANES <= rows; r += PARTIAL_SUMS * LANES)
         UNROLL for (int u = 0; u < PARTIAL_SUMS; u++) {
             const Lanes value = load(from + r + u * LANES) - shift;
-            if (u % 2 == 0)
+            if (u % 2 == 0) /* a line holds two Lanes or more */
                 fetch_next_tile(from + r + u * LANES);
             store(to + r + u * LANES, value);
             sums[u] += value;

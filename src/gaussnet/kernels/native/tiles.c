@@ -276,7 +276,7 @@ static void tile_family(const Tile *tile, const Families *families, ptrdiff_t f,
     own[size] = tile->columns[families->children[f]];
 }
 
-INLINE void tile_fetch(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows)
+INLINE void fetch_family(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows)
 {
     if (f >= families->count || family_size(families, f) == 0 || tile->height >= TALLEST_TILE)
         return;

@@ -9,6 +9,7 @@
 
 #include "lanes.h"
 
+/* Rows of a tile of few columns. */
 #define TALLEST_TILE 512
 
 typedef struct {
@@ -34,8 +35,8 @@ static ptrdiff_t tile_rows(ptrdiff_t columns, int for_windows);
 static int tile_open(Tile *tile, const Matrix *source, const Families *families,
                      ptrdiff_t least_size, ptrdiff_t halo, int copy);
 
-/* Have the value fetched that a column read in place has as many rows further on as the tallest tile
- * is high. */
+/* Have the cache line fetched that the next tile has where this value is, if its column is read in
+ * place and tiles are as tall as can be; else it does no harm. */
 INLINE void fetch_next_tile(const double *value)
 {
     fetch_ahead((const char *)(value + TALLEST_TILE));
@@ -63,7 +64,7 @@ static void tile_family(const Tile *tile, const Families *families, ptrdiff_t f,
 
 /* Have the columns of family f fetched, if there is such a family with parents and its columns are
  * too short for the processor to foresee what is read. */
-INLINE void tile_fetch(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows);
+INLINE void fetch_family(const Tile *tile, const Families *families, ptrdiff_t f, ptrdiff_t rows);
 
 /* Largest number of parents of any family. */
 static ptrdiff_t largest_size(const Families *families);

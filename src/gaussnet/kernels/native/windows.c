@@ -151,7 +151,7 @@ static void solve_tile(Page *page, const Tile *tile, ptrdiff_t row, ptrdiff_t en
     for (ptrdiff_t f = 0; f < page->families->count; f++) {
         if (family_size(page->families, f) == 0)
             continue;
-        tile_fetch(tile, page->families, f + 1, end - row);
+        fetch_family(tile, page->families, f + 1, end - row);
         const WindowRun run = family_run(page, tile, f, row, end);
         if (!page->sink.sieve)
             all += keep_all(page, run, tile->source->rows, row, all);
