@@ -53,8 +53,8 @@ def write_data(folder: Path, rows: int) -> None:
     """Rows of a random network, in files of at most `PART_ROWS` rows."""
     import gaussnet as gn
     from benchmarks.workloads import Workload
+    from gaussnet.data.write import write_rows
     from gaussnet.seeds import children
-    from gaussnet.stream.sinks import write_rows
 
     folder.mkdir(parents=True, exist_ok=True)
     dag = Workload("scale", COLUMNS, 1).dag

@@ -16,6 +16,7 @@ from benchmarks import rivals
 from benchmarks.timing import best_times
 from benchmarks.workloads import W1, W2, Workload
 from gaussnet import kernels
+from gaussnet.data.pages import default_page_rows
 from gaussnet.fitting.phases import (
     Work,
     find_coefficients,
@@ -24,7 +25,6 @@ from gaussnet.fitting.phases import (
     kept_by_scale,
 )
 from gaussnet.fitting.portions import make_portions
-from gaussnet.stream.pages import default_page_rows
 
 METHODS = {
     "least-squares": gn.LeastSquares(),

@@ -16,18 +16,17 @@ import atheris
 import numpy as np
 
 with atheris.instrument_imports(include=["gaussnet"]):
+    from gaussnet.data import csv as csv_files
+    from gaussnet.data.sources import read_rows
+    from gaussnet.data.write import write_rows
     from gaussnet.errors import GaussnetError
     from gaussnet.graph import Dag
-    from gaussnet.graph.dot import parse_dot
-    from gaussnet.graph.edge_lists import parse_edge_list
-    from gaussnet.graph.files import read_dag, write_dag
-    from gaussnet.graph.json_graphs import parse_json
-    from gaussnet.model.formats.tables import from_csv
-    from gaussnet.model.interchange import read_network, to_csv
+    from gaussnet.graph.formats.dot import parse_dot
+    from gaussnet.graph.formats.edge_lists import parse_edge_list, parse_json
+    from gaussnet.graph.formats.files import read_dag, write_dag
+    from gaussnet.model.files import read_network
+    from gaussnet.model.formats.text import from_csv, to_csv
     from gaussnet.model.network import GaussianNetwork
-    from gaussnet.stream import csv_files
-    from gaussnet.stream.sinks import write_rows
-    from gaussnet.stream.sources import read_rows
 
 NAMES = ["a", "b"]
 FOLDER = Path(tempfile.mkdtemp())

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from gaussnet._types import Seed
 from gaussnet.errors import SettingError
+from gaussnet.types import Seed
 
 
 def generator(seed: Seed) -> "np.random.Generator":

@@ -1,8 +1,7 @@
 """The page of a reproduction in a browser."""
 
-from gaussnet.experiments.run import Run
-from gaussnet.experiments.store import Store
-from gaussnet.report.reproduction import write_reproduction
+from gaussnet.reproduce.page import write_reproduction
+from gaussnet.reproduce.run import Run, Store
 
 
 def test_the_page_of_a_run_shows_its_figures_and_asks_for_nothing(tmp_path, look):

@@ -14,10 +14,10 @@ from tests.cli.test_demo import run
 import gaussnet as gn
 from gaussnet.cli import main, modelling
 from gaussnet.cli.sample import sample_pages
-from gaussnet.estimate.names import METHODS, SCALES
-from gaussnet.stream.pages import default_page_rows
-from gaussnet.stream.sinks import write_rows
-from gaussnet.stream.sources import read_rows
+from gaussnet.data.pages import default_page_rows
+from gaussnet.data.sources import read_rows
+from gaussnet.data.write import write_rows
+from gaussnet.methods.names import METHODS, SCALES
 
 DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))

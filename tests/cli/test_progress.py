@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gaussnet.cli import progress as bar
+from gaussnet.cli import printing as bar
 
 
 class Terminal(io.StringIO):

@@ -6,7 +6,7 @@ from scipy import stats
 from statsmodels.stats.multitest import multipletests
 
 import gaussnet as gn
-from gaussnet.fitting.claims.adjust import adjusted
+from gaussnet.fitting.graph_tests import adjusted
 
 
 def regression_test(rows, node, other, given, intercept=True):

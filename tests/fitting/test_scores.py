@@ -335,7 +335,7 @@ def test_settings_of_cross_validation_are_checked(rows, settings, sentence):
 def test_scores_of_rows_read_page_by_page_are_those_of_rows_in_memory(
     rows, tmp_path, missing, monkeypatch
 ):
-    monkeypatch.setattr("gaussnet.stream.opening.LARGEST_WHOLE_BYTES", 0)
+    monkeypatch.setattr("gaussnet.data.sources.LARGEST_WHOLE_BYTES", 0)
     if missing != "raise":
         rows[7, 1] = rows[250, 0] = np.nan
     frame = pd.DataFrame(rows, columns=list(DAG.nodes))

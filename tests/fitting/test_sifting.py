@@ -5,12 +5,12 @@ import pytest
 
 import gaussnet as gn
 from gaussnet import kernels
-from gaussnet.estimate.equations import Equations, Stripe
-from gaussnet.estimate.sifting import Siftings, draw_rows, kept_share, sample_rows
 from gaussnet.fitting import phases, sifting
 from gaussnet.fitting.folds import Work
 from gaussnet.fitting.portions import Portion, make_portions
-from gaussnet.kernels.plain_sifting import Sieve
+from gaussnet.kernels.numpy_medians import Sieve
+from gaussnet.methods.base import Equations, Stripe
+from gaussnet.methods.medians.sifting import Siftings, draw_rows, kept_share, sample_rows
 
 METHODS = [
     kind(windows) for kind in (gn.CauchyTree, gn.Cauchy) for windows in ("disjoint", "sliding")

@@ -12,11 +12,11 @@ import pytest
 
 import gaussnet as gn
 from gaussnet import kernels
+from gaussnet.data import arrow as arrow_sources, sources as opening
+from gaussnet.data.sources import Chain
+from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, EstimationError, FileError, SettingError
-from gaussnet.estimate import rooms
-from gaussnet.stream import arrow_sources, opening
-from gaussnet.stream.sinks import write_rows
-from gaussnet.stream.source import Chain
+from gaussnet.methods.medians import brackets as rooms
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(2_345, seed=2) + np.arange(6.0)
@@ -217,7 +217,7 @@ def test_the_bootstrap_reads_all_rows_or_says_why_not(tmp_path, monkeypatch):
     held = gn.fit(ROWS, DAG, page_rows=PAGE).uncertainty("bootstrap", repetitions=20)
     found = fit.uncertainty("bootstrap", repetitions=20)
     assert found.standard_errors.coefficients == held.standard_errors.coefficients
-    monkeypatch.setattr("gaussnet.stream.source.LARGEST_IN_MEMORY", 100)
+    monkeypatch.setattr("gaussnet.data.sources.LARGEST_IN_MEMORY", 100)
     with pytest.raises(DataError, match="needs all rows in memory"):
         fit.uncertainty("bootstrap", repetitions=20)
 
@@ -374,9 +374,9 @@ def test_rows_that_drift_take_more_passes_and_the_same_medians(
 ):
     rows = ROWS * np.linspace(0.01, 10.0, len(ROWS))[:, None]
     rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
-    monkeypatch.setattr("gaussnet.estimate.rooms.LARGEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.rooms.SMALLEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.rooms.WIDTH", 1.0)
+    monkeypatch.setattr("gaussnet.methods.medians.brackets.LARGEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.methods.medians.brackets.SMALLEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.methods.medians.brackets.WIDTH", 1.0)
     path = put(tmp_path / "rows.parquet", rows)
     streamed = gn.fit(path, DAG, method, scale=scale, page_rows=PAGE)
     held = gn.fit(rows, DAG, method, scale=scale, page_rows=PAGE)

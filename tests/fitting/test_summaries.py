@@ -10,9 +10,9 @@ import pandas as pd
 import pytest
 
 import gaussnet as gn
+from gaussnet.data import sources as opening
+from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, EstimationError, FileError, SettingError
-from gaussnet.stream import opening
-from gaussnet.stream.sinks import write_rows
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e][g]")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(2_345, seed=2) + np.arange(7.0)
@@ -216,9 +216,9 @@ def test_a_copied_fit_cannot_be_updated():
 
 
 def test_drift_is_noted_with_its_rank_error_where_no_row_is_left(monkeypatch):
-    monkeypatch.setattr("gaussnet.estimate.rooms.LARGEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.rooms.SMALLEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.estimate.rooms.WIDTH", 1.0)
+    monkeypatch.setattr("gaussnet.methods.medians.brackets.LARGEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.methods.medians.brackets.SMALLEST_ROOM", 16)
+    monkeypatch.setattr("gaussnet.methods.medians.brackets.WIDTH", 1.0)
     rows = ROWS.copy()
     rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
     summary = gn.summarize(rows, DAG, "cauchy-tree", page_rows=PAGE)

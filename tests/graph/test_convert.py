@@ -6,12 +6,11 @@ import sys
 
 import networkx
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gaussnet.errors import CycleError, GaussnetError, GraphError
 from gaussnet.graph import Dag
-from gaussnet.graph.convert import networkx_parts, to_networkx
+from gaussnet.graph.formats.networkx import networkx_parts, to_networkx
 
 
 @st.composite

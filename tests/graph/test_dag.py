@@ -7,8 +7,7 @@ import pickle
 import networkx
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gaussnet.errors import CycleError, GaussnetError, GraphError
 from gaussnet.graph import Dag

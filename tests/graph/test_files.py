@@ -9,16 +9,15 @@ import networkx
 import numpy as np
 import pytest
 import rdata
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from rdata.conversion import ConverterFromPythonToR
 from rdata.parser import RObjectType
 
 import gaussnet as gn
 from gaussnet.errors import FileError, GaussnetError
 from gaussnet.graph import Dag
-from gaussnet.graph.dot import parse_dot
-from gaussnet.graph.files import read_dag, write_dag
+from gaussnet.graph.formats.dot import parse_dot
+from gaussnet.graph.formats.files import read_dag, write_dag
 
 WRITTEN = (".dot", ".gv", ".gml", ".graphml", ".json", ".csv", ".txt")
 AWKWARD = {

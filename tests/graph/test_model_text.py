@@ -3,12 +3,11 @@
 import re
 
 import pytest
-from hypothesis import assume, example, given
-from hypothesis import strategies as st
+from hypothesis import assume, example, given, strategies as st
 
 from gaussnet.errors import CycleError, GaussnetError, GraphError
 from gaussnet.graph import Dag
-from gaussnet.graph.text import dot, formulas, model_string, parse_model
+from gaussnet.graph.formats.text import dot, formulas, model_string, parse_model
 
 SIGNS = "[]|:~+;#\"`*()-=.,0123ab \t\n\r\\'/^<>é雨_\x1c\u2028"
 HOSTILE = st.text(alphabet=SIGNS, min_size=1, max_size=5) | st.text(min_size=1, max_size=5)

@@ -5,7 +5,7 @@ from concurrent.futures import ThreadPoolExecutor
 import numpy as np
 from tests.kernels.test_twins import family_table, normal_rows
 
-from gaussnet.kernels import plain, plain_scratch
+from gaussnet.kernels import numpy_core as plain, numpy_core as plain_scratch
 
 
 def test_scratch_of_a_name_is_the_same_memory_until_more_is_needed() -> None:

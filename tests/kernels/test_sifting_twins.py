@@ -8,14 +8,16 @@ from itertools import product
 import numpy as np
 import pytest
 
-from gaussnet._types import FloatArray
-from gaussnet.kernels import plain, plain_brackets, plain_sifting
+from gaussnet.kernels import (
+    numpy_medians,
+)
 from gaussnet.kernels.families import Families
-from gaussnet.kernels.plain_sifting import Sieve, Sifted
+from gaussnet.kernels.numpy_medians import Sieve, Sifted
+from gaussnet.types import FloatArray
 
 if os.environ.get("GAUSSNET_KERNELS") == "numpy":
     pytest.skip("the compiled kernels are switched off", allow_module_level=True)
-from gaussnet.kernels import _native, native, native_sifting
+from gaussnet.kernels import _native, native, native as native_sifting
 
 # Fewer rows than lanes, a ragged end, several tiles; and a column that tiles are shorter for.
 SHAPES = [(0, 9), (1, 9), (3, 9), (37, 14), (1100, 20), (300, 260)]
@@ -83,11 +85,11 @@ def test_solutions_are_sifted_alike(rows: int, columns: int, turned: bool) -> No
         for start, stop in ((0, rows), (rows // 3, rows // 2), (rows // 2, rows + 5)):
             stripe = (page, start, stop)
             everything = Sieve.open(len(families.parents))
-            whole = plain_sifting.sift_solutions(stripe, families, windows, turns, everything)
+            whole = numpy_medians.sift_solutions(stripe, families, windows, turns, everything)
             for sieve in (everything, brackets(rows_of(whole))):
                 asked = (stripe, families, windows, turns, sieve)
                 ours = native_sifting.sift_solutions(*asked)
-                assert_sifted_alike(ours, plain_sifting.sift_solutions(*asked))
+                assert_sifted_alike(ours, numpy_medians.sift_solutions(*asked))
 
 
 @pytest.mark.parametrize(("rows", "columns"), SHAPES)
@@ -99,7 +101,7 @@ def test_solutions_are_split_and_drawn_alike(rows: int, columns: int, stride: in
     turns = random_triangles(families) if stride == 7 else None
     for windows in product((False, True), (False, True)):
         everything = Sieve.open(len(families.parents))
-        whole = plain_sifting.sift_solutions((page, 0, rows), families, windows, turns, everything)
+        whole = numpy_medians.sift_solutions((page, 0, rows), families, windows, turns, everything)
         places = stride * np.arange(-(-rows // stride))
         places = places[places < rows - stride] + stride // 2
         nowhere = np.full(len(families.parents), np.nan)
@@ -107,7 +109,7 @@ def test_solutions_are_split_and_drawn_alike(rows: int, columns: int, stride: in
         for sieve in (everything, brackets(rows_of(whole)), nothing):
             asked = (page, families, windows, turns, sieve, (places, stride))
             ours = native_sifting.split_solutions(*asked)
-            theirs = plain_sifting.split_solutions(*asked)
+            theirs = numpy_medians.split_solutions(*asked)
             np.testing.assert_array_equal(ours.counts, theirs.counts)
             np.testing.assert_array_equal(ours.starts, theirs.starts)
             assert ours.kept.base is None  # no view that keeps a larger array alive
@@ -128,7 +130,7 @@ def test_split_solutions_are_those_that_are_kept_whole() -> None:
         places = np.arange(0, 1500, 64)
         split = native_sifting.split_solutions(page, families, windows, None, sieve, (places, 64))
         lengths = [len(row) for row in rows]
-        counts, _, kept, starts = plain_brackets.split_rows(
+        counts, _, kept, starts = numpy_medians.split_rows(
             np.concatenate(rows), np.cumsum([0, *lengths]), lows, highs
         )
         assert counts[:, 1].any()
@@ -177,11 +179,11 @@ def test_residuals_are_sifted_alike(rows: int, columns: int, centred: bool) -> N
     coefficients = rng.normal(size=len(families.parents))
     centres = rng.normal(size=len(families)) if centred else None
     everything = Sieve.open(len(families))
-    whole = plain_sifting.sift_residuals(x, families, coefficients, centres, everything)
+    whole = numpy_medians.sift_residuals(x, families, coefficients, centres, everything)
     for sieve in (everything, brackets(rows_of(whole))):
         asked = (x, families, coefficients, centres, sieve)
         ours = native_sifting.sift_residuals(*asked)
-        assert_sifted_alike(ours, plain_sifting.sift_residuals(*asked))
+        assert_sifted_alike(ours, numpy_medians.sift_residuals(*asked))
 
 
 @pytest.mark.parametrize("kind", ["normal", "cauchy", "integers", "constant"])
@@ -205,7 +207,7 @@ def test_values_of_ranks_are_exact(kind: str, lengths: tuple[int, ...]) -> None:
     for low, high in ((0, 0), (count // 2 - 1, count // 2), (count // 4, 3 * count // 4), (-1, -1)):
         ranks = np.full(rows, low), np.full(rows, high)
         found = native_sifting.sifted_ranks(parts, *ranks)
-        theirs = plain_sifting.sifted_ranks(parts, *ranks)
+        theirs = numpy_medians.sifted_ranks(parts, *ranks)
         np.testing.assert_array_equal(found, theirs)
         for row in range(rows):
             ordered = sorted(everything[row])
@@ -240,7 +242,7 @@ def test_turned_solutions_have_the_bits_of_their_definition() -> None:
         count, size, _ = block.shape
         own = np.triu(rng.normal(size=(count, size, size)))
         turns.append(own.ravel())
-        expected += [row for family in plain.turned(own, block) for row in family]
+        expected += [row for family in numpy_medians.turned(own, block) for row in family]
     asked = ((page, 0, 600), families, (False, False), np.concatenate(turns))
     sifted = native_sifting.sift_solutions(*asked, Sieve.open(len(families.parents)))
     for own, other in zip(rows_of(sifted), expected, strict=True):

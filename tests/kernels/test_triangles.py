@@ -5,12 +5,12 @@ import os
 import numpy as np
 import pytest
 
-from gaussnet.kernels import plain, plain_triangles
+from gaussnet.kernels import numpy_core as plain, numpy_core as plain_triangles
 from gaussnet.kernels.families import Families
 
 MODULES = [plain_triangles]
 if os.environ.get("GAUSSNET_KERNELS") != "numpy":
-    from gaussnet.kernels import _native, native_triangles
+    from gaussnet.kernels import _native, native as native_triangles
 
     MODULES.append(native_triangles)
 

@@ -5,8 +5,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.model.exact import (
     exact_bhattacharyya,
     exact_kl,
@@ -20,8 +19,8 @@ from tests.model.exact import (
 from gaussnet.errors import NetworkError
 from gaussnet.graph import Dag
 from gaussnet.model import Gaussian, GaussianNetwork
+from gaussnet.model.contrast import excess
 from gaussnet.model.distances import bhattacharyya, hellinger, kl_by_node, kl_divergence
-from gaussnet.model.whitened import excess
 
 CHAIN = Dag.parse("[a][b|a][c|a:b]")
 

@@ -8,16 +8,15 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from tests.networks.rds_files import gaussian_network as bn_fit_bytes
 
 import gaussnet as gn
 from gaussnet.errors import FileError, GaussnetError, NetworkError
 from gaussnet.graph import Dag
 from gaussnet.model import GaussianNetwork
-from gaussnet.model.formats.tables import from_csv, to_csv
-from gaussnet.model.interchange import to_bnlearn, to_dot
+from gaussnet.model.formats.bnlearn import to_bnlearn
+from gaussnet.model.formats.text import from_csv, to_csv, to_dot
 
 AWKWARD = [
     " a",

@@ -9,14 +9,13 @@ import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 from scipy.stats import chi2, multivariate_normal
 from tests.model.exact import exact_moments, random_dag, random_network
 
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.graph import Dag
-from gaussnet.kernels import plain
+from gaussnet.kernels import numpy_core as plain
 from gaussnet.model import Gaussian, GaussianNetwork
 
 WET = Dag.from_edges([("rain", "wet"), ("sprinkler", "wet")])

@@ -2,12 +2,11 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gaussnet.errors import SettingError
-from gaussnet.estimate import Mad, MeanSquare
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.scales import Mad, MeanSquare
 from gaussnet.planning import certify
 from gaussnet.planning.bounds import BY_SHORTFALL, BY_SUM, BY_UNION
 from gaussnet.planning.certificate import ASSUMPTIONS

@@ -5,9 +5,8 @@ import pytest
 from scipy import stats
 from tests.planning.witness import cumulative, least_squares, node_divergences
 
-from gaussnet.planning.least_squares import LeastSquares
-from gaussnet.planning.phases import Phases
-from gaussnet.planning.wishart import design_weights
+from gaussnet.planning.least_squares import LeastSquares, design_weights
+from gaussnet.planning.split_phases import Phases
 
 FITS = 8_000
 SMALLEST_P_VALUE = 1e-3

@@ -8,7 +8,7 @@ from tests.planning.witness import batch_average, cauchy_tree, cumulative, node_
 from gaussnet.planning.batch_average import BatchAverage
 from gaussnet.planning.cauchy_tree import CauchyTree, median_law
 from gaussnet.planning.least_squares import expected_apart
-from gaussnet.planning.phases import Phases
+from gaussnet.planning.split_phases import Phases
 from gaussnet.planning.sums import Law
 
 SMALLEST_P_VALUE = 1e-3

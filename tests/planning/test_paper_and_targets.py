@@ -2,14 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
+from hypothesis import given, strategies as st
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.planning import plan
-from gaussnet.planning.paper import LARGEST_EPSILON, paper_kl, paper_sizes
-from gaussnet.planning.targets import kl_for_tv, tv_bound
+from gaussnet.planning.bounds import LARGEST_EPSILON, kl_for_tv, paper_kl, paper_sizes, tv_bound
 
 HUNDRED = ((0, 50), (5, 50))
 
@@ -60,5 +58,7 @@ def test_the_target_is_the_largest_kl_that_guarantees_the_tv(tv):
 def test_tv_bound_is_a_probability_and_below_both_inequalities(kl):
     bound = tv_bound(kl)
     assert 0.0 <= bound <= 1.0
-    assert bound <= np.sqrt(kl / 2)
-    assert bound <= np.sqrt(-np.expm1(-kl))
+    # Two square roots and one expm1, each within a few units in the last place on any processor.
+    rounding = 1.0 + 8.0 * np.finfo(np.float64).eps
+    assert bound <= np.sqrt(kl / 2) * rounding
+    assert bound <= np.sqrt(-np.expm1(-kl)) * rounding

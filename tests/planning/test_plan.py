@@ -2,12 +2,12 @@
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 from gaussnet.errors import SettingError
-from gaussnet.estimate import BatchAverage, BatchMedian, CauchyTree
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.batches import BatchAverage, BatchMedian
+from gaussnet.methods.cauchy import CauchyTree
 from gaussnet.planning import certify, plan
 from gaussnet.planning.plans import fewest_rows
 

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 
 import gaussnet as gn
+from gaussnet.data.write import write_rows
 from gaussnet.report.fit_page import MOST_NODES
-from gaussnet.report.markup import text
-from gaussnet.report.numbers import brief, number, share
-from gaussnet.stream.sinks import write_rows
+from gaussnet.report.markup import brief, number, share, text
 
 DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
@@ -245,7 +244,7 @@ def test_flagged_rows_are_numbered_as_in_the_data_with_rows_dropped(target):
 def test_rows_that_are_read_in_pages_have_the_same_pictures(target, tmp_path, monkeypatch):
     write_rows(tmp_path / "rows.parquet", DAG.nodes, [ROWS])
     whole = write(target, gn.fit(ROWS, DAG))
-    monkeypatch.setattr("gaussnet.stream.opening.LARGEST_WHOLE_BYTES", 0)
+    monkeypatch.setattr("gaussnet.data.sources.LARGEST_WHOLE_BYTES", 0)
     paged = write(target, gn.fit(tmp_path / "rows.parquet", DAG, page_rows=64))
     assert "SHA-256 of the rows" in whole.words
     assert "SHA-256 of the rows" not in paged.words

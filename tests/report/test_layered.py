@@ -3,14 +3,12 @@
 import itertools
 
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
+from hypothesis import given, settings, strategies as st
 
 import gaussnet as gn
-from gaussnet.report.layered import Sizes, lay_out
-from gaussnet.report.layered.crossings import count_crossings, order_layers
-from gaussnet.report.layered.lattice import assign_layers, build_lattice
-from gaussnet.report.layered.places import settle
+from gaussnet.report.layout import lay_out
+from gaussnet.report.layout.layers import Sizes, count_crossings, order_layers
+from gaussnet.report.layout.positions import assign_layers, build_lattice, settle
 
 
 @st.composite

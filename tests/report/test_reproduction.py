@@ -6,9 +6,8 @@ from html.parser import HTMLParser
 
 import pytest
 
-from gaussnet.experiments.run import Run
-from gaussnet.experiments.store import Store
-from gaussnet.report.reproduction import write_reproduction
+from gaussnet.reproduce.page import write_reproduction
+from gaussnet.reproduce.run import Run, Store
 
 RUN = Run.of(["er5", "agnostic-tree", "runtime"], repetitions=2, nodes=20, rows=[100, 200])
 

@@ -114,7 +114,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
     Example: gaussnet reproduce er5 ecoli70 --settings plotted --repetitions 5 --out again
     """
     from gaussnet.cli import reproduce as reproduction
-    from gaussnet.experiments.run import Run
+    from gaussnet.reproduce.run import Run
 
     if names:
         reproduction.show_experiments(as_json)

@@ -5,8 +5,7 @@ from pathlib import Path
 from typing import Any
 
 import gaussnet as gn
-from gaussnet.cli.printing import console, number, print_table
-from gaussnet.cli.progress import progress
+from gaussnet.cli.printing import console, number, print_table, progress
 from gaussnet.errors import NetworkError
 
 

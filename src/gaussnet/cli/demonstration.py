@@ -7,10 +7,9 @@ from rich.console import Console
 from rich.table import Table
 
 import gaussnet as gn
-from gaussnet.cli.progress import progress
-from gaussnet.estimate.auto import Auto
-from gaussnet.estimate.names import METHODS
-from gaussnet.estimate.robust import SequentialTrim
+from gaussnet.cli.printing import progress
+from gaussnet.methods.names import METHODS
+from gaussnet.methods.robust.sequential_trim import Auto, SequentialTrim
 from gaussnet.seeds import children
 
 SPOILT_NODES = 5

@@ -9,14 +9,13 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 import gaussnet as gn
-from gaussnet.cli.printing import console, in_shell_words, print_table
-from gaussnet.cli.progress import Steps, progress
-from gaussnet.disk.writing import check_folder
+from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
+from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError
+from gaussnet.files import check_folder
 from gaussnet.fitting.missing import Missing
 from gaussnet.fitting.uncertainty import StandardErrors
-from gaussnet.model.interchange import check_ending
-from gaussnet.stream.opening import open_data
+from gaussnet.model.files import check_ending
 
 if TYPE_CHECKING:
     from gaussnet.cli.report import Target
@@ -140,7 +139,7 @@ def learn(request: Request, tell: Steps, client: Any = None) -> tuple[gn.Fit, tu
 def _client(address: str | None) -> AbstractContextManager[Any]:
     if address is None:
         return nullcontext()
-    from gaussnet.stream.dask import connect
+    from gaussnet.data.cluster import connect
 
     return connect(address)
 

@@ -10,12 +10,11 @@ from typing import Any, get_args
 import numpy as np
 
 import gaussnet as gn
-from gaussnet.cli.printing import console, print_table
-from gaussnet.cli.progress import progress
-from gaussnet.disk.writing import write_bytes
+from gaussnet.cli.printing import console, print_table, progress
 from gaussnet.errors import GaussnetError, SettingError
-from gaussnet.estimate.names import METHODS
+from gaussnet.files import write_bytes
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.names import METHODS
 from gaussnet.planning.settings import PlanLaw
 
 LAWS: tuple[PlanLaw, ...] = get_args(PlanLaw)
@@ -127,7 +126,7 @@ def check_plot(path: Path | None) -> None:
 
 def plot_guarantee(dag: Dag, centre: int, delta: float, intercept: bool, path: Path) -> None:
     """Draw guaranteed total variation against rows, a hundredfold either way, as PNG or SVG."""
-    from gaussnet.figures.guarantee import draw_guarantee
+    from gaussnet.reproduce.figures import draw_guarantee
 
     rows = np.unique(np.geomspace(max(centre / 100, 2), centre * 100, PLOT_POINTS).astype(int))
     promises = [gn.certify(dag, rows=int(m), delta=delta, intercept=intercept) for m in rows]

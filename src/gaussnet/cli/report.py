@@ -9,12 +9,11 @@ from typing import Any
 
 import gaussnet as gn
 from gaussnet.cli import fit as fitting
-from gaussnet.cli.printing import console
-from gaussnet.cli.progress import progress
-from gaussnet.disk.writing import check_folder
+from gaussnet.cli.printing import console, progress
+from gaussnet.data.sources import STANDARD_INPUT
+from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
 from gaussnet.report.fit_page import check_report
-from gaussnet.stream.sources import STANDARD_INPUT
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,14 +15,13 @@ from rich.table import Table
 
 from gaussnet.cli.printing import print_json
 from gaussnet.errors import SettingError
-from gaussnet.experiments import pool
-from gaussnet.experiments.catalogue import EXPERIMENTS
-from gaussnet.experiments.claims import Claim
-from gaussnet.experiments.methods import label_of
-from gaussnet.experiments.readings import Deviation, summary_of
-from gaussnet.experiments.run import Run
-from gaussnet.experiments.store import Store
-from gaussnet.report.reproduction import Reproduction, check_packages, write_reproduction
+from gaussnet.reproduce import run as pool
+from gaussnet.reproduce.catalogue import EXPERIMENTS
+from gaussnet.reproduce.claims import Claim
+from gaussnet.reproduce.methods import label_of
+from gaussnet.reproduce.page import Reproduction, check_packages, write_reproduction
+from gaussnet.reproduce.readings import Deviation, summary_of
+from gaussnet.reproduce.run import Run, Store
 
 STOPPED = 130
 """The exit code of a program that Ctrl-C ended."""

@@ -6,12 +6,12 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 import gaussnet as gn
-from gaussnet._types import FloatArray
-from gaussnet.cli.progress import Steps, progress
+from gaussnet.cli.printing import Steps, progress
+from gaussnet.data.pages import default_page_rows
+from gaussnet.data.write import write_csv, write_rows
 from gaussnet.model.checks import row_count
 from gaussnet.seeds import generator
-from gaussnet.stream.pages import default_page_rows
-from gaussnet.stream.sinks import write_csv, write_rows
+from gaussnet.types import FloatArray
 
 STANDARD_OUTPUT = "-"
 

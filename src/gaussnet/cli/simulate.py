@@ -9,12 +9,12 @@ import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.printing import console
+from gaussnet.data.write import write_rows
 from gaussnet.errors import SettingError
-from gaussnet.model.interchange import check_ending
+from gaussnet.model.files import check_ending
 from gaussnet.seeds import children
 from gaussnet.simulate import Contamination
-from gaussnet.simulate.checks import whole_number
-from gaussnet.stream.sinks import write_rows
+from gaussnet.simulate.graphs import whole_number
 
 MOST_NODES = 1_000_000
 MOST_ROWS = 1_000_000_000

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussnet.errors import SettingError
-from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.robust import SequentialTrim
-from gaussnet.estimate.scales import MeanSquare, Scale
-from gaussnet.estimate.solution import Estimator
+from gaussnet.methods.base import Estimator
+from gaussnet.methods.least_squares import LeastSquares
+from gaussnet.methods.robust.sequential_trim import SequentialTrim
+from gaussnet.methods.scales import MeanSquare, Scale
 from gaussnet.planning import Certificate, certify
 
 if TYPE_CHECKING:

@@ -1,17 +1,21 @@
-"""Fits side by side: log-likelihood, AIC, BIC, and scores on rows that none of them has seen."""
+"""Log-likelihood, AIC and BIC of a fit on the rows that it was learnt from."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from gaussnet.data.columns import as_rows
 from gaussnet.errors import EstimationError, NetworkError, SettingError
 from gaussnet.fitting.result import Fit
-from gaussnet.fitting.tables import text_table
+from gaussnet.fitting.text import text_table
 from gaussnet.graph.dag import shorten
 from gaussnet.model.scores import robust_score
-from gaussnet.stream.rows import as_rows
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
 
 Fits = Mapping[str, Fit] | Iterable[Fit]
 

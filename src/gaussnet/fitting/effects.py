@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from gaussnet._types import FloatArray
 from gaussnet.fitting.uncertainty.ask import find_covariances
 from gaussnet.model.inference.effects import gradient, stations
+from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit

@@ -6,15 +6,15 @@ from functools import cached_property, partial
 from operator import index
 from typing import Any, Self
 
-from gaussnet._types import Rows
+from gaussnet.data.columns import as_rows
+from gaussnet.data.pages import LazyPages, Progress, StreamedPages
+from gaussnet.data.sources import read_whole
 from gaussnet.errors import DataError, SettingError
 from gaussnet.fitting.missing import Missing, Survey, without_missing
 from gaussnet.fitting.phases import Work
 from gaussnet.fitting.portions import Portion, make_portions, make_streamed_portions
 from gaussnet.graph.dag import Dag
-from gaussnet.stream.rows import as_rows
-from gaussnet.stream.source import read_whole
-from gaussnet.stream.streamed import LazyPages, Progress, StreamedPages
+from gaussnet.types import Rows
 
 Portions = tuple[list[Portion], list[Portion]]
 """The portions of phase 1 and those of phase 2, the same unless the rows are split."""
@@ -148,7 +148,7 @@ class ClusterEvidence(StreamedEvidence):
         )
 
     def _all_pages(self, complete: bool, checked: bool, counted: list[int]) -> LazyPages:
-        from gaussnet.stream.dask import ClusterPages
+        from gaussnet.data.cluster import ClusterPages
 
         cluster = self.data.complete() if complete else self.data
         height = self.reading.page_rows

@@ -4,10 +4,10 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from gaussnet._types import Rows
-from gaussnet.estimate.equations import Stripe, cut_stripes
 from gaussnet.fitting.portions import Pages
 from gaussnet.kernels.threads import merge_in_order, thread_map
+from gaussnet.methods.base import Stripe, cut_stripes
+from gaussnet.types import Rows
 
 
 @dataclass(frozen=True, slots=True)

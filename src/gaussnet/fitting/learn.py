@@ -3,13 +3,10 @@
 import os
 from typing import Any
 
-from gaussnet._types import Rows
+from gaussnet.data.columns import Loaded
+from gaussnet.data.pages import NotFinite, Progress, check_page_rows, default_page_rows
+from gaussnet.data.sources import open_data, read_whole
 from gaussnet.errors import DataError, SettingError
-from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.names import Method, check_together, method_named, scale_named
-from gaussnet.estimate.robust import SequentialTrim, Unproven
-from gaussnet.estimate.scales import Scale
-from gaussnet.estimate.solution import Estimator
 from gaussnet.fitting.checks import checked_dag, thread_count
 from gaussnet.fitting.evidence import ClusterEvidence, Evidence, Reading, StreamedEvidence
 from gaussnet.fitting.learner import Learner
@@ -18,11 +15,12 @@ from gaussnet.fitting.phases import SMALLEST_BUDGET, Work
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.trimmed import fit_trimmed
 from gaussnet.graph.dag import Dag, shorten
-from gaussnet.stream.loaded import Loaded
-from gaussnet.stream.opening import open_data
-from gaussnet.stream.pages import check_page_rows, default_page_rows
-from gaussnet.stream.source import read_whole
-from gaussnet.stream.streamed import NotFinite, Progress
+from gaussnet.methods.base import Estimator
+from gaussnet.methods.least_squares import LeastSquares
+from gaussnet.methods.names import Method, check_together, method_named, scale_named
+from gaussnet.methods.robust.sequential_trim import SequentialTrim, Unproven
+from gaussnet.methods.scales import Scale
+from gaussnet.types import Rows
 
 STREAMED_BUDGET = 1 << 24
 """Values that summaries of a stream may keep at a time (128 MiB)."""
@@ -77,7 +75,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         At most so many threads; by default all processors. Never changes the answer.
     page_rows
         Rows of a page; batches and windows do not cross pages. See
-        `gaussnet.stream.pages.default_page_rows`. Robust looks at all rows at once.
+        `gaussnet.data.pages.default_page_rows`. Robust looks at all rows at once.
     progress
         Called with the rows read so far and their number (None if unknown) while files are
         read page by page.
@@ -164,7 +162,7 @@ def _fit_on_cluster(
     how: tuple[Method, Scale],
     progress: Progress | None,
 ) -> Fit:
-    from gaussnet.stream.dask import open_cluster
+    from gaussnet.data.cluster import open_cluster
 
     estimator, spread = how
     if isinstance(estimator, SequentialTrim):

@@ -4,13 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from gaussnet._types import IntArray
 from gaussnet.errors import EstimationError
-from gaussnet.estimate.cauchy import Cauchy
-from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
-from gaussnet.estimate.solution import Estimator, Solution
-from gaussnet.estimate.with_moments import WithMoments
 from gaussnet.fitting.phases import (
     Work,
     find_coefficients,
@@ -21,7 +15,13 @@ from gaussnet.fitting.phases import (
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.result import Details
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.base import Estimator, Solution
+from gaussnet.methods.cauchy import Cauchy
+from gaussnet.methods.least_squares import LeastSquares
+from gaussnet.methods.scales import KlOptimal, MeanSquare, Scale
+from gaussnet.methods.with_moments import WithMoments
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import IntArray
 
 
 class Learner:

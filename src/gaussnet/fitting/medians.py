@@ -8,29 +8,19 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.estimate.brackets import Brackets
-from gaussnet.estimate.cauchy import (
-    CarefulCauchy,
-    Cauchy,
-    SquareWindows,
-    flat_triangles,
-    whitening,
-)
-from gaussnet.estimate.equations import Equations, Stripe
-from gaussnet.estimate.factors import Factors
-from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.names import MedianMethod
-from gaussnet.estimate.ragged import Ragged
-from gaussnet.estimate.recounts import FirstPass, Pass, find_medians
-from gaussnet.estimate.rooms import SAMPLE_ROOMS, default_room
-from gaussnet.estimate.samples import Sample, drawn_places
-from gaussnet.estimate.scales import Spread, mad_spread
-from gaussnet.estimate.solution import Solution
-from gaussnet.estimate.solutions import Solutions, tally_medians
 from gaussnet.fitting.folds import PageSummary
 from gaussnet.kernels.families import Families
-from gaussnet.kernels.plain import turned
+from gaussnet.kernels.numpy_medians import turned
+from gaussnet.methods.base import Equations, Solution, Stripe
+from gaussnet.methods.batches import Solutions, tally_medians
+from gaussnet.methods.cauchy import CarefulCauchy, Cauchy, SquareWindows, flat_triangles, whitening
+from gaussnet.methods.least_squares import Factors, Moments
+from gaussnet.methods.medians.brackets import SAMPLE_ROOMS, Brackets, default_room
+from gaussnet.methods.medians.recounts import FirstPass, Pass, find_medians
+from gaussnet.methods.medians.samples import Ragged, Sample, drawn_places
+from gaussnet.methods.names import MedianMethod
+from gaussnet.methods.scales import Spread, mad_spread
+from gaussnet.types import FloatArray, IntArray, Rows
 
 
 class PageMedians(NamedTuple):

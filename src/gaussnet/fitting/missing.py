@@ -7,9 +7,9 @@ from typing import Literal
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, IntArray, Rows
 from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.families import Families
+from gaussnet.types import BoolArray, IntArray, Rows
 
 Missing = Literal["raise", "drop-rows", "drop-by-node"]
 NO_FAMILIES = Families(*(np.zeros(length, dtype=np.int64) for length in (0, 1, 0)))

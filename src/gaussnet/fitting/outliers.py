@@ -1,4 +1,4 @@
-"""Outliers: the cells that do not fit their equation, and what was expected there."""
+"""What the robust method found wrong with the data, kept with the fit."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -8,16 +8,79 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray
+from gaussnet.data.columns import as_rows, is_frame
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.evidence import StreamedEvidence
-from gaussnet.fitting.tables import shown, text_table
-from gaussnet.fitting.trimming import STATUSES, Trimming
-from gaussnet.stream.rows import as_rows, is_frame
+from gaussnet.fitting.text import shown, text_table
+from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED
+from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.contamination import ContaminationTest
     from gaussnet.fitting.result import Fit
+
+STATUSES = {
+    "flagged": FLAGGED,
+    "confirmed": CONFIRMED,
+    "unverified": UNVERIFIED,
+    "missing": MISSING,
+}
+"""What a suspicious cell can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trimming:
+    """Suspicious cells and rows left out; nodes go by their positions in the graph."""
+
+    rows: int
+    """Rows learnt from."""
+    cutoffs: FloatArray
+    """Residuals beyond so many standard deviations were rejected, (nodes,); infinite where
+    nothing was."""
+    cells: Mapping[int, SuspiciousCells]
+    """For the nodes that have any."""
+    recorded: Mapping[int, FloatArray]
+    """The values that were recorded in those cells."""
+    left_out: Mapping[int, IntArray]
+    """Rows that a node's coefficients do not rest on, ascending, for the nodes that leave out
+    any."""
+    row_numbers: IntArray | None = None
+    """Where the rows learnt from stand in the data, if not all of these were."""
+    discrete: tuple[int, ...] = ()
+    """Nodes of few recurring values: only what lies apart from these is flagged."""
+    contamination: "ContaminationTest | None" = None
+    """Whether the data look contaminated, where that was asked for."""
+
+    def numbered(self, rows: IntArray) -> IntArray:
+        """Numbers in the data of these rows."""
+        return rows if self.row_numbers is None else self.row_numbers[rows]
+
+    def places(self, node: int, *statuses: str) -> IntArray:
+        """Which of a node's suspicious cells have one of these statuses."""
+        if node not in self.cells:
+            return np.empty(0, dtype=np.int64)
+        wanted = np.zeros(1 + max(STATUSES.values()), dtype=bool)
+        wanted[[STATUSES[status] for status in statuses]] = True
+        return np.flatnonzero(wanted[self.cells[node].statuses])
+
+    def count(self, node: int, status: str) -> int:
+        """How many of a node's cells have this status."""
+        if node not in self.cells:
+            return 0
+        return int(np.count_nonzero(self.cells[node].statuses == STATUSES[status]))
+
+    def recorded_rows(self, node: int) -> int:
+        """Rows in which the node has a value."""
+        return self.rows - self.count(node, "missing")
+
+    def found(self, *statuses: str) -> Iterator[tuple[int, IntArray]]:
+        """The nodes that have cells with one of these statuses, and which, node after node."""
+        for node in sorted(self.cells):
+            places = self.places(node, *statuses)
+            if len(places):
+                yield node, places
+
 
 LONGEST_TABLE = 20
 """Lines of a printed table."""
@@ -144,7 +207,7 @@ def cleaned_data(fit: "Fit") -> Any:
         cleaned[trimming.numbered(cells.rows[places]), node] = cells.expected[places]
     if isinstance(fit._evidence, StreamedEvidence) or not is_frame(data):
         return cleaned
-    from gaussnet.stream.frames import with_columns
+    from gaussnet.data.frames import with_columns
 
     return with_columns(data, fit.dag.nodes, cleaned)
 

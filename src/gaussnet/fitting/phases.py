@@ -6,17 +6,16 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray
-from gaussnet.estimate.equations import Stripe
-from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.names import MedianMethod
-from gaussnet.estimate.scales import Mad, Scale, Spread
-from gaussnet.estimate.solution import Estimator, Solution
-from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
+from gaussnet.data.pages import NotFinite
 from gaussnet.fitting.folds import PageSummary, Work, fold
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.sifting import sift_medians, sift_spread, sifted_residuals, sifted_values
-from gaussnet.stream.streamed import NotFinite
+from gaussnet.methods.base import Estimator, Solution, Stripe
+from gaussnet.methods.least_squares import Moments
+from gaussnet.methods.names import MedianMethod
+from gaussnet.methods.scales import Mad, Scale, Spread
+from gaussnet.methods.with_moments import WithMoments, with_mean_squares
+from gaussnet.types import FloatArray
 
 __all__ = [
     "PageSummary",
@@ -141,7 +140,7 @@ def kept_by_scale(scale: Scale, portion: Portion) -> FloatArray:
 
 def _streamed_share(portion: Portion, medians: int) -> float:
     """Values that brackets keep for a median, per row."""
-    from gaussnet.estimate.rooms import bracket_values
+    from gaussnet.methods.medians.brackets import bracket_values
 
     rows = max(portion.likely_rows, 1)
     return bracket_values(medians, rows) / rows

@@ -6,12 +6,11 @@ from typing import TypeAlias
 
 import numpy as np
 
-from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
-from gaussnet.estimate.equations import Equations
+from gaussnet.data.pages import LazyPages, cut_pages
 from gaussnet.fitting.missing import Survey
 from gaussnet.kernels.families import Families
-from gaussnet.stream.pages import cut_pages
-from gaussnet.stream.streamed import LazyPages
+from gaussnet.methods.base import Equations
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 Pages: TypeAlias = list[Rows] | LazyPages
 """Pages in memory, or pages that are read when a fold asks for them."""

@@ -4,9 +4,8 @@ from collections.abc import Iterable
 from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
-    from gaussnet.fitting.claims import GraphCheck
-    from gaussnet.fitting.claims.adjust import Adjustment
     from gaussnet.fitting.effects import Effect
+    from gaussnet.fitting.graph_tests import Adjustment, GraphCheck
     from gaussnet.fitting.result import Fit
 
 
@@ -29,7 +28,7 @@ class Questions:
         >>> gn.fit(rows, gn.Dag.parse("[a][b|a][c|b]")).check_graph().verdict
         'The data contradict 1 missing edge at level 0.05 (Holm, 1 tests): look first at a and c.'
         """
-        from gaussnet.fitting.claims import check_graph
+        from gaussnet.fitting.graph_tests import check_graph
 
         return check_graph(cast("Fit", self), level, adjust)
 

@@ -4,11 +4,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet._types import FloatArray, Rows
+from gaussnet.data.pages import LazyPages
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.evidence import StreamedEvidence
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.stream.streamed import LazyPages
+from gaussnet.types import FloatArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit

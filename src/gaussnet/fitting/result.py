@@ -6,21 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussnet._types import IntArray
-from gaussnet.estimate.names import Method
-from gaussnet.estimate.scales import Scale
+from gaussnet.fitting.notes import NodeReport, Note, remarks
 from gaussnet.fitting.questions import Questions
-from gaussnet.fitting.remarks import NodeReport, Note, remarks
 from gaussnet.fitting.scores import Scored
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.names import Method
+from gaussnet.methods.scales import Scale
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.contamination import ContaminationTest
     from gaussnet.fitting.evidence import Evidence
-    from gaussnet.fitting.outliers import Outliers
+    from gaussnet.fitting.outliers import Outliers, Trimming
     from gaussnet.fitting.summaries import Summary
-    from gaussnet.fitting.trimming import Trimming
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
     from gaussnet.planning import Certificate
 
@@ -275,6 +274,6 @@ class Fit(Scored, Questions):
         )
 
     def __str__(self) -> str:
-        from gaussnet.fitting.description import describe
+        from gaussnet.fitting.text import describe
 
         return describe(self)

@@ -1,4 +1,4 @@
-"""Log-likelihood, AIC and BIC of a fit on the rows that it was learnt from."""
+"""Scores of a fit on its own rows."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, cast
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import EstimationError
 from gaussnet.model.scores import log_likelihoods
+from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit

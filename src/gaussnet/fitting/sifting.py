@@ -8,17 +8,16 @@ from functools import partial
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray
-from gaussnet.estimate.cauchy import Cauchy, CauchyTree, flat_triangles, whitening
-from gaussnet.estimate.equations import Stripe
-from gaussnet.estimate.middles import Medians
-from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.scales import Spread, mad_spread
-from gaussnet.estimate.sifting import Siftings, draw_rows, kept_share
-from gaussnet.estimate.solution import Estimator, Solution
-from gaussnet.estimate.solutions import tally_medians
 from gaussnet.fitting.folds import Work, fold
 from gaussnet.fitting.portions import Portion
+from gaussnet.methods.base import Estimator, Solution, Stripe
+from gaussnet.methods.batches import tally_medians
+from gaussnet.methods.cauchy import Cauchy, CauchyTree, flat_triangles, whitening
+from gaussnet.methods.least_squares import Moments
+from gaussnet.methods.medians.brackets import Medians
+from gaussnet.methods.medians.sifting import Siftings, draw_rows, kept_share
+from gaussnet.methods.scales import Spread, mad_spread
+from gaussnet.types import FloatArray, IntArray
 
 LEAST_ROWS = 4_000
 """With fewer rows a sample would have to hold too many of them."""

@@ -5,13 +5,11 @@ from typing import Any
 
 import numpy as np
 
+from gaussnet.data.columns import Loaded
+from gaussnet.data.sources import ArraySource, Chain, Source, open_data
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.estimate.names import check_together, scale_named
-from gaussnet.estimate.robust import SequentialTrim
-from gaussnet.estimate.scales import KlOptimal, MeanSquare, Scale
 from gaussnet.fitting.evidence import ClusterEvidence, Evidence, Reading, StreamedEvidence
-from gaussnet.fitting.learn import STREAMED_BUDGET, fit_streamed, general_notes
-from gaussnet.fitting.learn import fit as learn
+from gaussnet.fitting.learn import STREAMED_BUDGET, fit as learn, fit_streamed, general_notes
 from gaussnet.fitting.learner import Learner
 from gaussnet.fitting.phases import Work
 from gaussnet.fitting.portions import Portion
@@ -19,9 +17,9 @@ from gaussnet.fitting.result import Fit
 from gaussnet.fitting.states import NotInSummary, States
 from gaussnet.fitting.summaries import Summary, check_summary
 from gaussnet.kernels.threads import available_threads
-from gaussnet.stream.loaded import Loaded
-from gaussnet.stream.opening import open_data
-from gaussnet.stream.source import ArraySource, Chain, Source
+from gaussnet.methods.names import check_together, scale_named
+from gaussnet.methods.robust.sequential_trim import SequentialTrim
+from gaussnet.methods.scales import KlOptimal, MeanSquare, Scale
 
 
 def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:

@@ -7,21 +7,18 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import Rows
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.estimate.batches import BatchAverage, BatchMedian
-from gaussnet.estimate.cauchy import CauchyTree
-from gaussnet.estimate.equations import Equations
-from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.middles import Medians
-from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.recounts import FirstPass
-from gaussnet.estimate.solution import Solution
-from gaussnet.estimate.solutions import tally_medians
-from gaussnet.estimate.with_moments import WithMoments, with_mean_squares
 from gaussnet.fitting.medians import PageMedians, SolutionPass
 from gaussnet.fitting.phases import PageSummary
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.base import Equations, Solution
+from gaussnet.methods.batches import BatchAverage, BatchMedian, tally_medians
+from gaussnet.methods.cauchy import CauchyTree
+from gaussnet.methods.least_squares import LeastSquares, Moments
+from gaussnet.methods.medians.brackets import Medians
+from gaussnet.methods.medians.recounts import FirstPass
+from gaussnet.methods.with_moments import WithMoments, with_mean_squares
+from gaussnet.types import Rows
 
 SummaryMethod = LeastSquares | BatchAverage | BatchMedian | CauchyTree
 

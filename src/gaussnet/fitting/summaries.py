@@ -6,21 +6,19 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray, Rows
-from gaussnet.disk.reading import Path
+from gaussnet.data.columns import Loaded
+from gaussnet.data.pages import NotFinite, StreamedPages, check_page_rows, default_page_rows
+from gaussnet.data.sources import ArraySource, Chain, Source, open_data
 from gaussnet.errors import DataError, SettingError
-from gaussnet.estimate.names import method_named
-from gaussnet.estimate.solution import Estimator
+from gaussnet.files import Path
 from gaussnet.fitting.checks import checked_dag, thread_count
 from gaussnet.fitting.missing import Missing, Survey, check_missing
 from gaussnet.fitting.states import States, SummaryMethod
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials, merge_in_order
-from gaussnet.stream.loaded import Loaded
-from gaussnet.stream.opening import open_data
-from gaussnet.stream.pages import check_page_rows, default_page_rows
-from gaussnet.stream.source import ArraySource, Chain, Source
-from gaussnet.stream.streamed import NotFinite, StreamedPages
+from gaussnet.methods.base import Estimator
+from gaussnet.methods.names import method_named
+from gaussnet.types import FloatArray, Rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -8,20 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray
-from gaussnet.disk.reading import Path, file_name, read_bytes
-from gaussnet.disk.writing import whole_file
 from gaussnet.errors import FileError
-from gaussnet.estimate.batches import BatchAverage, BatchMedian
-from gaussnet.estimate.brackets import Brackets
-from gaussnet.estimate.cauchy import CauchyTree
-from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.moments import Moments
+from gaussnet.files import Path, file_name, read_bytes, whole_file
 from gaussnet.fitting.medians import PageMedians
 from gaussnet.fitting.states import States
 from gaussnet.fitting.summaries import Summary
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials
+from gaussnet.methods.batches import BatchAverage, BatchMedian
+from gaussnet.methods.cauchy import CauchyTree
+from gaussnet.methods.least_squares import LeastSquares, Moments
+from gaussnet.methods.medians.brackets import Brackets
+from gaussnet.types import FloatArray
 
 FORMAT, VERSION = "gaussnet summary", 2
 METHODS = {kind.name: kind for kind in (LeastSquares, BatchAverage, BatchMedian, CauchyTree)}

@@ -6,21 +6,17 @@ from typing import Literal
 
 import numpy as np
 
-from gaussnet._types import IntArray, Rows
+from gaussnet.data.columns import as_rows
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.estimate.auto import Auto
-from gaussnet.estimate.robust import (
-    RobustSolution,
-    SequentialTrim,
-)
-from gaussnet.estimate.scales import GaussianCore, KlOptimal, Scale
 from gaussnet.fitting.evidence import Evidence
+from gaussnet.fitting.outliers import Trimming
 from gaussnet.fitting.result import Details, Fit
-from gaussnet.fitting.trimming import Trimming
 from gaussnet.fitting.units import learn_in_units
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.robust.sequential_trim import Auto, RobustSolution, SequentialTrim
+from gaussnet.methods.scales import GaussianCore, KlOptimal, Scale
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.stream.rows import as_rows
+from gaussnet.types import IntArray, Rows
 
 
 def fit_trimmed(

@@ -5,9 +5,10 @@ from dataclasses import replace
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.estimate.robust import RobustSolution, SuspiciousCells
 from gaussnet.kernels.families import Families
+from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.sequential_trim import RobustSolution
+from gaussnet.types import FloatArray, IntArray, Rows
 
 SMALLEST, LARGEST = 1e-250, 1e250
 """Variances outside of these come from squares that may have lost digits or all of them."""

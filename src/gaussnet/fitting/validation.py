@@ -8,18 +8,18 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray, Rows, Seed
+from gaussnet.data.columns import as_rows
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
-from gaussnet.estimate.names import method_named
-from gaussnet.estimate.solution import Estimator
 from gaussnet.fitting.checks import checked_dag
 from gaussnet.fitting.learn import fit
 from gaussnet.graph.dag import Dag, shorten
+from gaussnet.methods.base import Estimator
+from gaussnet.methods.names import method_named
 from gaussnet.model.checks import check_finite
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import robust_score
 from gaussnet.seeds import generator
-from gaussnet.stream.rows import as_rows
+from gaussnet.types import FloatArray, IntArray, Rows, Seed
 
 Settings = Mapping[str, Any]
 Methods = Sequence[str | Estimator] | Mapping[str, str | Estimator | Settings]

@@ -1,22 +1,176 @@
-"""The directed acyclic graph: names, parents, order."""
+"""The directed acyclic graph."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Self
+from typing import Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gaussnet._types import IntArray
 from gaussnet.errors import CycleError, GraphError
-from gaussnet.graph import convert, text
-from gaussnet.graph.adjacency import Orientation, parent_lists, row_count
-from gaussnet.graph.checks import check_parents, edge_names, node_name
+from gaussnet.graph.formats import networkx as convert, text
 from gaussnet.graph.order import child_lists, find_cycle, is_forest, topological_order
 from gaussnet.graph.separation import Separation
 from gaussnet.kernels.families import Families
+from gaussnet.types import FloatArray, IntArray
+
+
+def node_name(label: object) -> str:
+    """The name of a node: a string as it is, an integer by its digits.
+
+    Examples
+    --------
+    >>> node_name("rain"), node_name(7)
+    ('rain', '7')
+    """
+    if isinstance(label, str):
+        return str.__str__(label)  # a plain string, also for numpy strings and enum members
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
+        return str(label)
+    raise GraphError(f"got the node name {label!r}, expected a string: rename the node")
+
+
+def edge_names(edge: object) -> tuple[str, str]:
+    """The names of a (parent, child) pair, which may also be a list or an array of two.
+
+    Examples
+    --------
+    >>> edge_names(["rain", 7])
+    ('rain', '7')
+    """
+    match edge.tolist() if isinstance(edge, np.ndarray) else edge:
+        case (parent, child):
+            return node_name(parent), node_name(child)
+    raise GraphError(
+        f"got the edge {edge!r}, expected a pair (parent, child): give two names for each edge"
+    )
+
+
+def square_matrix(matrix: ArrayLike, *, allow_nan: bool = False) -> FloatArray:
+    """The matrix as floats, (nodes, nodes), all of them numbers unless NaN is allowed.
+
+    Examples
+    --------
+    >>> square_matrix([[0, 1], [0, 0]]).shape
+    (2, 2)
+    """
+    try:
+        weights = np.asarray(matrix)
+    except ValueError:
+        raise GraphError(
+            "the rows of the adjacency matrix differ in length: give a square matrix"
+        ) from None
+    if not weights.shape or weights.shape != 2 * weights.shape[:1]:
+        raise GraphError(
+            f"got an adjacency matrix of shape {weights.shape}, expected a square one: give one "
+            "row and one column for each node"
+        )
+    numbers = weights.dtype.kind in "biuf"
+    if not numbers or (not allow_nan and np.isnan(weights.astype(np.float64)).any()):
+        raise GraphError("the adjacency matrix holds NaN or non-numbers: use 0 for 'no edge'")
+    return weights.astype(np.float64)
+
+
+def check_parents(nodes: Sequence[str], families: Families) -> None:
+    """Refuse parents that are no nodes, and parents listed twice; each family is sorted.
+
+    Examples
+    --------
+    >>> check_parents(["a", "b"], Families(np.arange(2), np.array([0, 0, 1]), np.array([0])))
+    """
+    parents, owners = families.parents, families.family_of_edge
+    wrong = parents[(parents < 0) | (parents >= len(nodes))]
+    if len(wrong):
+        raise GraphError(
+            f"got the parent position {wrong[0]} in a graph of {len(nodes)} nodes: count the "
+            "nodes from 0"
+        )
+    twice = np.flatnonzero((np.diff(parents) == 0) & (np.diff(owners) == 0))
+    if len(twice):
+        parent, child = nodes[parents[twice[0]]], nodes[owners[twice[0]]]
+        raise GraphError(f"the edge {parent!r} -> {child!r} is listed twice: list it once")
+
+
+Orientation = Literal["parent-row", "child-row", "lingam", "causal-learn"]
+
+_ENDS = {-1.0: "-", 1.0: ">", 2.0: "o"}
+
+
+def parent_lists(
+    matrix: ArrayLike, names: Sequence[object], orientation: Orientation
+) -> list[list[int]]:
+    """The positions of every node's parents; `names` are for messages.
+
+    Examples
+    --------
+    >>> parent_lists([[0, 1], [0, 0]], "ab", "parent-row")
+    [[], [0]]
+    >>> parent_lists([[0, 1], [0, 0]], "ab", "lingam")
+    [[1], []]
+    >>> parent_lists([[0, -1], [1, 0]], "ab", "causal-learn")
+    [[], [0]]
+    """
+    if orientation not in get_args(Orientation):
+        raise GraphError(
+            f"got orientation={orientation!r}, expected 'parent-row' (matrix[i, j] means i -> j), "
+            "'child-row' or 'lingam' (j -> i), or 'causal-learn' (marks at both ends)"
+        )
+    weights = square_matrix(matrix, allow_nan=orientation == "lingam")
+    if len(names) != len(weights):
+        raise GraphError(
+            f"got {len(names)} names for {len(weights)} nodes: give one name for each row"
+        )
+    _refuse_unknown(weights, names)
+    if orientation == "causal-learn":
+        into = _arrows(weights, names)
+    else:
+        into = weights.T if orientation == "parent-row" else weights
+    return [np.flatnonzero(row).tolist() for row in into]
+
+
+def row_count(matrix: ArrayLike) -> int:
+    """The number of rows, 0 for what has none.
+
+    Examples
+    --------
+    >>> row_count([[0, 1], [0, 0]]), row_count(3)
+    (2, 0)
+    """
+    return len(matrix) if isinstance(matrix, Sized) else 0
+
+
+def _arrows(marks: FloatArray, names: Sequence[object]) -> FloatArray:
+    """Row j, column i is not 0 where the edge goes i -> j.
+
+    causal-learn writes at ``[i, j]`` the mark at i of the edge between i and j: -1 a tail, 1 an
+    arrowhead, 2 a circle.
+    """
+    arrows = (marks == 1.0) & (marks.T == -1.0)
+    wrong = np.argwhere(((marks != 0.0) | (marks.T != 0.0)) & ~arrows & ~arrows.T)
+    if len(wrong):
+        i, j = wrong[0].tolist()
+        near, far = (_ENDS.get(mark, "?") for mark in (marks[i, j], marks[j, i]))
+        shown = f"{near.replace('>', '<')}-{far}"
+        raise GraphError(
+            f"the edge between {names[i]!r} and {names[j]!r} is {names[i]!r} {shown} {names[j]!r}, "
+            "expected a direction: a DAG has neither undirected nor two-headed edges, so decide it "
+            "(-1 at the parent's end, 1 at the child's)"
+        )
+    return np.asarray(arrows, dtype=np.float64)
+
+
+def _refuse_unknown(weights: FloatArray, names: Sequence[object]) -> None:
+    """Refuse NaN, which lingam writes for pairs with a common cause that was not observed."""
+    unknown = np.argwhere(np.isnan(weights))
+    if len(unknown):
+        i, j = unknown[0].tolist()
+        raise GraphError(
+            f"lingam could not tell how {str(names[j])!r} and {str(names[i])!r} are related and "
+            "wrote NaN, expected a number: decide it, with 0 for 'no edge'"
+        )
+
 
 Edge = tuple[str, str]
 

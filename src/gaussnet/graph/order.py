@@ -7,8 +7,8 @@ from heapq import heapify, heappop, heappush
 
 import numpy as np
 
-from gaussnet._types import IntArray
 from gaussnet.kernels.families import Families
+from gaussnet.types import IntArray
 
 
 def topological_order(families: Families) -> IntArray:

@@ -6,27 +6,22 @@ ones are used if they were built; the environment variable GAUSSNET_KERNELS, set
 """
 
 import os
-from types import ModuleType
+from types import ModuleType, SimpleNamespace
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import (
-    plain,
-    plain_brackets,
-    plain_robust,
-    plain_sifting,
-    plain_triangles,
-    plain_walk,
-)
-from gaussnet.kernels.plain_robust import (
+from gaussnet.kernels import numpy_core, numpy_medians, numpy_robust
+from gaussnet.kernels.numpy_medians import Sieve, Sifted
+from gaussnet.kernels.numpy_robust import (
     Cells,
+    CellTable,
     Judged,
     JudgeTask,
+    Learnt,
     Screen,
     TrimAnswer,
     TrimTask,
+    WalkTask,
 )
-from gaussnet.kernels.plain_sifting import Sieve, Sifted
-from gaussnet.kernels.plain_walk import CellTable, Learnt, WalkTask
 
 __all__ = [
     "CellTable",
@@ -70,15 +65,15 @@ __all__ = [
 ]
 
 
-def _choose(wanted: str) -> tuple[str, ModuleType, ModuleType, ModuleType]:
-    """The name of a backend, its module, and those of the kernels for sieves and triangles."""
+def _choose(wanted: str) -> tuple[str, ModuleType | SimpleNamespace]:
+    """The name of a backend, and where its kernels are."""
     if wanted not in ("", "numpy", "native"):
         raise SettingError(
             f"GAUSSNET_KERNELS is {wanted!r}, expected 'numpy' or 'native': set one or unset it"
         )
     if wanted != "numpy":
         try:
-            from gaussnet.kernels import native, native_sifting, native_triangles
+            from gaussnet.kernels import native
         except ImportError as error:
             if wanted == "native":
                 raise SettingError(
@@ -86,41 +81,36 @@ def _choose(wanted: str) -> tuple[str, ModuleType, ModuleType, ModuleType]:
                     f"({error}): install gaussnet where a C compiler is found, or unset it"
                 ) from error
         else:
-            return "native", native, native_sifting, native_triangles
-    return "numpy", plain, plain_sifting, plain_triangles
+            return "native", native
+    parts = (vars(module) for module in (numpy_core, numpy_medians, numpy_robust))
+    return "numpy", SimpleNamespace(**{name: own for part in parts for name, own in part.items()})
 
 
-backend, _module, _sifting, _triangles = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
+backend, _kernels = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
 
-all_finite = _module.all_finite
-batch_solutions = _module.batch_solutions
-copy_finite = _module.copy_finite
-family_moments = _module.family_moments
-joined_medians = _module.joined_medians
-joined_spreads = _module.joined_spreads
-propagate = _module.propagate
-residual_moments = _module.residual_moments
-residuals = _module.residuals
-row_medians = _module.row_medians
-solve_moments = _module.solve_moments
-split_rows = _module.split_rows if backend == "native" else plain_brackets.split_rows
-square_solutions = _module.square_solutions
-
-sift_residuals = _sifting.sift_residuals
-sift_solutions = _sifting.sift_solutions
-sifted_ranks = _sifting.sifted_ranks
-split_solutions = _sifting.split_solutions
-
-solve_triangles = _triangles.solve_triangles
-upper_triangles = _triangles.upper_triangles
-
-_robust = _module if backend == "native" else plain_robust
-judge_rows = _robust.judge_rows
-screen_families = _robust.screen_families
-trim_family = _robust.trim_family
-whole_columns = _robust.whole_columns
-
-_walk = _module if backend == "native" else plain_walk
-find_cells = _walk.find_cells
-learn_nodes = _walk.learn_nodes
-list_parents = _walk.list_parents
+all_finite = _kernels.all_finite
+batch_solutions = _kernels.batch_solutions
+copy_finite = _kernels.copy_finite
+family_moments = _kernels.family_moments
+find_cells = _kernels.find_cells
+joined_medians = _kernels.joined_medians
+joined_spreads = _kernels.joined_spreads
+judge_rows = _kernels.judge_rows
+learn_nodes = _kernels.learn_nodes
+list_parents = _kernels.list_parents
+propagate = _kernels.propagate
+residual_moments = _kernels.residual_moments
+residuals = _kernels.residuals
+row_medians = _kernels.row_medians
+screen_families = _kernels.screen_families
+sift_residuals = _kernels.sift_residuals
+sift_solutions = _kernels.sift_solutions
+sifted_ranks = _kernels.sifted_ranks
+solve_moments = _kernels.solve_moments
+solve_triangles = _kernels.solve_triangles
+split_rows = _kernels.split_rows
+split_solutions = _kernels.split_solutions
+square_solutions = _kernels.square_solutions
+trim_family = _kernels.trim_family
+upper_triangles = _kernels.upper_triangles
+whole_columns = _kernels.whole_columns

@@ -3,7 +3,7 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet._types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 _Families = tuple[IntArray, IntArray, IntArray]
 _Sieve = tuple[FloatArray, FloatArray, IntArray, IntArray, FloatArray, IntArray]

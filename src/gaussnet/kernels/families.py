@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from gaussnet._types import IntArray
+from gaussnet.types import IntArray
 
 
 @dataclass(frozen=True, slots=True)

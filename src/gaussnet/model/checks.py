@@ -9,9 +9,9 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gaussnet._types import FloatArray, Rows
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.graph.dag import Dag, shorten
+from gaussnet.types import FloatArray, Rows
 
 Name = TypeVar("Name", bound=Hashable)
 

@@ -8,11 +8,11 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gaussnet._types import FloatArray, Seed
 from gaussnet.errors import NetworkError
 from gaussnet.graph.dag import shorten
 from gaussnet.model import checks
 from gaussnet.seeds import generator
+from gaussnet.types import FloatArray, Seed
 
 SAMPLE_ROWS = 256
 """Rows drawn at a time: always as many, so that a row does not depend on how many follow."""

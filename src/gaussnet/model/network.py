@@ -1,25 +1,70 @@
-"""The Gaussian network: a DAG with coefficients, noise variances and intercepts."""
+"""The part of a network that speaks to other programs."""
 
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, Seed
 from gaussnet.errors import DataError, FileError, GraphError, NetworkError
 from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.model import checks, storage
-from gaussnet.model.exports import Exports
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference.conditional import draws_given
 from gaussnet.model.inference.queries import Queries
 from gaussnet.seeds import generator
+from gaussnet.types import FloatArray, Seed
+
+if TYPE_CHECKING:
+    from gaussnet.model.formats.text import Values as LavaanValues
+
+
+class Exports:
+    """How a network goes to networkx and lavaan."""
+
+    def to_networkx(self) -> Any:
+        """A networkx DiGraph: nodes with `intercept` and `variance`, edges with `coefficient`.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
+        >>> network.to_networkx().edges["a", "b"]
+        {'coefficient': 2.0}
+        """
+        from gaussnet.model.formats.networkx import to_networkx
+
+        return to_networkx(cast("GaussianNetwork", self))
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> "GaussianNetwork":
+        """The network of a networkx DiGraph with the attributes that `to_networkx` gives."""
+        from gaussnet.model.formats.networkx import from_networkx
+
+        return from_networkx(graph)
+
+    def to_lavaan(self, values: "LavaanValues" = "free") -> str:
+        """Model text for lavaan and semopy; parameters "free", "fixed" or with "start" values.
+
+        Fit it with ``lavaan(text, data, fixed.x = FALSE)``, for `sem` adds covariances of its
+        own, or with semopy's ``ModelMeans``.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
+        >>> network.to_lavaan("start").splitlines()[2]
+        'b ~ start(2.0)*a'
+        """
+        from gaussnet.model.formats.text import to_lavaan
+
+        return to_lavaan(cast("GaussianNetwork", self), values)
+
 
 Name = TypeVar("Name", str, Edge)
 Values = Mapping[str, float]

@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray, Rows
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model import checks
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import FloatArray, IntArray, Rows
 
 DISCOUNT = 0.5
 """How strongly the robust score discounts rows far from what they should be."""

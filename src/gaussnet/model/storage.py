@@ -8,11 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray
-from gaussnet.disk.reading import read_bytes, suffix
-from gaussnet.disk.writing import write_bytes
 from gaussnet.errors import FileError, GraphError
+from gaussnet.files import read_bytes, suffix, write_bytes
 from gaussnet.graph.dag import Dag
+from gaussnet.types import FloatArray
 
 FORMAT = "gaussnet-network"
 VERSION = 1

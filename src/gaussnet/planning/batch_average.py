@@ -11,15 +11,11 @@ from math import inf
 
 import numpy as np
 
-from gaussnet._types import FloatArray
-from gaussnet.planning.least_squares import (
-    apart_law,
-    expected_apart,
-    expected_together,
-)
-from gaussnet.planning.phases import Phases
+from gaussnet.planning.least_squares import apart_law, expected_apart, expected_together
 from gaussnet.planning.rules import Rule
+from gaussnet.planning.split_phases import Phases
 from gaussnet.planning.sums import Law
+from gaussnet.types import FloatArray
 
 DESIGNS = 1 << 14
 """Designs drawn, fewer where a node has more than 10 parents."""

@@ -12,15 +12,11 @@ from math import inf, log, sqrt
 
 import numpy as np
 
-from gaussnet._types import FloatArray
-from gaussnet.planning.least_squares import (
-    expected_apart,
-    location_error,
-    phase_two_part,
-)
-from gaussnet.planning.phases import Degrees, Phases
+from gaussnet.planning.least_squares import expected_apart, location_error, phase_two_part
 from gaussnet.planning.rules import Rule, beta_law, chi_square, gauss_chi_square
+from gaussnet.planning.split_phases import Degrees, Phases
 from gaussnet.planning.sums import Law
+from gaussnet.types import FloatArray
 
 EVENT_SHARE = 0.1
 """The part of delta spent on the event that no singular value is unusually small."""

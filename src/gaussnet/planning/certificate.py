@@ -6,11 +6,17 @@ from math import inf, sqrt
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.planning.bounds import Bound, Learner, best_bound, expected_kl, union_bound
+from gaussnet.planning.bounds import (
+    Bound,
+    Learner,
+    best_bound,
+    expected_kl,
+    paper_kl,
+    tv_bound,
+    union_bound,
+)
 from gaussnet.planning.cauchy_tree import CauchyTree
 from gaussnet.planning.least_squares import LeastSquares
-from gaussnet.planning.paper import paper_kl
-from gaussnet.planning.phases import Degrees, Phases, degrees_of
 from gaussnet.planning.settings import (
     CertificateLaw,
     check_resolution,
@@ -23,7 +29,7 @@ from gaussnet.planning.settings import (
     method_name,
     phases_of_counts,
 )
-from gaussnet.planning.targets import tv_bound
+from gaussnet.planning.split_phases import Degrees, Phases, degrees_of
 
 BY_PAPER = "the paper's constants, which its own proofs do not quite reach (see docs/theory.md)"
 

@@ -1,4 +1,4 @@
-"""`plan`: how many rows a target needs."""
+"""Total variation from KL divergence, and back."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,11 +6,18 @@ from math import ceil, exp, inf, isfinite, log, sqrt
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.planning.bounds import Learner, best_bound, expected_kl, union_bound
+from gaussnet.planning.bounds import (
+    Learner,
+    PaperSizes,
+    best_bound,
+    expected_kl,
+    paper_sizes,
+    target_kl,
+    tv_bound,
+    union_bound,
+)
 from gaussnet.planning.cauchy_tree import CauchyTree
 from gaussnet.planning.certificate import check_paper
-from gaussnet.planning.paper import PaperSizes, paper_sizes
-from gaussnet.planning.phases import Degrees, degrees_of
 from gaussnet.planning.settings import (
     PlanLaw,
     check_resolution,
@@ -22,7 +29,7 @@ from gaussnet.planning.settings import (
     method_name,
     phases_of_share,
 )
-from gaussnet.planning.targets import target_kl, tv_bound
+from gaussnet.planning.split_phases import Degrees, degrees_of
 
 MOST_ROWS = 10**12
 """Plans stop here."""

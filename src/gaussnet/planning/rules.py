@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from gaussnet._types import FloatArray
+from gaussnet.types import FloatArray
 
 ORDER = 4
 """Gauss-Legendre points in a panel."""

@@ -11,7 +11,7 @@ from gaussnet.planning.batch_average import RESOLUTION, BatchAverage
 from gaussnet.planning.bounds import Learner
 from gaussnet.planning.cauchy_tree import CauchyTree
 from gaussnet.planning.least_squares import LeastSquares
-from gaussnet.planning.phases import Phases
+from gaussnet.planning.split_phases import Phases
 
 PlanLaw = Literal["expected", "exact", "union", "paper"]
 CertificateLaw = Literal["exact", "union", "paper"]

@@ -1,24 +1,66 @@
-r"""A bound for least squares whose phases have rows of their own.
-
-With x the mean square of phase 2 over :math:`s^2 (1+q)`, and e the error of the location over s,
-
-.. math:: 2 KL = \ln(1+q) + \frac{1 + e^2/(1+q)}{x} - 1 + \ln x
-
-The x of different nodes depend on each other, but only through the lengths of their fitted
-errors :math:`X_i D_i`, which are within narrow limits for all nodes at once; the worst value
-within these limits is a function of variables that are independent. docs/theory.md, "Split
-phases", has the proof.
-"""
+"""What the laws need to know of a fit: rows of each phase, intercept, in-degrees."""
 
 from dataclasses import dataclass
 from math import sqrt
 
 import numpy as np
 
-from gaussnet._types import FloatArray
-from gaussnet.planning.phases import Phases
+from gaussnet.graph.dag import Dag
 from gaussnet.planning.rules import chi_square, gauss_normal
 from gaussnet.planning.sums import Law
+from gaussnet.types import FloatArray
+
+
+@dataclass(frozen=True, slots=True)
+class Phases:
+    """Rows of the two phases, and whether the equations have a constant.
+
+    Phase 1 finds coefficients from `first` rows, phase 2 variances from `second` rows; they
+    are the same rows unless `split`.
+    """
+
+    first: int
+    second: int
+    split: bool
+    intercept: bool
+
+    @classmethod
+    def shared(cls, rows: int, *, intercept: bool) -> "Phases":
+        """Both phases on all rows."""
+        return cls(rows, rows, False, intercept)
+
+    @property
+    def residual_rows(self) -> int:
+        """Degrees of freedom of phase 2 before coefficients are paid for."""
+        return self.second - self.intercept
+
+
+Degrees = tuple[tuple[int, int], ...]
+"""Pairs (number of parents, how many nodes have so many), ascending."""
+
+
+def degrees_of(dag: Dag) -> Degrees:
+    """The in-degrees of a graph and how often each occurs.
+
+    Examples
+    --------
+    >>> degrees_of(Dag.parse("[a][b][c|a:b]"))
+    ((0, 2), (2, 1))
+    """
+    parents, counts = np.unique(dag.in_degrees, return_counts=True)
+    return tuple(zip(parents.tolist(), counts.tolist(), strict=True))
+
+
+# A bound for least squares whose phases have rows of their own.
+#
+# With x the mean square of phase 2 over :math:`s^2 (1+q)`, and e the error of the location over s,
+#
+# .. math:: 2 KL = \ln(1+q) + \frac{1 + e^2/(1+q)}{x} - 1 + \ln x
+#
+# The x of different nodes depend on each other, but only through the lengths of their fitted
+# errors :math:`X_i D_i`, which are within narrow limits for all nodes at once; the worst value
+# within these limits is a function of variables that are independent. docs/theory.md, "Split
+# phases", has the proof.
 
 
 def split_bound_law(parents: int, phases: Phases, weight: float, event: float) -> Law:

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gaussnet._types import FloatArray
+from gaussnet.types import FloatArray
 
 CELLS = 1 << 15
 """Cells of the grid on which laws are added; a quantile is good to 3 / CELLS of itself."""

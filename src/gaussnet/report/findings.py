@@ -1,4 +1,4 @@
-"""All that a report of a network shows, gathered before any of it is drawn."""
+"""What a page says of a fit or a network, and of the rows beside it."""
 
 import hashlib
 from dataclasses import dataclass, field
@@ -6,21 +6,24 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet._types import FloatArray, Rows
+from gaussnet.data.columns import Loaded
+from gaussnet.data.pages import StreamedPages, default_page_rows
+from gaussnet.data.sources import open_data
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import every, rows_of
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.uncertainty.values import Uncertainty
-from gaussnet.graph.dag import shorten
+from gaussnet.graph.dag import shorten as shorten_names
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate
-from gaussnet.report.numbers import many
-from gaussnet.report.residuals import Residuals, find_residuals, thinning
-from gaussnet.stream.loaded import Loaded
-from gaussnet.stream.opening import open_data
-from gaussnet.stream.pages import default_page_rows
-from gaussnet.stream.streamed import StreamedPages
+from gaussnet.report.markup import many
+from gaussnet.report.residuals import (
+    Residuals,
+    find_residuals,
+    thinning,
+)
+from gaussnet.types import FloatArray, Rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +105,7 @@ def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
     if opened.ignored:
         notes.append(
             f"{many(len(opened.ignored), 'column')} not in the network ignored: "
-            f"{shorten(opened.ignored)}"
+            f"{shorten_names(opened.ignored)}"
         )
     holes = int((~np.isfinite(seen)).any(axis=1).sum())
     if holes:

@@ -9,17 +9,16 @@ from typing import Any
 import numpy as np
 
 from gaussnet import __version__, kernels
-from gaussnet.disk.reading import Path, file_name, reason, suffix
-from gaussnet.disk.writing import write_text
+from gaussnet.data.sources import files_in
 from gaussnet.errors import FileError, SettingError
+from gaussnet.files import Path, file_name, reason, suffix, write_text
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.result import Fit
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.report import fit_sections
+from gaussnet.report import sections as fit_sections
 from gaussnet.report.findings import Findings, findings_of_fit, findings_of_network
-from gaussnet.report.flagged import flagged_section
 from gaussnet.report.markup import text, whole_page
-from gaussnet.stream.opening import files_in
+from gaussnet.report.sections import flagged_section
 
 MOST_NODES = 2_000
 ENDINGS = (".html", ".htm")

@@ -1,10 +1,126 @@
-"""HTML and SVG as text: what every page of ours is made of, names from data always escaped."""
+"""HTML: the shell of a page, numbers, and tables that sort and filter."""
 
 import base64
 import hashlib
+import math
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
+
+MINUS = "\N{MINUS SIGN}"
+UNKNOWN = "\N{EN DASH}"
+
+
+def number(value: float) -> str:
+    """Four digits that count, a true minus sign, a dash for what is not known.
+
+    Examples
+    --------
+    >>> number(1.23456), number(2.0), number(1234567.0), number(math.nan) == UNKNOWN
+    ('1.235', '2.000', '1.235e+06', True)
+    """
+    if math.isnan(value):
+        return UNKNOWN
+    if math.isinf(value):
+        return "∞" if value > 0 else f"{MINUS}∞"
+    size = abs(value)
+    if size and not 1e-4 <= size < 1e5:
+        shown = f"{size:.3e}"
+    else:
+        digits = 3 - math.floor(math.log10(size)) if size else 3
+        shown = f"{size:.{min(max(digits, 0), 7)}f}"
+    return f"{MINUS}{shown}" if value < 0 and float(shown) else shown
+
+
+def share(value: float) -> str:
+    """A share in per cent.
+
+    Examples
+    --------
+    >>> share(0.95), share(0.4567)
+    ('95 %', '45.7 %')
+    """
+    if math.isnan(value):
+        return UNKNOWN
+    shown = f"{100 * value:.1f}".removesuffix(".0").replace("-", MINUS)
+    return f"{shown} %"
+
+
+def many(count: int, one: str, more: str = "") -> str:
+    """A count with its noun.
+
+    Examples
+    --------
+    >>> many(1, "row"), many(2000, "row")
+    ('1 row', '2,000 rows')
+    """
+    return f"{count:,} {one if count == 1 else more or one + 's'}"
+
+
+def brief(value: float) -> str:
+    """Two digits after the point, or three that count where that is shorter or says more.
+
+    Examples
+    --------
+    >>> brief(1.23456), brief(0.01234), brief(123456.0)
+    ('1.23', '0.0123', '1.23e+05')
+    """
+    size = abs(value)
+    shown = f"{size:.2f}" if 0.1 <= size < 1000 or not size else f"{size:.3g}"
+    return f"{MINUS}{shown}" if value < 0 else shown
+
+
+MOST_LINES = 2_000
+Cell = str | float | int
+
+
+@dataclass(frozen=True)
+class Sortable:
+    """A table by the name of its element, its heads and its lines; texts left, numbers right."""
+
+    name: str
+    caption: str
+    heads: Sequence[str]
+    lines: Sequence[Sequence[Cell]]
+
+    def to_html(self) -> str:
+        """The table with a field to filter it; a long one is cut, and says so."""
+        shown = self.lines[:MOST_LINES]
+        words = [isinstance(cell, str) for cell in shown[0]] if shown else [True] * len(self.heads)
+        heads = "".join(
+            f'<th scope="col"{_kind(word)} aria-sort="none"><button type="button">{text(head)}'
+            "</button></th>"
+            for head, word in zip(self.heads, words, strict=True)
+        )
+        body = "\n".join(f"<tr>{_cells(line)}</tr>" for line in shown)
+        cut = len(self.lines) - len(shown)
+        more = f'<p class="faint">{cut:,} lines more are not shown.</p>' if cut else ""
+        return (
+            f'<div class="controls"><label>Filter <input type="search" data-filter="{self.name}" '
+            'placeholder="part of a name" autocomplete="off" spellcheck="false"></label>'
+            f'<span class="count" role="status" data-count="{self.name}">{len(shown):,}</span>'
+            f'</div><div class="wide tall"><table id="{self.name}" class="sortable">'
+            f"<caption>{text(self.caption)}</caption><thead><tr>{heads}</tr></thead>"
+            f"<tbody>{body}</tbody></table></div>{more}"
+        )
+
+
+def _cells(line: Iterable[Cell]) -> str:
+    return "".join(_cell(cell) for cell in line)
+
+
+def _cell(cell: Cell) -> str:
+    if isinstance(cell, str):
+        return f'<td class="text">{text(cell)}</td>'
+    if isinstance(cell, int):
+        return f'<td data-v="{cell}">{cell:,}</td>'
+    value = f"{cell:.7g}" if math.isfinite(cell) else ""
+    return f'<td data-v="{value}">{number(cell)}</td>'
+
+
+def _kind(word: bool) -> str:
+    return ' class="text"' if word else ""
 
 
 def text(value: object) -> str:

@@ -1,13 +1,14 @@
-"""Residuals of every node in few numbers: bins of a histogram, points of a QQ plot."""
+"""Residuals of a fit and their pictures."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gaussnet._types import FloatArray, Rows
 from gaussnet.fitting.residuals import node_residuals
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.report.markup import number, text
+from gaussnet.types import FloatArray, Rows
 
 MOST_ROWS = 200_000
 """More rows than this are thinned: a picture shows no more."""
@@ -97,3 +98,89 @@ def _ranks(count: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     tails = np.arange(TAIL_POINTS)
     ranks = np.concatenate((tails, (net * count).astype(np.int64), count - 1 - tails))
     return np.unique(ranks.clip(0, count - 1))
+
+
+WIDTH, HEIGHT = 132, 96
+LEAST_PEAK = 0.46
+QQ_REACH = 4.5
+BAND_STEPS = 25
+CONFIDENCE = 1.96
+
+
+def shared_shapes() -> str:
+    """What all pictures refer to: the frame, the Gaussian bell."""
+    z = np.linspace(-REACH, REACH, 41)
+    bell = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    line = _line(_across(z, REACH), bell * 1000.0)
+    return (
+        '<svg class="shapes" width="0" height="0" aria-hidden="true"><defs>'
+        f'<path id="bell" d="{line}" vector-effect="non-scaling-stroke"/>'
+        f'<rect id="frame" width="{WIDTH}" height="{HEIGHT}"/>'
+        f'<clipPath id="inside"><rect width="{WIDTH}" height="{HEIGHT}"/></clipPath>'
+        "</defs></svg>"
+    )
+
+
+def draw_residuals(own: Residuals) -> str:
+    """Both pictures of one node and a line of numbers below."""
+    words = text(own.node)
+    beyond = f"{own.beyond:,} beyond ±{REACH:g}"
+    if own.beyond or own.expected_beyond >= 0.05:
+        beyond += f" ({own.expected_beyond:.1f} expected)"
+    return (
+        f'<figure class="residual" data-name="{words}" data-value="{own.departure:.6f}">'
+        f"<h3>{words}</h3>{_histogram(own)}{_qq(own)}"
+        f"<figcaption>D = {number(own.departure)} · {beyond}</figcaption></figure>"
+    )
+
+
+def _histogram(own: Residuals) -> str:
+    peak = 1.06 * max(LEAST_PEAK, float(own.density.max()))
+    edges = _across(own.edges, REACH)
+    heights = HEIGHT * own.density / peak
+    bars = f"M0 {HEIGHT}" + "".join(
+        f"V{HEIGHT - height:.1f}H{right:.1f}"
+        for right, height in zip(edges[1:], heights, strict=True)
+    )
+    scale = -HEIGHT / (1000.0 * peak)
+    return (
+        f'<svg class="small" viewBox="0 -2 {WIDTH} {HEIGHT + 4}" role="img" '
+        f'aria-label="Histogram of the residuals of {text(own.node)}"><use href="#frame" '
+        f'class="frame"/><path class="bars" d="{bars}V{HEIGHT}z"/>'
+        f'<use href="#bell" class="bell" transform="translate(0 {HEIGHT}) scale(1 {scale:.6f})"/>'
+        "</svg>"
+    )
+
+
+def _qq(own: Residuals) -> str:
+    x = _across(own.expected.clip(-QQ_REACH, QQ_REACH), QQ_REACH)
+    y = HEIGHT - HEIGHT * (own.found.clip(-QQ_REACH, QQ_REACH) + QQ_REACH) / (2 * QQ_REACH)
+    dots = "".join(f"M{a:.0f} {b:.0f}h0" for a, b in zip(x, y, strict=True))
+    return (
+        f'<svg class="small" viewBox="0 -2 {WIDTH} {HEIGHT + 4}" role="img" '
+        f'aria-label="QQ plot of the residuals of {text(own.node)}"><use href="#frame" '
+        f'class="frame"/><path class="band" clip-path="url(#inside)" d="{_band(own.count)}"/>'
+        f'<path class="bell" d="M0 {HEIGHT}L{WIDTH} 0"/><path class="dots" d="{dots}"/></svg>'
+    )
+
+
+def _band(count: int) -> str:
+    """Where 95 % of the points of Gaussian residuals are, each by itself."""
+    z = np.linspace(-QQ_REACH, QQ_REACH, BAND_STEPS)
+    level = ndtr(z)
+    height = np.exp(-0.5 * z * z) / np.sqrt(2.0 * np.pi)
+    error = CONFIDENCE * np.sqrt(level * (1.0 - level) / count) / height
+    x = _across(z, QQ_REACH)
+    middle = HEIGHT * (z + QQ_REACH) / (2 * QQ_REACH)
+    room = np.minimum(HEIGHT * error / (2 * QQ_REACH), HEIGHT)
+    upper, lower = HEIGHT - middle - room, HEIGHT - middle + room
+    return _line(np.append(x, x[::-1]), np.append(upper, lower[::-1]), 0) + "z"
+
+
+def _across(z: FloatArray, reach: float) -> FloatArray:
+    return WIDTH * (z + reach) / (2 * reach)
+
+
+def _line(x: FloatArray, y: FloatArray, digits: int = 1) -> str:
+    points = (f"{a:.{digits}f} {b:.{digits}f}" for a, b in zip(x, y, strict=True))
+    return "M" + "L".join(points)

@@ -9,8 +9,12 @@ from gaussnet.simulate.graphs import (
     random_tree,
     scale_free,
 )
-from gaussnet.simulate.noise import sample_contaminated, sample_heavy_tailed
-from gaussnet.simulate.parameters import hard_instance, random_network
+from gaussnet.simulate.parameters import (
+    hard_instance,
+    random_network,
+    sample_contaminated,
+    sample_heavy_tailed,
+)
 
 __all__ = [
     "Contaminated",

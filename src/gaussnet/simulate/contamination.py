@@ -6,9 +6,9 @@ from typing import Literal
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gaussnet._types import BoolArray, FloatArray, Seed
 from gaussnet.seeds import generator
-from gaussnet.simulate.checks import choice, finite_rows, real_number, whole_number
+from gaussnet.simulate.graphs import choice, finite_rows, real_number, whole_number
+from gaussnet.types import BoolArray, FloatArray, Seed
 
 Pattern = Literal["fresh", "fixed", "rows", "cells"]
 Value = Literal["gaussian", "cauchy", "shift", "resampled"]

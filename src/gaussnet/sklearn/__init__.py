@@ -10,7 +10,6 @@ except ImportError:
         "with 'pip install gaussnet[sklearn]'"
     ) from None
 
-from gaussnet.sklearn.choosing import robust_score, simplest_within_noise
-from gaussnet.sklearn.estimator import GaussianBayesianNetwork
+from gaussnet.sklearn.estimator import GaussianBayesianNetwork, robust_score, simplest_within_noise
 
 __all__ = ["GaussianBayesianNetwork", "robust_score", "simplest_within_noise"]

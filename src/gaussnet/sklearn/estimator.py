@@ -1,22 +1,183 @@
-"""The estimator of scikit-learn."""
+"""What a column should be, given all the others."""
 
 import math
-from typing import Any, Self
+from collections.abc import Iterable, Mapping
+from typing import Any, Self, TypeAlias
 
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_array, check_random_state
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from gaussnet._types import FloatArray, Rows
-from gaussnet.errors import DataError, SettingError
-from gaussnet.estimate.scales import Scale
-from gaussnet.estimate.solution import Estimator
+from gaussnet import kernels
+from gaussnet.errors import DataError, GraphError, SettingError
 from gaussnet.fitting.learn import fit
-from gaussnet.graph.dag import shorten
+from gaussnet.fitting.validation import first_within_noise
+from gaussnet.graph.dag import Dag, shorten
+from gaussnet.methods.base import Estimator
+from gaussnet.methods.scales import Scale
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.sklearn.graphs import GraphLike, graph_over
-from gaussnet.sklearn.prediction import expected_from_rest
+from gaussnet.model.scores import robust_score as network_score
+from gaussnet.types import FloatArray, Rows
+
+
+def expected_from_rest(network: GaussianNetwork, rows: FloatArray) -> FloatArray:
+    r"""The conditional mean of every node given all others, (rows, nodes).
+
+    With residuals :math:`e` and precision :math:`K`,
+
+    .. math:: x_i - \frac{e_i / s_i^2 - \sum_c a_{ci} e_c / s_c^2}{K_{ii}}, \qquad
+              K_{ii} = \frac{1}{s_i^2} + \sum_c \frac{a_{ci}^2}{s_c^2},
+
+    where c runs over the children of i: only parents, children and the children's other parents
+    matter. A node's own value cancels.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaussnet.graph.dag import Dag
+    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 1.0])
+    >>> expected_from_rest(network, np.array([[7.0, 5.0]])).tolist()
+    [[2.0, 14.0]]
+    """
+    from scipy.sparse import csr_array
+
+    network._check_has_density()
+    families = network.dag.families
+    places = (families.parents, families.family_of_edge)
+    slopes = csr_array((network.coefficient_array, places), shape=2 * (len(network.dag),))
+    weights = 1.0 / network.variance_array
+    errors = kernels.residuals(rows, families, network.coefficient_array)
+    errors = (errors - network.intercept_array[:, None]) * weights[:, None]
+    precisions = weights + slopes.power(2) @ weights
+    expected: FloatArray = rows - ((errors - slopes @ errors) / precisions[:, None]).T
+    return expected
+
+
+GraphLike: TypeAlias = Dag | str | Iterable[tuple[Any, Any]] | np.ndarray | Any | None
+"""A Dag, a model text, (parent, child) edges, an adjacency matrix, a networkx DiGraph, or None."""
+
+
+def graph_over(given: GraphLike, columns: tuple[str, ...], named: bool) -> Dag:
+    """The graph with its nodes in the order of the columns.
+
+    None is the complete graph: each column has all columns before it as parents, so that the
+    network is one multivariate Gaussian without any constraint. Edges and matrices speak of
+    all columns; a `Dag`, a model text or a networkx graph may leave out named columns.
+
+    Examples
+    --------
+    >>> graph_over(None, ("a", "b", "c"), True).edges
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    >>> graph_over([(2, 0)], ("x0", "x1", "x2"), False).edges
+    (('x2', 'x0'),)
+    >>> graph_over("b ~ c", ("a", "b", "c"), True).nodes
+    ('b', 'c')
+    """
+    if given is None:
+        return Dag.from_parents(columns, [range(place) for place in range(len(columns))])
+    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
+        return Dag.from_adjacency(given, columns)
+    if isinstance(given, str):
+        return _ordered(Dag.parse(given), columns, named)
+    if isinstance(given, Dag):
+        return _ordered(given, columns, named)
+    if hasattr(given, "is_directed"):
+        return _ordered(Dag.from_networkx(given), columns, named)
+    if not isinstance(given, Iterable):
+        raise GraphError(
+            f"got dag of type {type(given).__name__}, expected a gaussnet.Dag, a model text, "
+            "edges, an adjacency matrix or a networkx DiGraph"
+        )
+    return Dag.from_edges([_edge(edge, columns) for edge in given], nodes=columns)
+
+
+def _ordered(dag: Dag, columns: tuple[str, ...], named: bool) -> Dag:
+    if named or set(dag.nodes) == set(columns):
+        unknown = [node for node in dag.nodes if node not in set(columns)]
+        if unknown:
+            raise GraphError(
+                f"X has no column for {shorten(unknown)}: its columns are {shorten(columns)}"
+            )
+        return Dag.from_edges(dag.edges, nodes=[name for name in columns if name in dag])
+    if len(dag) != len(columns):
+        raise GraphError(
+            f"the graph has {len(dag)} nodes and X has {len(columns)} columns without names: give "
+            "one column for each node, in the order of dag.nodes, or a data frame"
+        )
+    numbers = [str(place) for place in range(len(columns))]
+    return dag if set(dag.nodes) != set(numbers) else Dag.from_edges(dag.edges, nodes=numbers)
+
+
+def _edge(edge: Any, columns: tuple[str, ...]) -> tuple[Any, Any]:
+    """The edge with column numbers turned into names."""
+    try:
+        parent, child = edge
+    except (TypeError, ValueError):
+        raise GraphError(
+            f"got the edge {edge!r}, expected a pair (parent, child) of column names or numbers"
+        ) from None
+    return _column(parent, columns), _column(child, columns)
+
+
+def _column(label: Any, columns: tuple[str, ...]) -> Any:
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
+        if not 0 <= label < len(columns):
+            raise GraphError(f"there is no column {label}: X has {len(columns)}, counted from 0")
+        return columns[label]
+    return label
+
+
+def robust_score(estimator: Any, X: Any, y: Any = None) -> float:
+    """Score X by `gaussnet.robust_score`, for ``GridSearchCV(scoring=robust_score)``.
+
+    `estimator` is a fitted `GaussianBayesianNetwork`, or a Pipeline that ends in one. Unlike the
+    estimator's own `score`, the mean log density, it is not decided by a few wrong rows of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaussnet.sklearn import GaussianBayesianNetwork
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> model = GaussianBayesianNetwork().fit(X)
+    >>> wild = np.vstack((X, [[1e6, 1e6]]))
+    >>> model.score(wild) < -1e6, round(robust_score(model, wild) - robust_score(model, X), 2)
+    (True, -0.06)
+    """
+    rows = X
+    model = estimator
+    if hasattr(estimator, "steps"):
+        *steps, (_, model) = estimator.steps
+        for _, step in steps:
+            rows = rows if step in (None, "passthrough") else step.transform(rows)
+    if not hasattr(model, "_rows"):
+        raise SettingError(
+            f"got a {type(model).__name__} to score, expected a GaussianBayesianNetwork or a "
+            "Pipeline that ends in one"
+        )
+    return network_score(model.network_, model._rows(rows))
+
+
+def simplest_within_noise(results: Mapping[str, Any]) -> int:
+    """The first candidate that no other beats beyond noise, for ``GridSearchCV(refit=...)``.
+
+    `results` are ``cv_results_``. Beyond noise means by more than two standard errors of the
+    difference over the folds; so list candidates simplest first. A candidate that failed on a
+    fold is out.
+
+    Examples
+    --------
+    >>> simplest_within_noise({"split0_test_score": [1.0, 1.1], "split1_test_score": [2.0, 1.9]})
+    0
+    """
+    folds = [key for key in results if key.startswith("split") and key.endswith("_test_score")]
+    if len(folds) < 2:
+        raise SettingError(
+            "got results without test scores of at least two folds: give one scoring, and cv=2 or "
+            "more"
+        )
+    return first_within_noise(np.array([results[key] for key in folds], dtype=np.float64).T)
+
 
 Target = str | int | None
 

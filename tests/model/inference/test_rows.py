@@ -8,7 +8,7 @@ import pytest
 from tests.model.exact import random_dag, random_network
 
 import gaussnet as gn
-from gaussnet.model.inference.rows import patterns
+from gaussnet.model.inference.conditional import patterns
 
 
 def holed(network, rows, seed, share=0.3):

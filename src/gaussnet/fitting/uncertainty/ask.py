@@ -5,11 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.robust import SequentialTrim
-from gaussnet.estimate.scales import Mad, MeanSquare
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.phases import Work
 from gaussnet.fitting.portions import Portion
@@ -21,12 +17,12 @@ from gaussnet.fitting.uncertainty.methods import find_slopes, kept_values, own_k
 from gaussnet.fitting.uncertainty.notes import find_notes
 from gaussnet.fitting.uncertainty.regressions import regress
 from gaussnet.fitting.uncertainty.robust_spread import enter_medians
-from gaussnet.fitting.uncertainty.spread import (
-    Spreads,
-    enter_heteroscedastic,
-    enter_mean_squares,
-)
+from gaussnet.fitting.uncertainty.spread import Spreads, enter_heteroscedastic, enter_mean_squares
 from gaussnet.fitting.uncertainty.values import ConfidenceIntervals, StandardErrors, Uncertainty
+from gaussnet.methods.least_squares import LeastSquares
+from gaussnet.methods.robust.sequential_trim import SequentialTrim
+from gaussnet.methods.scales import Mad, MeanSquare
+from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.evidence import Evidence

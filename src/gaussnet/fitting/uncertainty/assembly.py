@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.uncertainty.slopes import Slopes
 from gaussnet.fitting.uncertainty.spread import Spreads
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import FloatArray, IntArray
 
 SAME = 1e-6
 """Coefficients found again differ by rounding at most, beside their size and error."""

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import SettingError
 from gaussnet.fitting.uncertainty.methods import WindowMethod
 from gaussnet.seeds import children
+from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.evidence import Evidence

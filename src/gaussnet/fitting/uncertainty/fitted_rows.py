@@ -22,22 +22,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import chdtri
 
-from gaussnet._types import BoolArray, IntArray, Rows
-from gaussnet.estimate.equations import Equations
-from gaussnet.estimate.robust.normal import BEYOND_DOUBT, truncated_variance
-from gaussnet.estimate.scales import GaussianCore, KlOptimal
+from gaussnet.data.pages import cut_pages
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.uncertainty.assembly import Assembly
 from gaussnet.fitting.uncertainty.regressions import Regressions, regress
 from gaussnet.fitting.uncertainty.slopes import classical, student
 from gaussnet.fitting.uncertainty.spread import Spreads, enter_mean_squares
 from gaussnet.kernels.families import Families
-from gaussnet.stream.pages import cut_pages
+from gaussnet.methods.base import Equations
+from gaussnet.methods.robust.normal import BEYOND_DOUBT, truncated_variance
+from gaussnet.methods.scales import GaussianCore, KlOptimal
+from gaussnet.types import BoolArray, IntArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.fitting.evidence import Evidence
+    from gaussnet.fitting.outliers import Trimming
     from gaussnet.fitting.result import Fit
-    from gaussnet.fitting.trimming import Trimming
 
 
 def fitted_rows(fit: "Fit", evidence: "Evidence", level: float) -> Assembly:

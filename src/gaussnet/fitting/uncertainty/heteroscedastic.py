@@ -6,13 +6,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.estimate.equations import Equations, Stripe
 from gaussnet.fitting.phases import Work, fold
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.uncertainty.regressions import Regressions
 from gaussnet.fitting.uncertainty.slopes import Slopes, correlations, student
-from gaussnet.kernels.plain import SCRATCH_VALUES
+from gaussnet.kernels.numpy_core import SCRATCH_VALUES
+from gaussnet.methods.base import Equations, Stripe
+from gaussnet.types import FloatArray, IntArray, Rows
 
 
 class Sandwich(NamedTuple):

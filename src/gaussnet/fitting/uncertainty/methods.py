@@ -8,21 +8,20 @@ from functools import partial
 
 import numpy as np
 
-from gaussnet._types import FloatArray
 from gaussnet.errors import SettingError
-from gaussnet.estimate.batches import BatchAverage, BatchMedian
-from gaussnet.estimate.cauchy import Cauchy, CauchyTree
-from gaussnet.estimate.equations import Block, Equations, Stripe
-from gaussnet.estimate.least_squares import LeastSquares
-from gaussnet.estimate.names import Method
-from gaussnet.estimate.robust import SequentialTrim
-from gaussnet.estimate.solution import Estimator
-from gaussnet.estimate.solutions import Solutions
 from gaussnet.fitting.phases import Work, fold
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.uncertainty.heteroscedastic import heteroscedastic
 from gaussnet.fitting.uncertainty.regressions import regress
 from gaussnet.fitting.uncertainty.slopes import Slopes, between_batches, classical, medians
+from gaussnet.kernels.families import Block
+from gaussnet.methods.base import Equations, Estimator, Stripe
+from gaussnet.methods.batches import BatchAverage, BatchMedian, Solutions
+from gaussnet.methods.cauchy import Cauchy, CauchyTree
+from gaussnet.methods.least_squares import LeastSquares
+from gaussnet.methods.names import Method
+from gaussnet.methods.robust.sequential_trim import SequentialTrim
+from gaussnet.types import FloatArray
 
 WindowMethod = BatchAverage | BatchMedian | CauchyTree | Cauchy
 

@@ -5,10 +5,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet._types import FloatArray
-from gaussnet.estimate.batches import BatchAverage
-from gaussnet.fitting.remarks import NodeReport, Note, rank_words
+from gaussnet.fitting.notes import NodeReport, Note, rank_words
 from gaussnet.fitting.uncertainty.ranks import USUAL
+from gaussnet.methods.batches import BatchAverage
+from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit

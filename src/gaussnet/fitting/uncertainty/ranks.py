@@ -5,7 +5,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.special import betainc, ndtri
 
-from gaussnet._types import FloatArray
+from gaussnet.types import FloatArray
 
 USUAL = 0.95
 """The level whose interval a median's standard error is read from."""

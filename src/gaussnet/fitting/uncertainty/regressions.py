@@ -5,14 +5,12 @@ from functools import partial
 
 import numpy as np
 
-from gaussnet._types import FloatArray, IntArray
-from gaussnet.estimate.equations import Block
-from gaussnet.estimate.factors import Factors
-from gaussnet.estimate.least_squares import CarefulLeastSquares, LeastSquares
-from gaussnet.estimate.moments import Moments
-from gaussnet.estimate.solution import Solution
 from gaussnet.fitting.phases import Work, fold
 from gaussnet.fitting.portions import Portion
+from gaussnet.kernels.families import Block
+from gaussnet.methods.base import Solution
+from gaussnet.methods.least_squares import CarefulLeastSquares, Factors, LeastSquares, Moments
+from gaussnet.types import FloatArray, IntArray
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,14 @@ from typing import NamedTuple
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray, Rows
-from gaussnet.estimate.equations import Equations, Stripe
-from gaussnet.estimate.scales import NORMAL_MAD
 from gaussnet.fitting.phases import Work, fold
 from gaussnet.fitting.portions import Portion
 from gaussnet.fitting.uncertainty.ranks import MedianLaw, median_law
 from gaussnet.fitting.uncertainty.spread import Spreads
-from gaussnet.kernels.plain import SCRATCH_VALUES
+from gaussnet.kernels.numpy_core import SCRATCH_VALUES
+from gaussnet.methods.base import Equations, Stripe
+from gaussnet.methods.scales import NORMAL_MAD
+from gaussnet.types import FloatArray, IntArray, Rows
 
 SAMPLED_ROWS = 2_048
 """Rows, evenly spaced, from which the medians of the parents are taken."""

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import stdtrit
 
-from gaussnet._types import FloatArray
-from gaussnet.estimate.equations import Block
 from gaussnet.fitting.uncertainty.ranks import median_law
 from gaussnet.fitting.uncertainty.regressions import Regressions
+from gaussnet.kernels.families import Block
+from gaussnet.types import FloatArray
 
 
 @dataclass(frozen=True)

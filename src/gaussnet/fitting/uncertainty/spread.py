@@ -3,11 +3,11 @@
 import numpy as np
 from scipy.special import chdtri
 
-from gaussnet._types import FloatArray, IntArray
 from gaussnet.fitting.uncertainty.heteroscedastic import Heteroscedastic
 from gaussnet.fitting.uncertainty.regressions import Regressions
 from gaussnet.fitting.uncertainty.slopes import student
 from gaussnet.kernels.families import Families
+from gaussnet.types import FloatArray, IntArray
 
 
 class Spreads:

@@ -5,9 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from gaussnet._types import FloatArray
-from gaussnet.fitting.remarks import Note
+from gaussnet.fitting.notes import Note
 from gaussnet.graph.dag import Dag, Edge
+from gaussnet.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False, repr=False)

@@ -7,7 +7,7 @@ import numpy as np
 
 from gaussnet.errors import FileError, NetworkError
 from gaussnet.graph.dag import Dag
-from gaussnet.graph.rds import bn_parts, fitted_nodes, strings
+from gaussnet.graph.formats.rds import bn_parts, fitted_nodes, strings
 from gaussnet.model.network import GaussianNetwork
 
 INTERCEPT = "(Intercept)"

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import FloatArray, IntArray
 from gaussnet.errors import GraphError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.model import checks
 from gaussnet.model.inference.parts import grouped
+from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork

@@ -1,19 +1,17 @@
-"""Parts: the unobserved nodes that evidence couples, cut where a value is known.
-
-An observed node is a constant for its children, so the edges out of it are cut. What is left of
-it is a *sensor*: an equation that its unobserved parents must satisfy, up to its noise. Unobserved
-ancestors of sensors are *coupled* by them, and fall into connected parts that know nothing of each
-other. All other unobserved nodes are *free*: they follow from their parents by their equations.
-"""
+"""Parts of a network that stand apart once some nodes are known, and how each is solved."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
 
 import numpy as np
 
-from gaussnet._types import BoolArray, FloatArray, IntArray
+from gaussnet import kernels
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
+from gaussnet.model import checks
+from gaussnet.types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True)
@@ -155,3 +153,310 @@ def make_parts(
             coefficients[own],
             scales[members],
         )
+
+
+ROUNDING = float(8.0 * np.finfo(np.float64).eps)
+
+
+@dataclass(frozen=True)
+class DensePart:
+    r"""The least noise that explains the right-hand sides, and the nodes that follow from it.
+
+    .. math:: \min |z| \text{ with } B x = r + S z
+
+    With :math:`B = Q_1 R`, and :math:`Q_2` orthogonal to B, the noise obeys
+    :math:`-Q_2' S z = Q_2' r` alone; then :math:`x = R^{-1} Q_1' (r + S z)`. Nothing is divided
+    by a noise scale, so that any of them may be 0.
+    """
+
+    part: Part
+    gain: FloatArray
+    """H with x = H r, (nodes, equations)."""
+    factor: FloatArray
+    """H S, whose product with its transpose is the covariance of x, (nodes, equations)."""
+    redundant: FloatArray
+    """Combinations of scaled equations that hold without noise, (equations, count)."""
+    sizes: FloatArray
+    """What one unit of each scaled equation is, (equations,)."""
+
+    @classmethod
+    def of(cls, part: Part) -> Self:
+        """Factor the equations of a part."""
+        from scipy.linalg import qr, solve_triangular
+
+        units = _units(part)
+        matrix = part.matrix() * units
+        sizes = np.maximum(np.abs(matrix).max(axis=1), part.scales)
+        # A sensor without noise whose coefficients are all 0 has the size of its value alone.
+        sizes[sizes == 0.0] = 1.0
+        count = len(part.nodes)
+        full, upper = qr(matrix / sizes[:, None], check_finite=False)
+        noise = part.scales / sizes
+        basis, weights, redundant = _row_space(full[:, count:], noise)
+        plain = full[:, :count].T * noise
+        shared = plain @ basis
+        # The noise that the evidence demands is -basis @ weights @ r.
+        corrected = full[:, :count].T - shared @ weights
+        projected = plain - shared @ basis.T
+        top = upper[:count]
+        gain = solve_triangular(top, corrected, check_finite=False) * units[:, None]
+        factor = solve_triangular(top, projected, check_finite=False) * units[:, None]
+        return cls(part, gain / sizes, factor, redundant, sizes)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """The nodes (rows, nodes) for right-hand sides (rows, equations)."""
+        return np.asarray(right @ self.gain.T)
+
+    def rows_of_factor(self, weights: FloatArray) -> FloatArray:
+        """The factor of linear combinations (rows, nodes) of the nodes: (rows, equations)."""
+        return np.asarray(weights @ self.factor)
+
+    def misfits(self, right: FloatArray, sizes: FloatArray) -> FloatArray:
+        """How far each equation is off what those without noise allow, relative, (rows, ...)."""
+        scaled = (right / self.sizes) @ self.redundant
+        largest = (sizes / self.sizes).max(axis=1, keepdims=True)
+        return np.abs(scaled @ self.redundant.T) / np.where(largest > 0.0, largest, 1.0)
+
+    def loads(self) -> Iterator[tuple[float, FloatArray]]:
+        """What independent noises (rows) do to the nodes, and the sign of their squares."""
+        yield 1.0, self.factor.T
+
+
+def _units(part: Part) -> FloatArray:
+    """A unit for each node: its noise scale, or what its parents' units make of it."""
+    families, coefficients = part.inner()
+    units = part.scales[: len(part.nodes)].copy()
+    for node in np.flatnonzero(units == 0.0).tolist():
+        own = slice(*families.offsets[node : node + 2].tolist())
+        made = np.abs(coefficients[own]) * units[families.parents[own]]
+        units[node] = made.max(initial=0.0) or 1.0
+    return units
+
+
+def _row_space(
+    complement: FloatArray, noise: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Orthonormal basis of the rows of Q2' S, the weights of r on it, and what is redundant."""
+    from scipy.linalg import qr, solve_triangular
+
+    across = complement * noise[:, None]
+    basis, upper, order = qr(across, mode="economic", pivoting=True, check_finite=False)
+    smallest = ROUNDING * len(noise) * float(noise.max(initial=0.0))
+    rank = int(np.count_nonzero(np.abs(np.diag(upper)) > smallest))
+    lower = upper[:rank, :rank].T
+    picked = complement[:, order[:rank]].T
+    weights = solve_triangular(lower, picked, lower=True, check_finite=False)
+    redundant = complement[:, order[rank:]] - weights.T @ upper[:rank, rank:]
+    if redundant.shape[1]:
+        redundant = np.linalg.qr(redundant).Q
+    return np.asarray(basis[:, :rank], dtype=np.float64), weights, redundant
+
+
+STEP = 256
+"""Sources of noise that are followed at a time."""
+
+
+@dataclass(frozen=True)
+class SparsePart:
+    r"""Least squares of the noise, every noise scale positive, by its augmented equations.
+
+    .. math:: \begin{pmatrix} I & C \\ C' & 0 \end{pmatrix}
+              \begin{pmatrix} \lambda \\ y \end{pmatrix} = \begin{pmatrix} S^{-1} r \\ 0
+              \end{pmatrix}, \quad C = S^{-1} B U, \quad x = U y
+
+    U are the nodes' own noise scales. The condition is not squared, and the lower right of the
+    inverse is minus the covariance of y.
+    """
+
+    part: Part
+    lower_upper: Any
+    """The factors of the augmented matrix."""
+
+    @classmethod
+    def of(cls, part: Part) -> Self:
+        """Factor the augmented equations with an order that fills in little."""
+        from scipy.sparse import coo_array, csc_array
+        from scipy.sparse.linalg import splu
+
+        nodes, equations = len(part.nodes), len(part.scales)
+        units = part.scales[:nodes]
+        values = np.concatenate(
+            (np.ones(nodes), -part.coefficients * units[part.parents] / part.scales[part.children])
+        )
+        rows = np.concatenate((np.arange(nodes), part.children))
+        columns = np.concatenate((np.arange(nodes), part.parents)) + equations
+        every = np.arange(equations)
+        size = equations + nodes
+        entries = np.concatenate((np.ones(equations), values, values))
+        places = (np.concatenate((every, rows, columns)), np.concatenate((every, columns, rows)))
+        augmented = csc_array(coo_array((entries, places), shape=(size, size)))
+        return cls(part, splu(augmented, permc_spec="COLAMD"))
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """The nodes (rows, nodes) for right-hand sides (rows, equations)."""
+        equations = len(self.part.scales)
+        full = np.zeros((equations + len(self.part.nodes), len(right)))
+        full[:equations] = (right / self.part.scales).T
+        units = self.part.scales[: len(self.part.nodes)]
+        return np.asarray(self.lower_upper.solve(full)[equations:].T * units)
+
+    def rows_of_factor(self, weights: FloatArray) -> FloatArray:
+        """The factor of linear combinations (rows, nodes) of the nodes: (rows, equations)."""
+        equations = len(self.part.scales)
+        full = np.zeros((equations + len(self.part.nodes), len(weights)))
+        full[equations:] = (weights * self.part.scales[: len(self.part.nodes)]).T
+        return np.asarray(self.lower_upper.solve(full, "T")[:equations].T)
+
+    def misfits(self, right: FloatArray, sizes: FloatArray) -> FloatArray:
+        """Nothing is impossible where every equation has noise, (rows, equations)."""
+        return np.zeros_like(right)
+
+    def loads(self) -> Iterator[tuple[float, FloatArray]]:
+        """What independent noises (rows) do to the nodes, and the sign of their squares."""
+        count = len(self.part.scales)
+        for start in range(0, count, STEP):
+            own = np.arange(start, min(start + STEP, count))
+            right = np.zeros((len(own), count))
+            right[np.arange(len(own)), own] = self.part.scales[own]
+            yield 1.0, self.solve(right)
+
+
+@dataclass(frozen=True)
+class LoopyPart:
+    r"""The least noise z with :math:`G z = d`: what the sensors see of the noise.
+
+    .. math:: G = (A_e F, S_e), \quad F = (I - A)^{-1} S, \quad G' = Q R
+
+    x is :math:`F z`, and its covariance :math:`F (I - Q Q') F'`.
+    """
+
+    part: Part
+    basis: FloatArray
+    """Q, (equations, rank)."""
+    weights: FloatArray
+    """What each sensor's scaled misfit puts on the basis, (rank, sensors)."""
+    redundant: FloatArray
+    """Combinations of scaled misfits that hold without noise, (sensors, count)."""
+    sizes: FloatArray
+    """What one unit of each scaled misfit is, (sensors,)."""
+
+    @classmethod
+    def of(cls, part: Part) -> Self:
+        """Factor what the sensors see."""
+        from scipy.linalg import qr, solve_triangular
+
+        seen = _seen(part)
+        sizes = np.abs(seen).max(axis=1)
+        sizes[sizes == 0.0] = 1.0
+        seen /= sizes[:, None]
+        basis, upper, order = qr(
+            seen.T, mode="economic", pivoting=True, overwrite_a=True, check_finite=False
+        )
+        pivots = np.abs(np.diag(upper))
+        rank = int(np.count_nonzero(pivots > ROUNDING * len(part.scales) * pivots.max(initial=0.0)))
+        weights = np.zeros((rank, len(sizes)))
+        weights[:, order[:rank]] = solve_triangular(
+            upper[:rank, :rank].T, np.eye(rank), lower=True, check_finite=False
+        )
+        redundant = np.eye(len(sizes))[:, order[rank:]] - weights.T @ upper[:rank, rank:]
+        return cls(part, np.ascontiguousarray(basis[:, :rank]), weights, redundant, sizes)
+
+    def solve(self, right: FloatArray) -> FloatArray:
+        """The nodes (rows, nodes) for right-hand sides (rows, equations)."""
+        count = len(self.part.nodes)
+        plain = np.array(right[:, :count], order="C")
+        self._propagate(plain)
+        misfits = self._misfits(plain, right)
+        noise = (misfits @ self.weights.T) @ self.basis[:count].T
+        noise *= self.part.scales[:count]
+        noise += right[:, :count]
+        self._propagate(noise)
+        return noise
+
+    def rows_of_factor(self, weights: FloatArray) -> FloatArray:
+        """The factor of linear combinations (rows, nodes) of the nodes: (rows, equations)."""
+        rows = np.zeros((len(weights), len(self.part.scales)))
+        rows[:, : weights.shape[1]] = _pulled_back(self.part, weights)
+        rows -= (rows @ self.basis) @ self.basis.T
+        # Once more, for the rounding of a small rest beside a large whole.
+        rows -= (rows @ self.basis) @ self.basis.T
+        return rows
+
+    def misfits(self, right: FloatArray, sizes: FloatArray) -> FloatArray:
+        """How far each sensor is off what those without noise allow, relative, (rows, ...)."""
+        count = len(self.part.nodes)
+        plain = np.array(right[:, :count], order="C")
+        self._propagate(plain)
+        largest = np.abs(plain) @ np.abs(self._sensing).T + sizes[:, count:]
+        largest = (largest / self.sizes).max(axis=1, keepdims=True)
+        found = np.zeros_like(right)
+        scaled = self._misfits(plain, right) @ self.redundant
+        found[:, count:] = np.abs(scaled @ self.redundant.T)
+        return found / np.where(largest > 0.0, largest, 1.0)
+
+    def loads(self) -> Iterator[tuple[float, FloatArray]]:
+        """What independent noises (rows) do to the nodes, and the sign of their squares."""
+        count = len(self.part.nodes)
+        scales = self.part.scales[:count]
+        for start in range(0, count, STEP):
+            own = np.arange(start, min(start + STEP, count))
+            rows = np.zeros((len(own), count))
+            rows[np.arange(len(own)), own] = scales[own]
+            self._propagate(rows)
+            yield 1.0, rows
+        shared = self.basis[:count].T * scales
+        self._propagate(shared)
+        yield -1.0, shared
+
+    def _misfits(self, plain: FloatArray, right: FloatArray) -> FloatArray:
+        """What the noise must make up for at each sensor, scaled, (rows, sensors)."""
+        told = -right[:, len(self.part.nodes) :] - plain @ self._sensing.T
+        return np.asarray(told / self.sizes)
+
+    @cached_property
+    def _sensing(self) -> FloatArray:
+        return _sensing(self.part)
+
+    @cached_property
+    def _inner(self) -> tuple[Families, FloatArray]:
+        return self.part.inner()
+
+    def _propagate(self, rows: FloatArray) -> None:
+        families, coefficients = self._inner
+        with np.errstate(over="ignore", invalid="ignore"):
+            kernels.propagate(rows, np.arange(len(families)), families, coefficients)
+        checks.check_overflow(rows)
+
+
+def _sensing(part: Part) -> FloatArray:
+    """Coefficients of the sensors on the nodes, dense (sensors, nodes)."""
+    count = len(part.nodes)
+    sensing = np.zeros((len(part.sensors), count))
+    own = part.children >= count
+    sensing[part.children[own] - count, part.parents[own]] = part.coefficients[own]
+    return sensing
+
+
+def _seen(part: Part) -> FloatArray:
+    """G: what each sensor sees of each equation's noise, (sensors, equations)."""
+    count = len(part.nodes)
+    seen = np.zeros((len(part.sensors), len(part.scales)))
+    seen[:, :count] = _pulled_back(part, _sensing(part))
+    each = np.arange(len(part.sensors))
+    seen[each, count + each] = part.scales[count:]
+    return seen
+
+
+def _pulled_back(part: Part, weights: FloatArray) -> FloatArray:
+    """Weights on nodes (rows, nodes) as weights on their noise, by one pass against the arrows."""
+    count = len(part.nodes)
+    own = part.children < count
+    families, coefficients = grouped(
+        count, part.parents[own], part.children[own], part.coefficients[own]
+    )
+    rows = np.array(weights, order="C")
+    with np.errstate(over="ignore", invalid="ignore"):
+        kernels.propagate(rows, np.arange(count)[::-1].copy(), families, coefficients)
+        rows *= part.scales[:count]
+    checks.check_overflow(rows)
+    return rows

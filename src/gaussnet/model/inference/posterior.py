@@ -1,4 +1,9 @@
-"""The posterior: how unobserved nodes follow from observed ones, for any observed values."""
+"""Parts: the unobserved nodes that evidence couples, cut where a value is known.
+
+An observed node is a constant for its children, so the edges out of it are cut. What is left of
+it is a *sensor*: an equation that its unobserved parents must satisfy, up to its noise. Unobserved
+ancestors of sensors are *coupled* by them, and fall into connected parts that know nothing of each
+other. All other unobserved nodes are *free*: they follow from their parents by their equations."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -8,17 +13,24 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet._types import BoolArray, FloatArray, IntArray
 from gaussnet.errors import DataError
 from gaussnet.kernels.families import Families
 from gaussnet.model import checks
-from gaussnet.model.inference.dense import DensePart
-from gaussnet.model.inference.loopy import LoopyPart
-from gaussnet.model.inference.parts import Division, Part, divide, grouped, make_parts
-from gaussnet.model.inference.sparse import SparsePart
+from gaussnet.model.inference.parts import (
+    DensePart,
+    Division,
+    LoopyPart,
+    Part,
+    SparsePart,
+    divide,
+    grouped,
+    make_parts,
+)
+from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
+
 
 DENSE_EQUATIONS = 400
 """Parts of at most this many equations are solved by dense orthogonal factors."""

@@ -1,14 +1,104 @@
-"""The questions that a network answers, as methods."""
+"""Questions to a network: what is known, set from outside, or predicted."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, cast
 
-from gaussnet._types import FloatArray, Seed
+import numpy as np
+
+from gaussnet.errors import SettingError
+from gaussnet.graph.dag import Dag
+from gaussnet.model import checks
 from gaussnet.model.gaussian import Gaussian
-from gaussnet.model.inference import conditional, effects, intervention, prediction, rows
+from gaussnet.model.inference import conditional, effects
+from gaussnet.model.inference.conditional import (
+    as_values,
+    check_rows,
+    given_columns,
+    marked,
+    open_rows,
+    patterns,
+)
+from gaussnet.model.inference.posterior import Posterior
+from gaussnet.types import FloatArray, Seed
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
+
+
+def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetwork":
+    """The network with these nodes cut from their parents, each at its value without noise."""
+    dag = network.dag
+    places, numbers = as_values(dag, values, "intervention")
+    cut = marked(dag, places)
+    families = dag.families
+    kept = ~cut[families.family_of_edge]
+    parents: list[list[int]] = [[] for _ in dag.nodes]
+    ends = (families.parents[kept].tolist(), families.family_of_edge[kept].tolist())
+    for parent, child in zip(*ends, strict=True):
+        parents[child].append(parent)
+    intercepts = network.intercept_array.copy()
+    intercepts[places] = numbers
+    return type(network).from_arrays(
+        Dag.from_parents(dag.nodes, parents),
+        network.coefficient_array[kept],
+        np.where(cut, 0.0, network.variance_array),
+        intercepts,
+    )
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Prediction:
+    """What a node is expected to be in each row, and how far it may be off."""
+
+    node: str
+    level: float
+    mean: FloatArray
+    """Conditional means, (rows,)."""
+    scale: FloatArray
+    """Conditional standard deviations, (rows,)."""
+    low: FloatArray
+    """Lower ends of the intervals, (rows,)."""
+    high: FloatArray
+    """Upper ends, (rows,)."""
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.mean)
+
+    def __repr__(self) -> str:
+        return f"Prediction({self.node!r}, {len(self)} rows, level={self.level})"
+
+
+def predict(
+    network: "GaussianNetwork",
+    data: object,
+    target: str,
+    level: float,
+    given: Iterable[str] | None,
+) -> Prediction:
+    """The conditional law of one node in each row, given what is known there."""
+    from scipy.special import ndtri
+
+    if not isinstance(level, float | int) or not 0.0 < level < 1.0:
+        raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
+    dag = network.dag
+    allowed = given_columns(network, target, given)
+    rows = open_rows(data, dag.nodes)
+    rows[:, ~allowed] = np.nan
+    place = np.array([dag.position(target)])
+    mean, scale = np.empty((2, len(rows)))
+    for observed, chosen in patterns(~np.isnan(rows)):
+        posterior = Posterior(network, observed, marked(dag, place))
+        for block in checks.blocks(len(chosen), len(dag)):
+            own = chosen[block]
+            part = np.where(observed, rows[own], 0.0)
+            check_rows(posterior, part, own)
+            posterior.fill(part)
+            mean[own] = part[:, place[0]]
+        scale[chosen] = checks.lengths(posterior.factor(place))[0]
+    reach = scale * float(ndtri(0.5 + 0.5 * level))
+    return Prediction(target, float(level), mean, scale, mean - reach, mean + reach)
 
 
 class Queries:
@@ -45,7 +135,7 @@ class Queries:
         >>> net.do({"wet": 2.0}).mean().tolist(), net.do({"rain": 2.0}).mean().tolist()
         ([0.0, 2.0], [2.0, 3.0])
         """
-        return intervention.do(self._network, values)
+        return do(self._network, values)
 
     def predict(
         self,
@@ -54,7 +144,7 @@ class Queries:
         *,
         level: float = 0.95,
         given: Iterable[str] | None = None,
-    ) -> prediction.Prediction:
+    ) -> Prediction:
         """One node in each row, from the other columns: mean, scale and an interval.
 
         `data` is an array (rows, nodes), its column of the node itself not looked at, or a
@@ -69,7 +159,7 @@ class Queries:
         >>> wet.mean.tolist(), wet.scale.round(9).tolist(), wet.low.round(2).tolist()
         ([3.0], [0.5], [2.02])
         """
-        return prediction.predict(self._network, data, node, level, given)
+        return predict(self._network, data, node, level, given)
 
     def impute(self, data: object, *, seed: Seed | None = None) -> FloatArray:
         """The rows (rows, nodes) with every NaN replaced by its mean given the rest of its row.
@@ -83,7 +173,7 @@ class Queries:
         >>> net.impute([[2.0, float("nan")], [1.0, 5.0]]).round(9).tolist()
         [[2.0, 3.0], [1.0, 5.0]]
         """
-        return rows.impute(self._network, data, seed)
+        return conditional.impute(self._network, data, seed)
 
     def effect(self, cause: str, target: str, *, via: str | Iterable[str] | None = None) -> float:
         """What one unit more of `cause`, set from outside, adds to `target`.

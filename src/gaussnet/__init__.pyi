@@ -1,0 +1,56 @@
+"""The public names of gaussnet, and where each is defined: the one list of them."""
+
+from . import networks as networks, simulate as simulate, sklearn as sklearn
+from .errors import (
+    CycleError as CycleError,
+    DataError as DataError,
+    EstimationError as EstimationError,
+    FileError as FileError,
+    GaussnetError as GaussnetError,
+    GraphError as GraphError,
+    NetworkError as NetworkError,
+    SettingError as SettingError,
+)
+from .fitting import Fit as Fit, fit as fit
+from .fitting.comparison import ScoreTable as ScoreTable, compare as compare
+from .fitting.effects import Effect as Effect
+from .fitting.graph_tests import GraphCheck as GraphCheck, MissingEdge as MissingEdge
+from .fitting.solving import solve as solve
+from .fitting.summaries import Summary as Summary, merge as merge, summarize as summarize
+from .fitting.summary_files import load_summary as load_summary
+from .fitting.validation import CrossValidation as CrossValidation, cross_validate as cross_validate
+from .graph import Dag as Dag
+from .graph.formats.files import read_dag as read_dag, write_dag as write_dag
+from .graph.separation import Independence as Independence
+from .methods import (
+    Auto as Auto,
+    BatchAverage as BatchAverage,
+    BatchMedian as BatchMedian,
+    Cauchy as Cauchy,
+    CauchyTree as CauchyTree,
+    GaussianCore as GaussianCore,
+    KlOptimal as KlOptimal,
+    LeastSquares as LeastSquares,
+    Mad as Mad,
+    MeanSquare as MeanSquare,
+    SequentialTrim as SequentialTrim,
+)
+from .model import Gaussian as Gaussian, GaussianNetwork as GaussianNetwork
+from .model.distances import (
+    TotalVariation as TotalVariation,
+    bhattacharyya as bhattacharyya,
+    hellinger as hellinger,
+    kl_by_node as kl_by_node,
+    kl_divergence as kl_divergence,
+    total_variation as total_variation,
+)
+from .model.files import read_network as read_network, write_network as write_network
+from .model.formats.pgmpy import from_pgmpy as from_pgmpy, to_pgmpy as to_pgmpy
+from .model.inference.effects import PathEffect as PathEffect
+from .model.inference.queries import Prediction as Prediction
+from .model.scores import robust_score as robust_score
+from .planning import Certificate as Certificate, Plan as Plan, certify as certify, plan as plan
+from .report.fit_page import write_report as write_report
+from .reproduce import baselines as baselines
+
+__version__: str

@@ -1,0 +1,1 @@
+"""Tables of rows, wherever they lie: in memory, in files, on a cluster."""

@@ -1,0 +1,304 @@
+"""Parquet, Arrow and Feather files; pyarrow reads and writes them."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, BinaryIO
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gaussnet.data.columns import Loaded, column_places, other_columns
+from gaussnet.data.frames import frame_rows
+from gaussnet.data.sources import Chunk, Stamp, cut
+from gaussnet.errors import DataError, FileError, GaussnetError
+from gaussnet.types import FloatArray
+
+ARROW_MAGIC = b"ARROW1"
+
+
+def read_parquet(file: str, names: Sequence[str]) -> Loaded:
+    """The named columns of a Parquet file; others are not read."""
+    pyarrow(file)
+    from pyarrow import parquet
+
+    def read() -> Loaded:
+        with parquet.ParquetFile(file) as source:
+            columns = source.schema_arrow.names
+            places = column_places(columns, names, f"{file!r} has")
+            table = source.read(columns=[columns[place] for place in places])
+            return _loaded(table, columns, places, names)
+
+    return _attempt(read, file, "Parquet")
+
+
+def read_arrow(file: str, names: Sequence[str]) -> Loaded:
+    """The named columns of an Arrow IPC file or stream (Feather version 2)."""
+    arrow = pyarrow(file)
+
+    def read() -> Loaded:
+        with arrow.memory_map(file) as source:
+            is_file = source.read(len(ARROW_MAGIC)) == ARROW_MAGIC
+            source.seek(0)
+            reader = arrow.ipc.open_file(source) if is_file else arrow.ipc.open_stream(source)
+            columns = reader.schema.names
+            places = column_places(columns, names, f"{file!r} has")
+            return _loaded(reader.read_all(), columns, places, names)
+
+    return _attempt(read, file, "Arrow")
+
+
+def write_parquet(
+    stream: BinaryIO, names: Sequence[str], pages: Iterable[FloatArray], file: str
+) -> None:
+    """Write pages of rows as one Parquet file, a row group each."""
+    arrow = pyarrow(file)
+    from pyarrow import parquet
+
+    schema = arrow.schema([(name, arrow.float64()) for name in names])
+    with parquet.ParquetWriter(stream, schema) as writer:
+        for page in pages:
+            writer.write_table(arrow.table(list(page.T), schema=schema))
+
+
+def write_arrow(
+    stream: BinaryIO, names: Sequence[str], pages: Iterable[FloatArray], file: str
+) -> None:
+    """Write pages of rows as one Arrow IPC file, a record batch each."""
+    arrow = pyarrow(file)
+    schema = arrow.schema([(name, arrow.float64()) for name in names])
+    with arrow.ipc.new_file(stream, schema) as writer:
+        for page in pages:
+            writer.write_table(arrow.table(list(page.T), schema=schema))
+
+
+def pyarrow(file: str) -> Any:
+    """The package, or one sentence that it is needed for this file."""
+    try:
+        import pyarrow
+        import pyarrow.ipc
+    except ImportError:
+        raise FileError(
+            f"{file!r} needs the package pyarrow: install it, for instance with "
+            "'pip install gaussnet[files]', or use CSV"
+        ) from None
+    return pyarrow
+
+
+def _loaded(
+    table: Any, columns: Sequence[str], places: Sequence[int], names: Sequence[str]
+) -> Loaded:
+    chosen = table.select([columns[place] for place in places]).rename_columns(list(names))
+    return Loaded(frame_rows(chosen, names).rows, other_columns(columns, places))
+
+
+def _attempt(read: Callable[[], Loaded], file: str, kind: str) -> Loaded:
+    try:
+        return read()
+    except GaussnetError:
+        raise
+    except Exception as problem:  # a foreign parser fails in any way on a broken file
+        raise FileError(f"{file!r} is not a whole {kind} file: write it again") from problem
+
+
+LARGEST_CHUNK_BYTES = 192 * 1024 * 1024
+"""Row groups of Parquet up to this size are decoded whole, which is fastest."""
+
+RUN_BYTES = 1 << 24
+"""Columns of a row group are decoded in runs of this size, each into the memory that the same
+columns of the group before let go: memory that lies idle goes back to the system, and to have it
+again costs more than to decode into it."""
+
+READ_BYTES = 1 << 20
+"""Compressed columns are read in pieces of this size, so that no row group lies in memory twice."""
+
+
+@dataclass(frozen=True)
+class ParquetSource:
+    """Some columns of a Parquet file."""
+
+    stamp: Stamp
+    columns: tuple[str, ...]
+    ignored: tuple[str, ...]
+    group_rows: tuple[int, ...]
+    """Rows of each row group."""
+
+    @classmethod
+    def open(cls, file: str, names: Sequence[str]) -> "ParquetSource":
+        """Look at what the file holds."""
+        pyarrow(file)
+        from pyarrow import parquet
+
+        stamp = Stamp.of(file)
+        with _named(file, "Parquet"), parquet.ParquetFile(file) as source:
+            columns, ignored = _chosen(source.schema_arrow, names, file)
+            groups = range(source.metadata.num_row_groups)
+            rows = tuple(source.metadata.row_group(group).num_rows for group in groups)
+        return cls(stamp, columns, ignored, rows)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    def count(self) -> int:
+        """Number of rows."""
+        return sum(self.group_rows)
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """Row group after row group; large ones in parts."""
+        from pyarrow import parquet
+
+        self.stamp.check()
+        file = self.stamp.file
+        last = self.count() if last is None else last
+        start, held = 0, _Held([])
+        reading = {"pre_buffer": False, "buffer_size": READ_BYTES}
+        with _named(file, "Parquet"), parquet.ParquetFile(file, **reading) as source:
+            for group, rows in enumerate(self.group_rows):
+                if start < last and start + rows > first:
+                    whole = self._group(source, group, held)
+                    yield from cut(whole, max(first - start, 0), last - start)
+                start += rows
+
+    def _group(self, source: Any, group: int, held: "_Held") -> Iterator[Chunk]:
+        columns = list(self.columns)
+        row_bytes = 8 * max(self.width, 1)
+        if self.group_rows[group] * row_bytes <= LARGEST_CHUNK_BYTES:
+            step = max(RUN_BYTES // (8 * max(self.group_rows[group], 1)), 1)
+            for first in range(0, self.width, step):
+                run = slice(first, first + step)
+                held.let_go(run)
+                table = source.read_row_group(group, columns[run], use_threads=False)
+                held.columns[run] = _columns(table)
+            yield list(held.columns)
+            return
+        held.columns.clear()
+        height = max(LARGEST_CHUNK_BYTES // row_bytes // 4, 1_024)
+        for batch in source.iter_batches(height, [group], columns, use_threads=False):
+            yield _columns(batch)
+
+
+@dataclass(frozen=True)
+class _Held:
+    """The columns of the row group read last, let go a run at a time as the next is read."""
+
+    columns: Chunk
+
+    def let_go(self, run: slice) -> None:
+        """Forget these columns; the others keep their places."""
+        self.columns[run] = [np.empty(0) for _ in self.columns[run]]
+
+
+@dataclass(frozen=True)
+class ArrowSource:
+    """Some columns of an Arrow IPC file or stream (Feather version 2)."""
+
+    stamp: Stamp
+    columns: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    @classmethod
+    def open(cls, file: str, names: Sequence[str]) -> "ArrowSource":
+        """Look at what the file holds."""
+        pyarrow(file)
+        stamp = Stamp.of(file)
+        with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
+            columns, ignored = _chosen(reader.schema, names, file)
+        return cls(stamp, columns, ignored)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.columns)
+
+    def count(self) -> None:
+        """Not known before it is read."""
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """Record batch after record batch."""
+        yield from cut(self._batches(), first, last)
+
+    def _batches(self) -> Iterator[Chunk]:
+        self.stamp.check()
+        with _named(self.stamp.file, "Arrow"), _ipc_reader(self.stamp.file, self.columns) as reader:
+            batches = (
+                (reader.get_batch(place) for place in range(reader.num_record_batches))
+                if hasattr(reader, "num_record_batches")
+                else reader
+            )
+            for batch in batches:
+                yield _columns(batch.select(list(self.columns)))
+
+
+class _ipc_reader:
+    """A reader of an IPC file or stream, of the named columns only; closes its file."""
+
+    def __init__(self, file: str, columns: Sequence[str] | None) -> None:
+        self.file, self.columns = file, columns
+
+    def __enter__(self) -> Any:
+        arrow = pyarrow(self.file)
+        self.mapped = arrow.memory_map(self.file)
+        reader = self._open(arrow, None)
+        if self.columns is None:
+            return reader
+        names = reader.schema.names
+        fields = sorted(names.index(column) for column in self.columns)
+        return self._open(arrow, arrow.ipc.IpcReadOptions(included_fields=fields))
+
+    def _open(self, arrow: Any, options: Any) -> Any:
+        self.mapped.seek(0)
+        is_file = self.mapped.read(len(ARROW_MAGIC)) == ARROW_MAGIC
+        self.mapped.seek(0)
+        opener: Callable[..., Any] = arrow.ipc.open_file if is_file else arrow.ipc.open_stream
+        return opener(self.mapped, options=options)
+
+    def __exit__(self, *_: object) -> None:
+        self.mapped.close()
+
+
+class _named:
+    """Turns any failure of a foreign reader into one sentence that names the file."""
+
+    def __init__(self, file: str, kind: str) -> None:
+        self.file, self.kind = file, kind
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
+        if isinstance(problem, Exception) and not isinstance(problem, GaussnetError):
+            raise FileError(
+                f"{self.file!r} is not a whole {self.kind} file: write it again"
+            ) from problem
+
+
+def _chosen(
+    schema: Any, names: Sequence[str], file: str
+) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """The columns of a file that the names call, and the others."""
+    columns = schema.names
+    places = column_places(columns, names, f"{file!r} has")
+    chosen = tuple(columns[place] for place in places)
+    empty = schema.empty_table().select(list(chosen)).rename_columns(list(names))
+    try:
+        frame_rows(empty, names)
+    except DataError as problem:  # not numbers
+        raise DataError(f"in {file!r} {problem}") from None
+    return chosen, other_columns(columns, places)
+
+
+def _columns(table: Any) -> Chunk:
+    """The columns of a table or record batch as arrays of numbers; nulls become NaN."""
+    columns = []
+    for column in table.columns:
+        pieces = [_numbers(piece) for piece in getattr(column, "chunks", [column])]
+        columns.append(pieces[0] if len(pieces) == 1 else np.concatenate(pieces or [np.empty(0)]))
+    return columns
+
+
+def _numbers(column: Any) -> NDArray[Any]:
+    from pyarrow import float32, float64
+
+    exact = column if column.type in (float64(), float32()) else column.cast(float64())
+    return np.asarray(exact.to_numpy(zero_copy_only=False))

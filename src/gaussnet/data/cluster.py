@@ -1,0 +1,351 @@
+"""Rows on a Dask cluster: they stay on the workers, only summaries travel.
+
+Rows are numbered across partitions, pages are cut by these numbers, and workers summarise runs of
+2^k pages, each of which is a whole branch of the tree of merges. So the answer is that of one
+machine, to the last bit, for any partitions, workers and lost workers.
+"""
+
+import pickle
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from gaussnet.data.pages import Progress, StreamedPages
+from gaussnet.data.sources import (
+    ArraySource,
+    Chain,
+    Complete,
+    Source,
+    files_of,
+    is_source,
+    open_source,
+)
+from gaussnet.errors import DataError, SettingError
+from gaussnet.kernels.threads import Partials, merge_in_order
+from gaussnet.types import FloatArray, IntArray, Rows
+
+
+class Fold:
+    """What workers do with pages."""
+
+    def __init__(
+        self,
+        summarize: Callable[[Rows], Any],
+        merge: Callable[[Any, Any], Any],
+        page_rows: int,
+        columns: IntArray | None,
+        checked: bool,
+    ) -> None:
+        self.summarize, self.merge = summarize, merge
+        self.page_rows, self.columns, self.checked = page_rows, columns, checked
+
+
+class Part:
+    """Rows first .. last of a source that a worker opens itself."""
+
+    def __init__(self, source: Source, first: int, last: int) -> None:
+        self.source, self.first, self.last = source, first, last
+        self.width, self.ignored = source.width, source.ignored
+
+    def count(self) -> int:
+        """Number of rows."""
+        return self.last - self.first
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Any]:
+        """The rows first .. last of these."""
+        end = self.last if last is None else self.first + last
+        yield from self.source.chunks(self.first + first, end)
+
+
+def packed(value: Any) -> bytes:
+    """The value as bytes: arrays that travel in pieces of their own may come back unaligned."""
+    import cloudpickle
+
+    raw: bytes = cloudpickle.dumps(value, protocol=4)
+    return raw
+
+
+def unpacked(raw: bytes) -> Any:
+    """The value that `packed` was given, by this process or a worker of the cluster."""
+    return pickle.loads(raw)
+
+
+def summarised(how: bytes, *parts: Any) -> bytes:
+    """The states of a run of pages: partial results, or a list where pages may be empty."""
+    own: Fold = unpacked(how)
+    sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
+    pages = StreamedPages(Chain(sources), own.page_rows, columns=own.columns, checked=own.checked)
+    states = pages.summaries(own.summarize, 1)
+    if own.columns is not None:
+        return packed(list(states))
+    partials: Partials[Any] = Partials()
+    for state in states:
+        partials = partials.add(state, own.merge)
+    return packed(partials)
+
+
+def merged(how: bytes, left: bytes, right: bytes) -> bytes:
+    """Two whole runs as one."""
+    own: Fold = unpacked(how)
+    ((size, state),) = unpacked(right).held
+    return packed(unpacked(left).add(state, own.merge, size))
+
+
+def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
+    """The state of all rows, from whole branches and the last run."""
+    own: Fold = unpacked(how)
+    found: Partials[Any] = Partials()
+    for branch in (*branches, last):
+        for size, state in unpacked(branch).held:
+            found = found.add(state, own.merge, size)
+    return packed(found.total(own.merge))
+
+
+def slice_of(content: Any, first: int, last: int) -> Any:
+    """Some rows of an array, or of a source that is not opened yet."""
+    if isinstance(content, np.ndarray):
+        return content[first:last]
+    return Part(content, first, last)
+
+
+def complete(content: Any) -> Any:
+    """The rows of an array or a source that lack no value."""
+    if isinstance(content, np.ndarray):
+        return content[~np.isnan(content).any(axis=1)]
+    return Complete.of(content)
+
+
+def rows_of(content: Any) -> int:
+    """Number of rows of an array or a source, read if need be."""
+    if isinstance(content, np.ndarray):
+        return len(content)
+    known: int | None = content.count()
+    return sum(len(chunk[0]) for chunk in content.chunks()) if known is None else known
+
+
+# The same fold on a Dask cluster: rows stay on the workers, only summaries travel.
+#
+# Rows are numbered across partitions, pages are cut by these numbers, and workers summarise runs of
+# 2^k pages, each of which is a whole branch of the tree of merges. So the answer is that of one
+# machine, to the last bit, for any partitions, workers and lost workers.
+
+MOST_PAGES = 64
+"""Pages that one task summarises, at most."""
+
+CONNECT_SECONDS = 20
+
+TASKS_A_THREAD = 4
+"""Tasks for each thread of the cluster, so that none waits long for the last."""
+
+
+@dataclass(frozen=True, eq=False)
+class Partition:
+    """Some successive rows on the cluster: a Dask object, or a file that workers open."""
+
+    rows: int
+    content: Any
+    """A delayed array (rows, columns), or a delayed source."""
+
+
+@dataclass(frozen=True, eq=False)
+class Cluster:
+    """Rows on a Dask cluster."""
+
+    client: Any
+    width: int
+    partitions: tuple[Partition, ...]
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def rows(self) -> int:
+        """Number of rows."""
+        return sum(partition.rows for partition in self.partitions)
+
+    def complete(self) -> "Cluster":
+        """Without the rows that lack a value."""
+
+        kept = [_task(complete)(one.content) for one in self.partitions]
+        counts = _computed(self.client, [_task(rows_of)(one) for one in kept])
+        found = (Partition(*one) for one in zip(counts, kept, strict=True))
+        return replace(self, partitions=tuple(found))
+
+
+@dataclass(frozen=True, eq=False)
+class ClusterPages:
+    """Pages of the rows first .. last on a cluster; see `StreamedPages`."""
+
+    cluster: Cluster
+    page_rows: int
+    first: int = 0
+    last: int | None = None
+    columns: IntArray | None = None
+    checked: bool = False
+    progress: Progress | None = None
+    _counted: list[int] = field(default_factory=list)
+
+    @property
+    def known_rows(self) -> int:
+        """Number of rows in all pages."""
+        if not self._counted:
+            last = self.cluster.rows if self.last is None else self.last
+            self._counted.append(last - self.first)
+        return self._counted[0]
+
+    rows = known_rows
+
+    def part(self, first: int, last: int) -> "ClusterPages":
+        """Pages of the rows first .. last alone."""
+        return replace(self, first=first, last=last, _counted=[])
+
+    def only(self, columns: IntArray, rows: int) -> "ClusterPages":
+        """The same pages with these columns alone, without the rows that lack one of them."""
+        return replace(self, columns=columns, checked=False, _counted=[rows])
+
+    def fold(
+        self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], threads: int
+    ) -> Any:
+        """The summary of all pages; `threads` are the cluster's own."""
+        if self.rows == 0:
+            raise DataError("the data have no rows: give at least one")
+        own = _value(packed(Fold(summarize, merge, self.page_rows, self.columns, self.checked)))
+        runs = [_task(summarised)(own, *parts) for parts in self._runs()]
+        if self.columns is not None:  # pages may be empty, which changes the tree
+            lists = _computed(self.cluster.client, runs)
+            return merge_in_order([state for raw in lists for state in unpacked(raw)], merge)
+        *whole, last = runs
+        tree: Partials[Any] = Partials()
+        for run in whole:
+            tree = tree.add(run, lambda left, right: _task(merged)(own, left, right))
+        branches = [branch for _, branch in tree.held]
+        (found,) = _computed(self.cluster.client, [_task(total)(own, branches, last)])
+        if self.progress is not None:
+            self.progress(self.rows, self.rows)
+        return unpacked(found)
+
+    def _runs(self) -> Iterator[list[Any]]:
+        """For each run of 2^k pages the slices of partitions that it is made of."""
+        last = self.cluster.rows if self.last is None else self.last
+        height = self.page_rows * self._pages_a_run(last - self.first)
+        for start in range(self.first, last, height):
+            yield list(self._slices(start, min(start + height, last)))
+
+    def _pages_a_run(self, rows: int) -> int:
+        if self.columns is not None:
+            return 1
+        threads = sum(self.cluster.client.nthreads().values()) or 1
+        wanted = rows / self.page_rows / (TASKS_A_THREAD * threads)
+        pages = 1
+        while pages * 2 <= min(wanted, MOST_PAGES):
+            pages *= 2
+        return pages
+
+    def _slices(self, first: int, last: int) -> Iterator[Any]:
+        start = 0
+        for partition in self.cluster.partitions:
+            begin, end = max(first - start, 0), min(last - start, partition.rows)
+            if begin < end:
+                yield _task(slice_of)(partition.content, begin, end)
+            start += partition.rows
+
+
+@contextmanager
+def connect(address: str) -> Iterator[Any]:
+    """A client of the scheduler at this address."""
+    try:
+        from distributed import Client
+    except ImportError:
+        raise SettingError(
+            "a cluster needs the package dask: install it, for instance with "
+            "'pip install gaussnet[dask]'"
+        ) from None
+    try:
+        client: Any = Client(address, timeout=CONNECT_SECONDS)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError) as problem:
+        raise SettingError(
+            f"cannot reach a Dask scheduler at {address!r} ({problem}): give its address, as "
+            "tcp://10.0.0.1:8786"
+        ) from None
+    with client:
+        yield client
+
+
+def open_cluster(data: Any, names: Sequence[str], client: Any) -> Cluster:
+    """A Dask DataFrame or array, a file, a folder or a list of files, on a Dask cluster."""
+    if not hasattr(client, "nthreads"):
+        raise SettingError(
+            f"got client of type {type(client).__name__}, expected a distributed.Client"
+        )
+    if hasattr(data, "dask") and hasattr(data, "to_delayed"):
+        frame = hasattr(data, "columns")
+        return (_open_frame if frame else _open_array)(data, names, client)
+    if is_source(data):
+        sources: Sequence[Source] = [data]
+    else:
+        sources = [open_source(file, names) for file in files_of(data)]
+    return _open_sources(sources, client)
+
+
+def _open_sources(sources: Sequence[Source], client: Any) -> Cluster:
+    contents = [_value(source) for source in sources]
+    counts = _computed(client, [_task(rows_of)(content) for content in contents])
+    partitions = (Partition(*one) for one in zip(counts, contents, strict=True))
+    chain = Chain(tuple(sources))
+    return Cluster(client, chain.width, tuple(partitions), chain.ignored)
+
+
+def _open_frame(frame: Any, names: Sequence[str], client: Any) -> Cluster:
+    from gaussnet.data.columns import column_places, other_columns
+    from gaussnet.data.frames import frame_rows
+
+    labels = [str(column) for column in frame.columns]
+    places = column_places(labels, names)
+    chosen = frame[[frame.columns[place] for place in places]]
+    frame_rows(chosen._meta, names)  # refuses what is no number
+    first = frame[[frame.columns[places[0]]]].to_delayed()
+    counts = _computed(client, [_task(len)(part) for part in first])
+    contents = [_task(_frame_array)(part, list(names)) for part in chosen.to_delayed()]
+    partitions = (Partition(*one) for one in zip(counts, contents, strict=True))
+    return Cluster(client, len(names), tuple(partitions), other_columns(labels, places))
+
+
+def _frame_array(part: Any, names: list[str]) -> FloatArray:
+    from gaussnet.data.frames import frame_rows
+
+    return np.asarray(frame_rows(part, names).rows, dtype=np.float64)
+
+
+def _open_array(array: Any, names: Sequence[str], client: Any) -> Cluster:
+    from gaussnet.data.columns import as_rows
+
+    if array.ndim != 2 or array.shape[1] != len(names):
+        as_rows(np.empty((0,) * array.ndim), names)  # says what was expected
+    blocks = array.rechunk({1: -1}).to_delayed().ravel()
+    contents = [_task(as_rows)(block, list(names)) for block in blocks]
+    counts = [int(count) for count in array.chunks[0]] if not np.isnan(array.chunks[0]).any() else (
+        _computed(client, [_task(len)(block) for block in blocks])
+    )  # fmt: skip
+    partitions = (Partition(*one) for one in zip(counts, contents, strict=True))
+    return Cluster(client, len(names), tuple(partitions))
+
+
+def _task(function: Callable[..., Any]) -> Any:
+    """The function as one that runs on the cluster."""
+    from dask.delayed import delayed
+
+    return delayed(function, pure=False)
+
+
+def _value(value: Any) -> Any:
+    """A value that is sent to the cluster once, as it is."""
+    from dask.delayed import delayed
+
+    return delayed(value, pure=False, traverse=False)
+
+
+def _computed(client: Any, work: Sequence[Any]) -> list[Any]:
+    """The results of some delayed work, computed on the cluster."""
+    futures = client.compute(list(work))
+    return list(client.gather(futures))

@@ -1,0 +1,148 @@
+"""Data as an array of rows: arrays by position, frames and files by column name."""
+
+import os
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+from unicodedata import normalize
+
+import numpy as np
+
+from gaussnet.errors import DataError
+from gaussnet.graph.dag import shorten
+from gaussnet.types import Rows
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Loaded:
+    """Rows in the order of the names asked for, and the columns that nobody asked for."""
+
+    rows: Rows
+    """(rows, names), float64 or float32."""
+    ignored: tuple[str, ...] = ()
+
+
+def column_places(
+    columns: Sequence[str], names: Sequence[str], who_has: str = "the data have"
+) -> list[int]:
+    """Where each name stands among the columns.
+
+    A name without a column of just this name takes one that differs by blanks at its ends.
+    `who_has` begins the message.
+
+    Examples
+    --------
+    >>> column_places(["time", "wet", " rain"], ["rain", "wet"])
+    [2, 1]
+    """
+    exact, bare = Counter(columns), Counter(column.strip() for column in columns)
+    missing = [name for name in names if not exact[name] and not bare[name]]
+    if missing:
+        asked = set(names)
+        others = sorted(columns, key=asked.__contains__)  # those that no node calls come first
+        raise DataError(
+            f"{who_has} no column for {len(missing)} of {len(names)} nodes "
+            f"({', '.join(map(repr, missing[:6]))}), only {shorten(others)}: "
+            f"rename the columns or leave these nodes out of the graph{_hint(columns, missing)}"
+        )
+    for name in names:
+        if (exact[name] or bare[name]) > 1:
+            blanks = "" if exact[name] else " with blanks around it"
+            raise DataError(
+                f"{who_has} {exact[name] or bare[name]} columns {name!r}{blanks}: "
+                "rename or drop them"
+            )
+    place = {column.strip(): index for index, column in enumerate(columns)}
+    place |= {column: index for index, column in enumerate(columns)}
+    return [place[name] for name in names]
+
+
+def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
+    """What to add if some names look the same as those of columns and are not."""
+    composed = {normalize("NFC", column) for column in columns}
+    if composed.isdisjoint(normalize("NFC", name) for name in missing):
+        return ""
+    return " (some only look the same: an accent may be part of its letter or follow it)"
+
+
+def other_columns(columns: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
+    """The columns at no place that is used."""
+    used = set(places)
+    return tuple(column for index, column in enumerate(columns) if index not in used)
+
+
+def as_rows(data: Any, names: Sequence[str]) -> Rows:
+    """The data as (rows, len(names)) float64 or float32, one column per name in that order.
+
+    An array keeps its own memory and layout; its columns stand in the order of `names`. Of a
+    pandas, polars or pyarrow frame, or a file, the named columns are taken, others are ignored.
+
+    Examples
+    --------
+    >>> as_rows([[1, 2], [3, 4]], ["a", "b"]).tolist()
+    [[1.0, 2.0], [3.0, 4.0]]
+    """
+    return open_rows(data, names).rows
+
+
+def open_rows(data: Any, names: Sequence[str]) -> Loaded:
+    """The same, with the names of the columns that were ignored.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> open_rows(pd.DataFrame({"time": [0], "wet": [1.5]}), ["wet"]).ignored
+    ('time',)
+    """
+    if isinstance(data, str | os.PathLike):
+        from gaussnet.data.sources import read_rows
+
+        return read_rows(data, names)
+    if is_frame(data):
+        from gaussnet.data.frames import frame_rows
+
+        return frame_rows(data, names)
+    return Loaded(_array_rows(data, names))
+
+
+def is_frame(data: Any) -> bool:
+    """Whether the data are a frame of named columns, not an array."""
+    if isinstance(data, np.ndarray | list | tuple):
+        return False
+    # Asked of the type: a lazy frame would have to resolve its schema.
+    return hasattr(type(data), "columns") or hasattr(type(data), "__arrow_c_stream__")
+
+
+def _array_rows(data: Any, names: Sequence[str]) -> Rows:
+    if data is None or isinstance(data, bytes | Mapping | Iterator):
+        raise DataError(
+            f"got data of type {type(data).__name__}, expected an array, a frame or the path of "
+            "a file"
+        )
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(np.float64), np.nan)
+    try:
+        rows = np.asarray(data)
+    except ValueError:
+        raise DataError(
+            f"the rows have different lengths, expected {len(names)} numbers in each: "
+            "give one column per node, in the order of dag.nodes"
+        ) from None
+    if rows.ndim != 2 or rows.shape[1] != len(names):
+        raise DataError(
+            f"got data of shape {rows.shape}, expected (rows, {len(names)}): "
+            "give one column per node, in the order of dag.nodes"
+        )
+    return _as_float(rows)
+
+
+def _as_float(rows: np.ndarray[Any, Any]) -> Rows:
+    if rows.dtype in (np.float64, np.float32):
+        return rows.astype(rows.dtype.newbyteorder("="), copy=False)
+    if rows.dtype.kind not in "biufO":
+        raise DataError(f"got data of type {rows.dtype}, expected real numbers")
+    try:
+        return rows.astype(np.float64)
+    except (TypeError, ValueError) as problem:
+        raise DataError(f"the data hold something that is not a number: {problem}") from None

@@ -1,0 +1,319 @@
+"""Comma- and tab-separated files."""
+
+import csv
+import io
+import re
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from importlib.util import find_spec
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from gaussnet.data.columns import Loaded, column_places, other_columns
+from gaussnet.data.sources import Chunk, Stamp, cut
+from gaussnet.errors import DataError, FileError
+from gaussnet.files import decode
+from gaussnet.types import FloatArray
+
+MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none")
+CHUNK_ROWS = 8_192
+BLOCK_BYTES = 1 << 22
+
+Opener = Callable[[], BinaryIO]
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A file, its header, and where its rows begin."""
+
+    open: Opener
+    file: str
+    delimiter: str
+    header: bytes
+    columns: tuple[str, ...]
+
+    @property
+    def header_lines(self) -> int:
+        """Lines up to the end of the header."""
+        return self.header.count(b"\n")
+
+    def body(self) -> BinaryIO:
+        """The file after its header."""
+        stream = self.open()
+        stream.read(len(self.header))
+        return stream
+
+
+def read_csv(open_file: Opener, names: Sequence[str], file: str, delimiter: str) -> Loaded:
+    """The named columns of a file that can be opened more than once; `file` is for messages.
+
+    Examples
+    --------
+    >>> text = b"time,wet,rain\\n1,0.5,2\\n2,NA,3\\n"
+    >>> read_csv(lambda: io.BytesIO(text), ["rain", "wet"], "rows.csv", ",").rows
+    array([[2. , 0.5],
+           [3. , nan]])
+    """
+    table = read_header(open_file, file, delimiter)
+    places = find_places(table, names)
+    columns = arrow_columns(table, places)
+    if columns is None:
+        columns = careful_columns(table, places)
+    return Loaded(columns.T, other_columns(table.columns, places))
+
+
+def read_header(open_file: Opener, file: str, delimiter: str) -> Table:
+    """The first line that is not blank, cut into the names of the columns."""
+    with open_file() as stream:
+        header = _header_bytes(stream)
+    if _has_bare_returns(header):  # lines that end as on old Macs
+        with open_file() as stream:
+            raw = stream.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
+        return read_header(lambda: io.BytesIO(raw), file, delimiter)
+    text = decode(header, file)
+    if not text.strip():
+        raise FileError(f"{file!r} is empty: expected a first line that names the columns")
+    try:
+        (cells,) = csv.reader([text.strip("\r\n")], delimiter=delimiter, strict=True)
+    except (csv.Error, ValueError):
+        raise FileError(
+            f"the first line of {file!r} has a quote that is not closed: mend the names of the "
+            "columns"
+        ) from None
+    return Table(open_file, file, delimiter, header, tuple(cells))
+
+
+def careful_columns(table: Table, places: Sequence[int]) -> FloatArray:
+    """The columns at these places, (places, rows), cell by cell."""
+    parts = [_chunk_numbers(chunk, table, places) for chunk in _chunks(table)]
+    return np.concatenate(parts, axis=1) if parts else np.empty((len(places), 0))
+
+
+def arrow_columns(table: Table, places: Sequence[int]) -> FloatArray | None:
+    """The same through pyarrow; None where it is absent or finds anything odd."""
+    try:
+        from pyarrow import ArrowException, csv as arrow_csv
+    except ImportError:
+        return None
+    if not places:
+        return None
+    try:
+        with table.body() as stream:
+            found = arrow_csv.read_csv(stream, *_arrow_options(table, places))
+    except (ArrowException, OSError):
+        return None
+    columns = np.empty((len(places), found.num_rows))
+    for place, column in enumerate(found.columns):
+        columns[place] = column.to_numpy()
+    return columns
+
+
+def arrow_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArray]]:
+    """The same chunk by chunk, one array a column; what pyarrow refuses ends it with OSError."""
+    from pyarrow import ArrowException, csv as arrow_csv
+
+    try:
+        with (
+            table.body() as stream,
+            arrow_csv.open_csv(stream, *_arrow_options(table, places)) as reader,
+        ):
+            for batch in reader:
+                yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+    except ArrowException as problem:
+        raise OSError(str(problem)) from problem
+
+
+def careful_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArray]]:
+    """`careful_columns` chunk by chunk."""
+    for chunk in _chunks(table):
+        yield list(_chunk_numbers(chunk, table, places))
+
+
+def _arrow_options(table: Table, places: Sequence[int]) -> tuple[Any, Any, Any]:
+    from pyarrow import csv as arrow_csv, float64
+
+    labels = [str(place) for place in range(len(table.columns))]
+    wanted = [labels[place] for place in places]
+    return (
+        arrow_csv.ReadOptions(
+            column_names=labels, block_size=max(BLOCK_BYTES, 8 * len(table.header))
+        ),
+        arrow_csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
+        arrow_csv.ConvertOptions(
+            column_types=dict.fromkeys(wanted, float64()),
+            include_columns=wanted,
+            null_values=MISSING,
+        ),
+    )
+
+
+def find_places(table: Table, names: Sequence[str]) -> list[int]:
+    """Where each name stands among the columns of a table."""
+    try:
+        return column_places(table.columns, names, f"{table.file!r} has")
+    except DataError:
+        cells = table.columns
+        if all(_number(cell) is not None for cell in cells):
+            raise DataError(
+                f"the first line of {table.file!r} holds numbers, expected the names of the columns"
+            ) from None
+        other = next((sign for sign in ";\t,|" if len(cells) == 1 and sign in cells[0]), None)
+        if other is None:
+            raise
+        raise DataError(
+            f"the first line of {table.file!r} has one column {cells[0]!r:.60}: separate the "
+            f"columns by {table.delimiter!r}, not by {other!r}"
+        ) from None
+
+
+def _header_bytes(stream: BinaryIO) -> bytes:
+    """Bytes up to the end of the first line that is not blank; quotes may hold line ends."""
+    header = stream.readline()
+    while not header.strip(b"\xef\xbb\xbf \t\r\n") or header.count(b'"') % 2:
+        line = stream.readline()
+        if not line:
+            break
+        header += line
+    return header
+
+
+def _has_bare_returns(header: bytes) -> bool:
+    return b"\r" in re.sub(rb'"[^"]*"', b"", header).replace(b"\r\n", b"")
+
+
+TextRows = list[tuple[int, list[str]]]
+"""Some rows, each with the number of its last line."""
+
+
+def _chunks(table: Table) -> Iterator[TextRows]:
+    with table.body() as stream:
+        # Bytes that are no UTF-8 do no harm in columns that nobody reads.
+        text = io.TextIOWrapper(stream, "utf-8", "surrogateescape", newline="")
+        reader = csv.reader(text, delimiter=table.delimiter, strict=True)
+        chunk: TextRows = []
+        for line, cells in _rows(reader, table):
+            if len(cells) != len(table.columns):
+                raise DataError(
+                    f"line {line} of {table.file!r} has {len(cells)} cells, expected "
+                    f"{len(table.columns)} as in the first line"
+                )
+            chunk.append((line, cells))
+            if len(chunk) == CHUNK_ROWS:
+                yield chunk
+                chunk = []
+        if chunk:
+            yield chunk
+
+
+def _rows(reader: Any, table: Table) -> Iterator[tuple[int, list[str]]]:
+    """Rows that are not blank and their line numbers."""
+    try:
+        for cells in reader:
+            if cells:
+                yield table.header_lines + reader.line_num, cells
+    except csv.Error:
+        raise DataError(
+            f"line {table.header_lines + reader.line_num} of {table.file!r} has a quote that is "
+            "not closed, or a cell that is too long: mend the line"
+        ) from None
+
+
+def _chunk_numbers(chunk: TextRows, table: Table, places: Sequence[int]) -> FloatArray:
+    columns = np.empty((len(places), len(chunk)))
+    odd: list[tuple[int, int, str]] = []
+    for row, place in enumerate(places):
+        cells = [cells[place] for _, cells in chunk]
+        numbers = _numbers(cells)
+        if isinstance(numbers, int):
+            odd.append((chunk[numbers][0], place, cells[numbers]))
+        else:
+            columns[row] = numbers
+    if odd:
+        line, place, cell = min(odd)
+        raise DataError(
+            f"the column {table.columns[place]!r} has {cell!r:.60} in line {line} of "
+            f"{table.file!r}, expected a number: mend it, or leave it empty if it is missing"
+        )
+    return columns
+
+
+def _numbers(cells: list[str]) -> list[float] | int:
+    """The numbers of all cells, or the index of the first cell that is none."""
+    whole = "".join(cells)
+    if whole.isascii() and "_" not in whole:
+        try:
+            return [float(cell) for cell in cells]
+        except ValueError:
+            pass
+    numbers = []
+    for index, cell in enumerate(cells):
+        number = _number(cell)
+        if number is None:
+            return index
+        numbers.append(number)
+    return numbers
+
+
+def _number(cell: str) -> float | None:
+    """The number in a cell, NaN for missing, None for anything else."""
+    word = cell.strip()
+    if word in MISSING:
+        return np.nan
+    if not word.isascii() or "_" in word:
+        return None
+    try:
+        return float(word)
+    except ValueError:
+        return None
+
+
+@dataclass(frozen=True)
+class CsvSource:
+    """Some columns of a file whose first line names them."""
+
+    stamp: Stamp
+    delimiter: str
+    names: tuple[str, ...]
+    ignored: tuple[str, ...]
+
+    @classmethod
+    def open(cls, file: str, names: Sequence[str], delimiter: str) -> "CsvSource":
+        """Look at the first line of the file."""
+        stamp = Stamp.of(file)
+        table = _table(file, delimiter)
+        ignored = other_columns(table.columns, find_places(table, names))
+        return cls(stamp, delimiter, tuple(names), ignored)
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.names)
+
+    def count(self) -> None:
+        """Not known before it is read."""
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """Some megabytes of text at a time."""
+        yield from cut(self._chunks(), first, last)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        """What pyarrow reads; from where it refuses to go on, the careful reader's chunks."""
+        self.stamp.check()
+        table = _table(self.stamp.file, self.delimiter)
+        places = find_places(table, self.names)
+        done = 0
+        if places and find_spec("pyarrow") is not None:
+            try:
+                for chunk in arrow_chunks(table, places):
+                    done += len(chunk[0])
+                    yield chunk
+            except OSError:
+                pass
+            else:
+                return
+        yield from cut(iter(careful_chunks(table, places)), done, None)
+
+
+def _table(file: str, delimiter: str) -> Table:
+    return read_header(lambda: open(file, "rb"), file, delimiter)

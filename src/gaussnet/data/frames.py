@@ -1,0 +1,88 @@
+"""Frames: the named columns of a pandas, polars or pyarrow table as one array."""
+
+from collections.abc import Sequence
+from contextlib import suppress
+from typing import Any
+
+import narwhals as nw
+import numpy as np
+
+from gaussnet.data.columns import Loaded, column_places, other_columns
+from gaussnet.errors import DataError
+from gaussnet.types import FloatArray
+
+
+def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
+    """The named columns as (rows, names) float64 in column order; nulls become NaN."""
+    table = _as_narwhals(frame)
+    present = table.collect_schema().names()
+    labels = [str(column) for column in present]  # pandas may call a column 7
+    places = column_places(labels, names)
+    chosen = table.select([nw.col(present[place]) for place in places])
+    taken = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+    columns = np.empty((len(names), len(taken)))
+    for position, column in enumerate(taken.iter_columns()):
+        _write_numbers(column, names[position], columns[position])
+    return Loaded(columns.T, other_columns(labels, places))
+
+
+def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
+    """The same frame with the named columns replaced by those of `values`, (rows, names).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"time": [7, 8], "wet": [1.5, 900.0]}, index=["a", "b"])
+    >>> with_columns(frame, ["wet"], np.array([[1.5], [2.5]])).loc["b"].tolist()
+    [8.0, 2.5]
+    """
+    table = _as_narwhals(frame)
+    whole = table.collect() if isinstance(table, nw.LazyFrame) else table
+    labels = {str(column): column for column in whole.columns}
+    made = [
+        nw.new_series(labels[name], column, nw.Float64, backend=whole.implementation)
+        for name, column in zip(names, values.T, strict=True)
+    ]
+    return whole.with_columns(*made).to_native()
+
+
+def _as_narwhals(frame: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
+    try:
+        table: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
+    except TypeError:
+        table = _from_stream(frame)
+    except Exception as problem:
+        if "unique" in str(problem).lower() or "duplicate" in str(problem).lower():
+            raise DataError(
+                "the data have several columns of the same name: rename or drop them"
+            ) from None
+        raise
+    return table
+
+
+def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
+    if hasattr(frame, "__arrow_c_stream__"):
+        import pyarrow
+
+        with suppress(pyarrow.ArrowInvalid, TypeError):  # a single column, say
+            return nw.from_native(pyarrow.table(frame), eager_only=True)
+    raise DataError(
+        f"got data of type {type(frame).__name__}, expected an array, the path of a file or a "
+        "pandas, polars or pyarrow frame"
+    )
+
+
+def _write_numbers(column: "nw.Series[Any]", name: str, out: FloatArray) -> None:
+    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
+        raise DataError(
+            f"the column {name!r} holds {column.dtype}, expected numbers: convert it first"
+        )
+    numbers = column if column.dtype == nw.Float64 else column.cast(nw.Float64)
+    chunks = getattr(numbers.to_native(), "chunks", None)
+    if chunks is None:
+        out[:] = numbers.to_numpy()
+        return
+    first = 0
+    for chunk in chunks:  # an Arrow column; each chunk is copied once, straight to its place
+        out[first : first + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        first += len(chunk)

@@ -1,0 +1,439 @@
+"""Sources: rows that may not fit into memory, read a chunk at a time and as often as needed.
+
+A chunk is a run of successive rows as it lies in the source: one array for each column asked
+for. How long chunks are shows nowhere in an answer, because pages are cut by the number of the
+row."""
+
+import io
+import os
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, BinaryIO, Protocol, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gaussnet.data.columns import Loaded, column_places, open_rows, other_columns
+from gaussnet.errors import DataError, FileError
+from gaussnet.files import Path, file_name, reason, suffix
+from gaussnet.types import FloatArray, Rows
+
+Chunk: TypeAlias = list[NDArray[Any]]
+"""One array (rows,) for each column. Whoever is done with a chunk may empty the list, so that
+its memory is free before the next is read."""
+
+LARGEST_IN_MEMORY = 1 << 27
+"""Values, 1 GiB, that are read whole where a method needs all rows at once."""
+
+
+class Source(Protocol):
+    """Rows that can be read again from the start."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        ...
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        ...
+
+    def count(self) -> int | None:
+        """Number of rows, or None if only reading them tells."""
+        ...
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The rows first .. last (all from `first` on if None), chunk by chunk."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class ArraySource:
+    """Rows in memory, as a source."""
+
+    rows: Rows
+    ignored: tuple[str, ...] = ()
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return int(self.rows.shape[1])
+
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.rows)
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """All rows at once."""
+        part = self.rows[first:last]
+        if len(part):
+            yield list(part.T)
+
+
+@dataclass(frozen=True, eq=False)
+class Chain:
+    """The rows of several sources, one after the other."""
+
+    sources: tuple[Source, ...]
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.sources[0].width
+
+    @cached_property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for, in the order of their first source."""
+        return tuple(dict.fromkeys(name for source in self.sources for name in source.ignored))
+
+    def count(self) -> int | None:
+        """Number of rows, if every source knows it."""
+        counts = [source.count() for source in self.sources]
+        return None if None in counts else sum(count for count in counts if count is not None)
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The chunks of one source after the other; those without wanted rows are not opened."""
+        start = 0
+        for position, source in enumerate(self.sources):
+            count = source.count()
+            if count is None:  # only reading tells where the next source begins
+                rest = (one.chunks() for one in self.sources[position:])
+                stop = None if last is None else last - start
+                yield from cut(_joined(rest), max(first - start, 0), stop)
+                return
+            begin = max(first - start, 0)
+            end = count if last is None else min(last - start, count)
+            if begin < end:
+                yield from source.chunks(begin, end)
+            start += count
+
+
+@dataclass(frozen=True, eq=False)
+class Complete:
+    """The rows of a source that lack no value."""
+
+    source: Source
+    rows: int
+
+    @classmethod
+    def of(cls, source: Source) -> "Complete":
+        """Counts the rows that are left, by reading them."""
+        return cls(source, sum(len(chunk[0]) for chunk in _complete(source)))
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.source.width
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        return self.source.ignored
+
+    def count(self) -> int:
+        """Number of rows."""
+        return self.rows
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The chunks of the source without rows that lack a value."""
+        yield from cut(_complete(self.source), first, last)
+
+
+def _complete(source: Source) -> Iterator[Chunk]:
+    for chunk in source.chunks():
+        whole = ~np.logical_or.reduce([np.isnan(column) for column in chunk])
+        yield [column[whole] for column in chunk]
+
+
+def _joined(runs: Iterator[Iterator[Chunk]]) -> Iterator[Chunk]:
+    for run in runs:
+        yield from run
+
+
+def cut(chunks: Iterator[Chunk], first: int, last: int | None) -> Iterator[Chunk]:
+    """Only the rows first .. last of these chunks; reading ends where they do.
+
+    Examples
+    --------
+    >>> runs = iter([[np.arange(4)], [np.arange(4, 8)]])
+    >>> [chunk[0].tolist() for chunk in cut(runs, 2, 6)]
+    [[2, 3], [4, 5]]
+    """
+    start = 0
+    for chunk in chunks:
+        if last is not None and start >= last:
+            return
+        rows = len(chunk[0])
+        begin = max(first - start, 0)
+        end = rows if last is None else min(last - start, rows)
+        start += rows
+        if begin < end:
+            whole = begin == 0 and end == rows
+            yield chunk if whole else [column[begin:end] for column in chunk]
+
+
+def read_whole(source: Source, purpose: str) -> FloatArray:
+    """All rows of a source as one array (rows, columns), if they are not too many.
+
+    `purpose` says in the message what needs them.
+    """
+    held: list[list[NDArray[Any]]] = []
+    values = 0
+    for chunk in source.chunks():
+        values += len(chunk) * len(chunk[0])
+        if values > LARGEST_IN_MEMORY:
+            raise DataError(
+                f"{purpose} needs all rows in memory, and these are more than "
+                f"{LARGEST_IN_MEMORY * 8 >> 20} MiB: give an array, fewer rows, or another method"
+            )
+        held.append([np.array(column, dtype=np.float64) for column in chunk])
+    if not held:
+        return np.empty((0, source.width))
+    columns = [np.concatenate(parts) for parts in zip(*held, strict=True)]
+    return np.array(columns).T
+
+
+@dataclass(frozen=True, slots=True)
+class Stamp:
+    """Size and time of a file when it was opened: a file that changed is not read on."""
+
+    file: str
+    size: int
+    changed: int
+
+    @classmethod
+    def of(cls, file: str) -> "Stamp":
+        """The stamp of a file that can be read."""
+        try:
+            with open(file, "rb") as stream:
+                state = os.fstat(stream.fileno())
+        except (OSError, ValueError) as problem:
+            raise FileError(f"cannot read {file!r}: {reason(problem)}") from None
+        return cls(file, state.st_size, state.st_mtime_ns)
+
+    def check(self) -> None:
+        """Refuse a file that is gone or is not what it was."""
+        if Stamp.of(self.file) != self:
+            raise FileError(
+                f"{self.file!r} changed while it was being read: keep it as it is until the fit "
+                "is done, and start again"
+            )
+
+
+STANDARD_INPUT = "-"
+
+
+def read_rows(path: Path, names: Sequence[str]) -> Loaded:
+    """The columns of a file that these names call, in their order.
+
+    ``.csv`` and ``.tsv`` with a first line that names the columns; ``.parquet``, ``.arrow``,
+    ``.feather`` (these need pyarrow); ``.npy`` with one column a name, in their order, or with
+    named fields; ``-`` is CSV from the standard input.
+    """
+    file = file_name(path)
+    if file == STANDARD_INPUT:
+        raw = sys.stdin.buffer.read()
+        return _read_text(lambda: io.BytesIO(raw), names, "standard input", ",")
+    ending = suffix(file)
+    if ending not in READERS:
+        raise FileError(
+            f"cannot tell the format of {file!r}: expected a name that ends in "
+            f"{', '.join(READERS)}, or '-' for CSV from the standard input"
+        )
+    _check_readable(file)
+    return READERS[ending](file, names)
+
+
+def _read_text(
+    opened: Callable[[], BinaryIO], names: Sequence[str], what: str, separator: str
+) -> Loaded:
+    from gaussnet.data.csv import read_csv
+
+    return read_csv(opened, names, what, separator)
+
+
+def _read_csv(file: str, names: Sequence[str]) -> Loaded:
+    return _read_text(lambda: open(file, "rb"), names, file, ",")
+
+
+def _read_tsv(file: str, names: Sequence[str]) -> Loaded:
+    return _read_text(lambda: open(file, "rb"), names, file, "\t")
+
+
+def _read_parquet(file: str, names: Sequence[str]) -> Loaded:
+    from gaussnet.data.arrow import read_parquet
+
+    return read_parquet(file, names)
+
+
+def _read_arrow(file: str, names: Sequence[str]) -> Loaded:
+    from gaussnet.data.arrow import read_arrow
+
+    return read_arrow(file, names)
+
+
+def _read_npy(file: str, names: Sequence[str]) -> Loaded:
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except Exception as problem:  # numpy fails in several ways on a broken file
+        raise FileError(
+            f"{file!r} is not a whole .npy file of numbers: write it again with numpy.save"
+        ) from problem
+    if not isinstance(array, np.ndarray):  # an archive of several arrays
+        array.close()
+        raise FileError(f"{file!r} holds several arrays, expected one: write it with numpy.save")
+    fields = array.dtype.names
+    if fields is None:
+        return open_rows(array, names)
+    places = column_places(fields, names, f"{file!r} has")
+    try:
+        columns = np.array([array[fields[place]].ravel() for place in places], dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError(f"{file!r} has fields that are not numbers: convert them first") from None
+    return Loaded(columns.reshape(len(places), -1).T, other_columns(fields, places))
+
+
+def _check_readable(file: str) -> None:
+    try:
+        with open(file, "rb"):
+            pass
+    except (OSError, ValueError) as problem:
+        raise FileError(f"cannot read {file!r}: {reason(problem)}") from None
+
+
+READERS: dict[str, Callable[[str, Sequence[str]], Loaded]] = {
+    ".csv": _read_csv,
+    ".tsv": _read_tsv,
+    ".parquet": _read_parquet,
+    ".arrow": _read_arrow,
+    ".feather": _read_arrow,
+    ".npy": _read_npy,
+}
+
+
+LARGEST_WHOLE_BYTES = 64 * 1024 * 1024
+"""Files up to this size are read whole: the answer is the same, and they need not stay there."""
+
+
+def open_data(data: Any, names: Sequence[str]) -> Loaded | Source:
+    """Rows in memory for arrays, frames and small files; else a source.
+
+    Large files, folders and lists of files are sources: they are read page by page, and again
+    whenever another pass is needed.
+
+    Examples
+    --------
+    >>> open_data([[1.0, 2.0]], ["a", "b"]).rows
+    array([[1., 2.]])
+    """
+    if isinstance(data, Loaded) or is_source(data):
+        return data  # type: ignore[no-any-return]
+    if not is_paths(data) and not isinstance(data, str | os.PathLike):
+        return open_rows(data, names)
+    files = files_of(data)
+    if len(files) == 1 and (files[0] == STANDARD_INPUT or suffix(files[0]) not in _OPENERS):
+        return read_rows(files[0], names)
+    return _open_files(files, names)
+
+
+def files_of(data: Any) -> list[str]:
+    """The files that a path, a folder or a list of paths means."""
+    if is_paths(data):
+        return [file_name(path) for path in data]
+    if not isinstance(data, str | os.PathLike):
+        raise DataError(
+            f"got data of type {type(data).__name__}, expected a Dask DataFrame or array, the path "
+            "of a file or folder, or a list of paths"
+        )
+    file = file_name(data)
+    return files_in(file) if file != STANDARD_INPUT and os.path.isdir(file) else [file]
+
+
+def is_source(data: Any) -> bool:
+    """Whether the data can be read in chunks as they are."""
+    return all(hasattr(data, name) for name in ("chunks", "count", "width", "ignored"))
+
+
+def is_paths(data: Any) -> bool:
+    """Whether the data are a list of files."""
+    return (
+        isinstance(data, list | tuple)
+        and len(data) > 0
+        and all(isinstance(one, str | os.PathLike) for one in data)
+    )
+
+
+def files_in(folder: Path) -> list[str]:
+    """The files of rows in a folder and the folders in it, in the order of their names.
+
+    Names that begin with a dot or an underscore are passed over.
+    """
+    found = []
+    for place, folders, files in os.walk(file_name(folder)):
+        folders[:] = sorted(one for one in folders if one[0] not in "._")
+        found += [
+            os.path.join(place, one)
+            for one in sorted(files)
+            if one[0] not in "._" and suffix(one) in READERS
+        ]
+    if not found:
+        raise FileError(
+            f"the folder {file_name(folder)!r} has no file of rows: expected names that end in "
+            f"{', '.join(READERS)}"
+        )
+    return found
+
+
+def open_source(file: str, names: Sequence[str]) -> Source:
+    """One file as a source.
+
+    ``.npy`` is a memory map; of the others only the columns asked for are read.
+    """
+    if suffix(file) not in _OPENERS:
+        loaded = read_rows(file, names)  # .npy, or the sentence that refuses the ending
+        return ArraySource(loaded.rows, loaded.ignored)
+    return _OPENERS[suffix(file)](file, names)
+
+
+def _open_files(files: Sequence[str], names: Sequence[str]) -> Loaded | Source:
+    if sum(os.path.getsize(file) for file in files if os.path.isfile(file)) <= LARGEST_WHOLE_BYTES:
+        return _whole([read_rows(file, names) for file in files])
+    sources = tuple(open_source(file, names) for file in files)
+    return sources[0] if len(sources) == 1 else Chain(sources)
+
+
+def _whole(parts: Sequence[Loaded]) -> Loaded:
+    if len(parts) == 1:
+        return parts[0]
+    ignored = tuple(dict.fromkeys(name for part in parts for name in part.ignored))
+    return Loaded(np.concatenate([part.rows for part in parts]), ignored)
+
+
+def _open_csv(file: str, names: Sequence[str]) -> Source:
+    from gaussnet.data.csv import CsvSource
+
+    return CsvSource.open(file, names, "\t" if suffix(file) == ".tsv" else ",")
+
+
+def _open_parquet(file: str, names: Sequence[str]) -> Source:
+    from gaussnet.data.arrow import ParquetSource
+
+    return ParquetSource.open(file, names)
+
+
+def _open_arrow(file: str, names: Sequence[str]) -> Source:
+    from gaussnet.data.arrow import ArrowSource
+
+    return ArrowSource.open(file, names)
+
+
+_OPENERS: dict[str, Callable[[str, Sequence[str]], Source]] = {
+    ".csv": _open_csv,
+    ".tsv": _open_csv,
+    ".parquet": _open_parquet,
+    ".arrow": _open_arrow,
+    ".feather": _open_arrow,
+}

@@ -1,1 +1,0 @@
-"""Files as such: bytes and text in, whole files out, lines of comma-separated cells."""

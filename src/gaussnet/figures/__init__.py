@@ -1,1 +1,0 @@
-"""Pictures from plain numbers; the only place that knows matplotlib."""

@@ -1,0 +1,99 @@
+"""Tables as plain text, and a fit as text."""
+
+import math
+from collections.abc import Collection, Iterable, Sequence
+from typing import TYPE_CHECKING
+
+from gaussnet.errors import GaussnetError
+from gaussnet.fitting.evidence import StreamedEvidence
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+
+def text_table(
+    heads: Sequence[str], lines: Iterable[Sequence[str]], left: Collection[int] = (0,)
+) -> list[str]:
+    """The lines of a table; the columns numbered in `left` stand left, the others right.
+
+    Examples
+    --------
+    >>> print(*text_table(("node", "mean"), [("rain", "1.5"), ("snow", "12")]), sep=chr(10))
+    node  mean
+    rain   1.5
+    snow    12
+    """
+    cells = [heads, *lines]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    table = []
+    for line in cells:
+        places = enumerate(zip(line, widths, strict=True))
+        padded = (text.ljust(w) if k in left else text.rjust(w) for k, (text, w) in places)
+        table.append("  ".join(padded).rstrip())
+    return table
+
+
+def cut_table(
+    heads: Sequence[str],
+    lines: Sequence[Sequence[str]],
+    longest: int,
+    left: Collection[int] = (0,),
+) -> list[str]:
+    """The same with the first `longest` lines, and how many more there are; nothing of nothing."""
+    more = len(lines) - longest
+    table = text_table(heads, lines[:longest], left) if lines else []
+    return [*table, f"... and {more} more"] if more > 0 else table
+
+
+def shown(name: str) -> str:
+    r"""A name as it is safe to print.
+
+    Examples
+    --------
+    >>> shown("wet grass"), shown("a\x1b[2J")
+    ('wet grass', "'a\\x1b[2J'")
+    """
+    return name if name.isprintable() else repr(name)
+
+
+LONGEST_TABLE = 20
+LEVEL = 0.95
+
+
+def describe(fit: "Fit") -> str:
+    """What was learnt from what, edges with intervals, nodes, and notes.
+
+    Intervals are left out where they would need a file to be read again.
+    """
+    dag, network = fit.dag, fit.network
+    head = (
+        f"{len(dag)} nodes, {len(dag.edges)} edges, {fit.rows:,} rows; {fit.method.name}, "
+        f"variances by {fit.scale.name}"
+    )
+    numbers = zip(dag.nodes, network.intercept_array, network.scales, strict=True)
+    nodes = [(shown(node), f"{value:.4g}", f"{scale:.4g}") for node, value, scale in numbers]
+    notes = [f"note: {note}" for note in fit.notes]
+    more = len(notes) - LONGEST_TABLE
+    parts = [
+        [head],
+        cut_table(*_edges(fit), LONGEST_TABLE),
+        cut_table(("node", "intercept", "noise sd"), nodes, LONGEST_TABLE),
+        [*notes[:LONGEST_TABLE], *([f"... and {more} notes more"] if more > 0 else [])],
+    ]
+    return "\n".join(line for part in parts for line in part)
+
+
+def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:
+    """Heads and lines of the table of edges."""
+    heads = ["edge", "coefficient"]
+    values = fit.network.coefficients.items()
+    lines = [[f"{shown(a)} -> {shown(b)}", f"{value:.4g}"] for (a, b), value in values]
+    if fit._evidence is None or isinstance(fit._evidence, StreamedEvidence):
+        return heads, lines
+    try:
+        intervals = fit.confidence_intervals(LEVEL).coefficient_array.tolist()
+    except GaussnetError:  # too few rows, or data that were changed since
+        return heads, lines
+    for line, (low, high) in zip(lines, intervals, strict=True):
+        line.append("-" if math.isnan(low + high) else f"{low:.4g} to {high:.4g}")
+    return [*heads, f"{LEVEL:.0%} interval"], lines

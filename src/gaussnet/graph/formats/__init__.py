@@ -1,0 +1,1 @@
+"""Graphs in files and in the formats of other programs."""

@@ -1,0 +1,238 @@
+"""The DOT language of Graphviz, read.
+
+A node is called by its ID, not by its label. Subgraphs count: ``a -> {b c}`` is two edges, and
+edges inside subgraphs are edges of the graph. Ports and attributes are passed over, except that
+an edge with ``dir`` other than "forward" is refused, for it does not say parent -> child.
+In quoted IDs ``\"``, ``\\`` and ``\n`` are read as `gaussnet.graph.text.dot` writes them."""
+
+import re
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from gaussnet.errors import GraphError
+
+Parts = tuple[tuple[str, ...], list[tuple[str, str]]]
+
+DEEPEST_SUBGRAPH = 100
+
+_TOKEN = re.compile(
+    r"""(?P<blank>[\s\ufeff]+|//[^\n]*|/\*.*?\*/|^\#[^\n]*)
+    |(?P<arrow>->|--)
+    |(?P<quoted>"[^"\\]*(?:\\.[^"\\]*)*")
+    |(?P<number>-(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?))
+    |(?P<word>[A-Za-z0-9_.\u0080-\U0010ffff]+)
+    |(?P<sign>.)""",
+    re.VERBOSE | re.DOTALL | re.MULTILINE,
+)
+_ESCAPE = re.compile(r"\\(\r\n|.)", re.DOTALL)
+_ESCAPED = {'"': '"', "\\": "\\", "n": "\n", "\n": "", "\r\n": ""}
+_KEYWORDS = ("node", "edge", "graph", "digraph", "subgraph", "strict")
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+def parse_dot(text: str) -> Parts:
+    """The nodes, in order of appearance, and the (parent, child) edges of a DOT digraph.
+
+    Examples
+    --------
+    >>> parse_dot('digraph { rain -> {wet "mud"} [color=red]; wind }')
+    (('rain', 'wet', 'mud', 'wind'), [('rain', 'wet'), ('rain', 'mud')])
+    """
+    return _Reader(text).graph()
+
+
+@dataclass
+class _Reader:
+    """A walk over the tokens of one graph."""
+
+    text: str
+    nodes: dict[str, None] = field(default_factory=dict)
+    edges: list[tuple[str, str]] = field(default_factory=list)
+    place: int = 0
+    depth: int = 0
+
+    def __post_init__(self) -> None:
+        self.tokens = _tokens(self.text)
+
+    def graph(self) -> Parts:
+        strict = self._skip_word("strict")
+        if not self._skip_word("digraph"):
+            if self._is_word("graph"):
+                raise self._refusal("an undirected graph", "a digraph with edges 'a -> b'")
+            raise self._refusal(self._shown(), "'digraph'")
+        if not self._is_sign("{"):
+            self._identifier("a name for the graph or '{'")
+        self._statements({"dir": "forward"})
+        if self._token().kind != "end":
+            raise self._refusal(self._shown(), "nothing after the closing '}'")
+        edges = list(dict.fromkeys(self.edges)) if strict else self.edges
+        return tuple(self.nodes), edges
+
+    def _statements(self, defaults: dict[str, str]) -> dict[str, None]:
+        """The nodes between braces."""
+        self._expect("{")
+        self.depth += 1
+        if self.depth > DEEPEST_SUBGRAPH:
+            raise self._refusal(f"{self.depth} braces in each other", "fewer subgraphs")
+        found: dict[str, None] = {}
+        while not self._is_sign("}"):
+            found |= self._statement(defaults)
+            while self._is_sign(";") or self._is_sign(","):
+                self.place += 1
+        self._expect("}")
+        self.depth -= 1
+        return found
+
+    def _statement(self, defaults: dict[str, str]) -> dict[str, None]:
+        for word in ("graph", "node", "edge"):
+            if self._skip_word(word):
+                own = self._attributes()
+                defaults |= own if word == "edge" else {}
+                return {}
+        if self._is_assignment():
+            self.place += 3
+            return {}
+        return self._edge_statement(defaults)
+
+    def _edge_statement(self, defaults: dict[str, str]) -> dict[str, None]:
+        ends = [self._end(defaults)]
+        before = len(self.edges)
+        while self._token().kind == "arrow":
+            if self._token().text == "--":
+                raise self._refusal("the undirected edge '--'", "'->' from parent to child")
+            self.place += 1
+            ends.append(self._end(defaults))
+            self.edges += [(parent, child) for parent in ends[-2] for child in ends[-1]]
+        start = self.place
+        direction = (defaults | self._attributes())["dir"]
+        if direction != "forward" and len(self.edges) > before:
+            self.place = start - 1
+            raise self._refusal(
+                f"an edge with dir={direction!r}", "edges that point from parent to child only"
+            )
+        return {name: None for end in ends for name in end}
+
+    def _end(self, defaults: dict[str, str]) -> dict[str, None]:
+        """The nodes at one end of an edge: one node, or those of a subgraph."""
+        if self._skip_word("subgraph"):
+            if not self._is_sign("{"):
+                self._identifier("a name for the subgraph or '{'")
+            return self._statements(dict(defaults)) if self._is_sign("{") else {}
+        if self._is_sign("{"):
+            return self._statements(dict(defaults))
+        name = self._identifier("a node, a subgraph or '}'")
+        while self._is_sign(":"):
+            self.place += 1
+            self._identifier("a port")
+        self.nodes[name] = None
+        return {name: None}
+
+    def _attributes(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        while self._is_sign("["):
+            self.place += 1
+            while not self._is_sign("]"):
+                key = self._identifier("an attribute or ']'")
+                if self._is_sign("="):
+                    self.place += 1
+                    found[key] = self._identifier("a value")
+                while self._is_sign(";") or self._is_sign(","):
+                    self.place += 1
+            self.place += 1
+        return found
+
+    def _identifier(self, expected: str) -> str:
+        token = self._token()
+        if token.kind == "quoted":
+            return self._quoted()
+        is_keyword = token.kind == "word" and token.text.lower() in _KEYWORDS
+        if token.kind not in ("word", "number", "markup") or is_keyword:
+            raise self._refusal(self._shown(), expected)
+        self.place += 1
+        return token.text
+
+    def _quoted(self) -> str:
+        """A quoted string, or several joined by "+"."""
+        parts = [_unquoted(self._token().text)]
+        self.place += 1
+        while self._is_sign("+"):
+            self.place += 1
+            if self._token().kind != "quoted":
+                raise self._refusal(self._shown(), "a quoted string after '+'")
+            parts.append(_unquoted(self._token().text))
+            self.place += 1
+        return "".join(parts)
+
+    def _is_assignment(self) -> bool:
+        kinds = [token.kind for token in self.tokens[self.place : self.place + 3]]
+        values = ("word", "number", "quoted", "markup")
+        return (
+            len(kinds) == 3
+            and self.tokens[self.place + 1].text == "="
+            and kinds[0] in values
+            and kinds[2] in values
+        )
+
+    def _token(self) -> _Token:
+        return self.tokens[self.place]
+
+    def _is_sign(self, sign: str) -> bool:
+        return self._token().kind == "sign" and self._token().text == sign
+
+    def _is_word(self, word: str) -> bool:
+        return self._token().kind == "word" and self._token().text.lower() == word
+
+    def _skip_word(self, word: str) -> bool:
+        found = self._is_word(word)
+        self.place += found
+        return found
+
+    def _expect(self, sign: str) -> None:
+        if not self._is_sign(sign):
+            raise self._refusal(self._shown(), repr(sign))
+        self.place += 1
+
+    def _shown(self) -> str:
+        token = self._token()
+        return "the end of the text" if token.kind == "end" else f"{token.text[:40]!r}"
+
+    def _refusal(self, found: str, expected: str) -> GraphError:
+        line = 1 + self.text.count("\n", 0, self._token().start)
+        return GraphError(f"line {line} has {found}, expected {expected}")
+
+
+def _tokens(text: str) -> list[_Token]:
+    """All tokens but blanks and comments, and one at the end."""
+    tokens = []
+    place = 0
+    while place < len(text):
+        match = _TOKEN.match(text, place)
+        kind = match.lastgroup if match else None
+        if match is None or kind is None:  # every character matches `sign`
+            break
+        start, place = place, match.end()
+        if kind == "sign" and match.group() == "<":
+            kind, place = "markup", _markup_end(text, start)
+        if kind != "blank":
+            tokens.append(_Token(kind, text[start:place], start))
+    return [*tokens, _Token("end", "", len(text))]
+
+
+def _markup_end(text: str, start: int) -> int:
+    """Where the brackets that open here are closed."""
+    depth = 0
+    for match in re.compile("[<>]").finditer(text, start):
+        depth += 1 if match.group() == "<" else -1
+        if depth == 0:
+            return match.end()
+    line = 1 + text.count("\n", 0, start)
+    raise GraphError(f"line {line} has '<' that is not closed, expected '>' to match")
+
+
+def _unquoted(quoted: str) -> str:
+    return _ESCAPE.sub(lambda match: _ESCAPED.get(match[1], match[0]), quoted[1:-1])

@@ -1,0 +1,118 @@
+"""Graphs in files: the format goes by the ending of the file's name."""
+
+import re
+from collections.abc import Callable
+
+from gaussnet.errors import FileError, GaussnetError, GraphError
+from gaussnet.files import Path, file_name, read_bytes, read_text, suffix, write_text
+from gaussnet.graph.dag import Dag
+from gaussnet.graph.formats import networkx as convert, text
+from gaussnet.graph.formats.dot import parse_dot
+from gaussnet.graph.formats.edge_lists import edge_list, graph_json, parse_edge_list, parse_json
+from gaussnet.graph.formats.rds import bn_parts, read_rds
+
+Parts = tuple[tuple[str, ...], list[tuple[str, str]]]
+
+
+def read_dag(path: Path) -> Dag:
+    """Read a graph from a file.
+
+    ========================= =====================================================
+    ``.dot``, ``.gv``          Graphviz; nodes by their ID
+    ``.gml``, ``.graphml``     as of networkx, igraph, Gephi (needs networkx)
+    ``.json``                  ``{"nodes": [...], "edges": [[parent, child], ...]}``, the
+                               node-link data of networkx, or a saved network
+    ``.csv``                   one edge a line, parent and child; a name alone is a node
+    ``.txt``                   a model string ``[a][b|a]`` or lines ``b ~ a``
+    ``.rds``                   bnlearn's `bn` or `bn.fit` (needs rdata)
+    ========================= =====================================================
+
+    Names are text, also where they are made of digits only.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "garden.dot")
+    >>> write_dag(Dag.parse("wet ~ rain + 7"), path)
+    >>> read_dag(path).edges
+    (('rain', 'wet'), ('7', 'wet'))
+    """
+    file = file_name(path)
+    ending = suffix(file)
+    if ending not in _READERS:
+        raise FileError(
+            f"cannot tell the format of {file!r}: expected a name that ends in "
+            f"{', '.join(_READERS)}"
+        )
+    try:
+        nodes, edges = _READERS[ending](file)
+        return Dag.from_edges(edges, nodes=nodes)
+    except FileError:
+        raise
+    except GaussnetError as problem:
+        raise FileError(f"the graph in {file!r} does not hold: {problem}") from None
+
+
+def write_dag(dag: Dag, path: Path) -> None:
+    """Write a graph to a file, whole or not at all; `read_dag` gives back an equal graph.
+
+    The endings are those of `read_dag` except ``.rds``.
+    """
+    file = file_name(path)
+    ending = suffix(file)
+    if ending not in _WRITERS:
+        raise FileError(
+            f"cannot write a graph as {file!r}: expected a name that ends in {', '.join(_WRITERS)}"
+        )
+    try:
+        content = _WRITERS[ending](dag)
+    except GaussnetError as problem:
+        raise FileError(f"cannot write {file!r}: {problem}") from None
+    write_text(file, content)
+
+
+def _read_gml(file: str) -> Parts:
+    return _parts(lambda: convert.read_gml(read_text(file)), file, "GML")
+
+
+def _read_graphml(file: str) -> Parts:
+    raw = read_bytes(file)
+    return _parts(lambda: convert.read_graphml(raw), file, "GraphML")
+
+
+def _parts(read: Callable[[], convert.DiGraph], file: str, kind: str) -> Parts:
+    try:
+        return convert.networkx_parts(read())
+    except GaussnetError:
+        raise
+    except Exception as problem:  # a foreign parser fails in any way on a broken file
+        raise FileError(f"{file!r} is not a whole {kind} file: write it again") from problem
+
+
+def _to_graphml(dag: Dag) -> str:
+    for name in dag.nodes:
+        if _NOT_XML.search(name):
+            raise GraphError(f"GraphML cannot hold the node name {name!r}: rename the node")
+    return convert.write_graphml(dag.to_networkx())
+
+
+_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_READERS: dict[str, Callable[[str], Parts]] = {
+    ".dot": lambda file: parse_dot(read_text(file)),
+    ".gv": lambda file: parse_dot(read_text(file)),
+    ".gml": _read_gml,
+    ".graphml": _read_graphml,
+    ".json": lambda file: parse_json(read_bytes(file)),
+    ".csv": lambda file: parse_edge_list(read_text(file), file),
+    ".txt": lambda file: text.parse_model(read_text(file)),
+    ".rds": lambda file: bn_parts(read_rds(file), file),
+}
+_WRITERS: dict[str, Callable[[Dag], str]] = {
+    ".dot": Dag.to_dot,
+    ".gv": Dag.to_dot,
+    ".gml": lambda dag: convert.write_gml(dag.to_networkx()),
+    ".graphml": _to_graphml,
+    ".json": lambda dag: graph_json(dag.nodes, dag.edges),
+    ".csv": lambda dag: edge_list(dag.nodes, dag.edges),
+    ".txt": lambda dag: dag.to_formulas() + "\n",
+}

@@ -1,0 +1,288 @@
+"""Graphs as text: bnlearn model strings, regression formulas, Graphviz DOT.
+
+A **model string** holds one bracket per node, ``[rain][sprinkler][wet|rain:sprinkler]``.
+Blanks around brackets and names do not count; a name holds anything but ``[ ] | :``.
+
+**Formulas** hold one regression per line or ``;``, ``wet ~ rain + sprinkler``. Several lines
+for one node add up, a name alone on a line is a node, ``#`` starts a comment. The constant
+terms 0 and 1 name no parent, for intercepts are a matter of the fit and not of the graph.
+A name of letters, digits, ``.``, ``_`` and characters beyond ASCII stands bare; every other
+name, the names 0 and 1, and decimals such as 0.5 stand in double quotes or backticks.
+Between quotes each character stands for itself, and the quote itself is written twice:
+``"5"" pipe"`` is the name ``5" pipe``."""
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from gaussnet.errors import GraphError
+
+_BRACKET = re.compile(r"\s*\[([^\[\]]*)\]\s*")
+_BARE = r"[^\s!-\-/:-@\[-^`{-~]+"
+_DECIMAL = re.compile(r"[0-9]*\.[0-9]*")
+_TOKEN = re.compile(
+    rf"""(?P<blank>[^\S\n\r]+|\#[^\n\r]*)
+    |(?P<end>[\n\r;])
+    |(?P<quoted>"[^"]*(?:""[^"]*)*"|`[^`]*(?:``[^`]*)*`)
+    |(?P<name>{_BARE})
+    |(?P<sign>~~|=~|:=|->|<-|.)""",
+    re.VERBOSE,
+)
+_CONSTANTS = ("0", "1")
+_MEANINGS = {
+    "~~": "declares a covariance",
+    "=~": "declares a latent variable",
+    ":=": "defines a derived quantity",
+    ":": "makes an interaction",
+    "*": "makes an interaction or fixes a coefficient",
+    "(": "calls a function",
+    "|": "declares thresholds or groups",
+    "-": "removes a term",
+    "->": "is an arrow",
+    "<-": "is an arrow",
+}
+
+
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
+class _Statement(NamedTuple):
+    """One formula: its tokens, and the whole text to quote from when it is refused."""
+
+    tokens: list[_Token]
+    model: str
+
+    def refusal(self, token: _Token, complaint: str) -> GraphError:
+        line = 1 + len(re.findall(r"\r\n|\r|\n", self.model[: token.start]))
+        last = self.tokens[-1]
+        start, stop = self.tokens[0].start, last.start + len(last.text)
+        left, right = max(start, token.start - 40), min(stop, token.start + 40)
+        head, tail = "..." * (left > start), "..." * (right < stop)
+        excerpt = f"{head}{self.model[left:right]}{tail}"
+        return GraphError(f"line {line} of the formulas, {excerpt!r}, {complaint}")
+
+
+def parse_model(model: str) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+    """The nodes, in order of appearance, and the (parent, child) edges of a model text.
+
+    A text that starts with ``[`` is a model string, any other is a list of formulas.
+
+    Examples
+    --------
+    >>> parse_model("[rain][wet|rain]")
+    (('rain', 'wet'), [('rain', 'wet')])
+    >>> parse_model("wet ~ rain + `lawn sprinkler` # the garden")
+    (('wet', 'rain', 'lawn sprinkler'), [('rain', 'wet'), ('lawn sprinkler', 'wet')])
+    """
+    if not isinstance(model, str):
+        raise GraphError(f"got a model of type {type(model).__name__}, expected a string")
+    if model.lstrip().startswith("["):
+        families = _brackets(model)
+        nodes = tuple(child for child, _ in families)
+    else:
+        families = [_regression(statement) for statement in _statements(model)]
+        nodes = tuple(dict.fromkeys(name for own, given in families for name in (own, *given)))
+    if not nodes:
+        raise GraphError(
+            f"the model text {_shorten(model)!r} names no node: give a model string such as "
+            "'[a][b|a]' or lines such as 'b ~ a'"
+        )
+    return nodes, [(parent, child) for child, parents in families for parent in parents]
+
+
+def model_string(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+    """The bnlearn model string of (node, parents) pairs, in the order given.
+
+    Examples
+    --------
+    >>> model_string([("rain", ()), ("wet", ("rain",))])
+    '[rain][wet|rain]'
+    """
+    return "".join(
+        f"[{_plain(child)}|{':'.join(map(_plain, parents))}]" if parents else f"[{_plain(child)}]"
+        for child, parents in families
+    )
+
+
+def formulas(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+    """Formulas of (node, parents) pairs, one line per node, a name alone if it has no parents.
+
+    `parse_model` gives back the same nodes in the same order: a node that comes before one of
+    its parents stands alone in its place, and its formula follows at the end.
+
+    Examples
+    --------
+    >>> print(formulas([("wet", ("heavy rain",)), ("heavy rain", ()), ("mud", ("wet",))]))
+    wet
+    "heavy rain"
+    mud ~ wet
+    wet ~ "heavy rain"
+    """
+    lines: list[str] = []
+    late: list[str] = []
+    seen: set[str] = set()
+    for child, parents in families:
+        name = _quoted(child)
+        formula = f"{name} ~ {' + '.join(map(_quoted, parents))}" if parents else name
+        if seen.issuperset(parents):
+            lines.append(formula)
+        else:
+            lines.append(name)
+            late.append(formula)
+        seen.add(child)
+    return "\n".join(lines + late)
+
+
+def dot(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
+    r"""The graph in Graphviz DOT: every node in order, then every edge.
+
+    Names stand in double quotes, with a quote, backslash or line break in them written as
+    ``\"``, ``\\`` and ``\n``, so that Graphviz draws the name as it is.
+
+    Examples
+    --------
+    >>> print(dot(["rain", "wet"], [("rain", "wet")]), end="")
+    digraph {
+      "rain";
+      "wet";
+      "rain" -> "wet";
+    }
+    """
+    lines = [f"  {dot_name(node)};\n" for node in nodes]
+    lines += [f"  {dot_name(parent)} -> {dot_name(child)};\n" for parent, child in edges]
+    return "".join(("digraph {\n", *lines, "}\n"))
+
+
+def _brackets(model: str) -> list[tuple[str, list[str]]]:
+    families: list[tuple[str, list[str]]] = []
+    position = 0
+    while position < len(model):
+        match = _BRACKET.match(model, position)
+        if match is None:
+            raise GraphError(
+                f"the model string goes on with {_shorten(model[position:].strip())!r}, expected "
+                "a node in brackets such as '[a]' or '[a|b:c]'"
+            )
+        families.append(_family(match.group(1)))
+        position = match.end()
+    known = {child for child, _ in families}
+    for child, parents in families:
+        for parent in parents:
+            if parent not in known:
+                raise GraphError(
+                    f"the parent {parent!r} of {child!r} has no bracket of its own in the model "
+                    f"string: add '[{parent}]'"
+                )
+    return families
+
+
+def _family(inside: str) -> tuple[str, list[str]]:
+    own, *given = inside.split("|")
+    names = [own, *given[0].split(":")] if given else [own]
+    child, *parents = [name.strip() for name in names]
+    if len(given) > 1 or ":" in child or not all((child, *parents)):
+        raise GraphError(
+            f"got the bracket {_shorten(f'[{inside}]')!r} in the model string, expected '[node]' "
+            "or '[node|parent:parent]' with no empty name"
+        )
+    return child, parents
+
+
+def _statements(model: str) -> Iterator[_Statement]:
+    tokens: list[_Token] = []
+    for match in _TOKEN.finditer(model):
+        kind = match.lastgroup or ""
+        if kind == "end" and tokens:
+            yield _Statement(tokens, model)
+            tokens = []
+        elif kind not in ("end", "blank"):
+            tokens.append(_Token(kind, match.group(), match.start()))
+    if tokens:
+        yield _Statement(tokens, model)
+
+
+def _regression(statement: _Statement) -> tuple[str, list[str]]:
+    """The child and the parents of ``name ~ name + name + ...``; names and signs take turns."""
+    tokens = statement.tokens
+    for index, token in enumerate(tokens):
+        expected = "a name" if index % 2 == 0 else "'~'" if index == 1 else "'+'"
+        complaint = _complaint(token, expected)
+        if complaint:
+            raise statement.refusal(token, complaint)
+    if tokens[-1].kind == "sign":
+        raise statement.refusal(
+            tokens[-1], "stops short: name a parent, or write '1' for a node without parents"
+        )
+    child, *terms = tokens[::2]
+    if _is_constant(child):
+        raise statement.refusal(
+            child, f"takes the constant {child.text} for a node: quote it if it is a name"
+        )
+    parents = [_name(term, statement) for term in terms if not _is_constant(term)]
+    return _name(child, statement), parents
+
+
+def _complaint(token: _Token, expected: str) -> str:
+    """What is wrong with a token in a place where `expected` should stand; "" if nothing."""
+    if token.kind == "sign" and token.text in '"`':
+        return f"has a {token.text} without its partner: close the quote"
+    if token.kind == "sign" and token.text not in "~+":
+        meaning = _MEANINGS.get(token.text, "has no meaning here")
+        return (
+            f"uses {token.text!r}, which {meaning}: write plain terms as in 'y ~ a + b', "
+            'and put a name that holds the sign between " or `'
+        )
+    found = repr(token.text) if token.kind == "sign" else "a name"
+    if found == expected:
+        return ""
+    return (
+        f"has {token.text!r} where {expected} is expected: write it like 'y ~ a + b', "
+        'and put a name that holds blanks or signs between " or `'
+    )
+
+
+def _is_constant(token: _Token) -> bool:
+    return token.kind == "name" and token.text in _CONSTANTS
+
+
+def _name(token: _Token, statement: _Statement) -> str:
+    if token.kind == "quoted":
+        quote = token.text[0]
+        name = token.text[1:-1].replace(quote * 2, quote)
+        if not name:
+            raise statement.refusal(token, "has an empty name: write the name between the quotes")
+        return name
+    if _DECIMAL.fullmatch(token.text):
+        raise statement.refusal(
+            token, f"has the term {token.text!r}: name each parent, and quote it if it is a name"
+        )
+    return token.text
+
+
+def _plain(name: str) -> str:
+    if not name or name != name.strip() or any(sign in name for sign in "[]|:"):
+        raise GraphError(
+            f"bnlearn's format cannot hold the node name {name!r}: rename the node (no '[', ']', "
+            "'|', ':' and no blank at either end) or write formulas instead"
+        )
+    return name
+
+
+def _quoted(name: str) -> str:
+    if not name:
+        raise GraphError("got an empty node name, expected a non-empty string: rename the node")
+    bare = re.fullmatch(_BARE, name) and not _DECIMAL.fullmatch(name) and name not in _CONSTANTS
+    return name if bare else '"' + name.replace('"', '""') + '"'
+
+
+def dot_name(name: str) -> str:
+    """The name as a quoted ID of DOT."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def _shorten(words: str, limit: int = 40) -> str:
+    return words if len(words) <= limit else words[:limit] + "..."

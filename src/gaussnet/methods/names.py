@@ -1,0 +1,85 @@
+"""Methods and scales by name."""
+
+from gaussnet.errors import SettingError
+from gaussnet.methods.base import Estimator
+from gaussnet.methods.batches import BatchAverage, BatchMedian
+from gaussnet.methods.cauchy import CarefulCauchy, Cauchy, CauchyTree
+from gaussnet.methods.least_squares import LeastSquares
+from gaussnet.methods.robust.sequential_trim import Auto, SequentialTrim
+from gaussnet.methods.scales import GaussianCore, KlOptimal, Mad, MeanSquare, Scale
+
+METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy, SequentialTrim, Auto)
+SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
+
+Method = Estimator | SequentialTrim
+"""What `fit` can learn by: three verbs over pages of rows, or the walk over whole rows."""
+
+MedianMethod = BatchMedian | CauchyTree | Cauchy | CarefulCauchy
+"""What takes medians of solutions."""
+
+
+def method_named(method: str | Method) -> Method:
+    """The estimator of this name, with its default settings; an estimator passes through.
+
+    Examples
+    --------
+    >>> method_named("batch-median")
+    BatchMedian(extra_rows=20)
+    """
+    if not isinstance(method, str):
+        known_verbs = hasattr(method, "rows_needed") or isinstance(method, SequentialTrim)
+        if known_verbs and not isinstance(method, type):
+            return method
+    else:
+        for kind in METHODS:
+            if kind.name == method:
+                return kind()
+    known = ", ".join(repr(kind.name) for kind in METHODS)
+    raise SettingError(
+        f"got method={method!r}, expected {known} or an estimator such as gn.BatchMedian(20)"
+    )
+
+
+def scale_named(scale: str | Scale | None, method: Method) -> Scale:
+    """The scale of this name; a scale passes through, and None is the method's own.
+
+    Examples
+    --------
+    >>> scale_named("mad", LeastSquares()), scale_named(None, LeastSquares())
+    (Mad(), MeanSquare())
+    """
+    if scale is None:
+        return GaussianCore() if isinstance(method, SequentialTrim) else MeanSquare()
+    if not isinstance(scale, str):
+        if (
+            hasattr(scale, "kept_values")
+            and not hasattr(scale, "rows_needed")
+            and not isinstance(scale, type)
+        ):
+            return scale
+    else:
+        for kind in SCALES:
+            if kind.name == scale:
+                return kind()
+    known = ", ".join(repr(kind.name) for kind in SCALES)
+    raise SettingError(f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()")
+
+
+def check_together(method: Method, scale: Scale) -> None:
+    """Refuse a scale that rests on the law of another method."""
+    robust = isinstance(method, SequentialTrim)
+    if isinstance(scale, KlOptimal) and not robust and method.name != "least-squares":
+        raise SettingError(
+            f"got scale='kl-optimal' with method={method.name!r}, expected 'least-squares' or "
+            "'robust': the law that makes it optimal is theirs, so use scale='mean-square'"
+        )
+    if isinstance(scale, GaussianCore) and not robust:
+        raise SettingError(
+            f"got scale='core' with method={method.name!r}, expected 'robust': it is the scale of "
+            "the rows that trimming keeps, so use scale='mad' for one that outliers do not move"
+        )
+    if robust and not isinstance(scale, MeanSquare):
+        raise SettingError(
+            f"got scale={scale.name!r} with method={method.name!r}, expected 'core', 'kl-optimal' "
+            "or 'mean-square': trimming finds its scale on the way, so leave scale out"
+        )

@@ -1,0 +1,291 @@
+"""The sections of the page of a fit."""
+
+import numpy as np
+
+from gaussnet.fitting.outliers import Outliers
+from gaussnet.report.findings import Findings
+from gaussnet.report.markup import MINUS, Sortable, many, number, share, text
+from gaussnet.report.network_picture import draw_network, is_drawn, shorten
+from gaussnet.report.residuals import (
+    Residuals,
+    draw_residuals,
+    shared_shapes,
+    thinning,
+)
+
+MOST_CELLS = 500
+MOST_NODES = 60
+BINS = 360
+LINE, LABELS, WIDTH = 15, 190, 900
+
+
+def flagged_section(found: Outliers | None, rows: int) -> str:
+    """Picture and table of the cells that a robust fit flagged; nothing for other methods."""
+    if found is None:
+        return ""
+    title = "<h2>Flagged cells</h2>"
+    if not len(found):
+        return f"{title}<p>None: every value fits its equation.</p>"
+    touched = sum(part > 0.0 for part in found.shares.values())
+    words = (
+        f"{many(len(found), 'value')} in {many(touched, 'node')} "
+        f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node and had no say in "
+        "what was learnt. Rows are counted from 0; z is recorded minus expected value, in "
+        "standard deviations of the noise."
+    )
+    caption = "One line a flagged value, worst first"
+    if len(found) > MOST_CELLS:
+        caption += f"; the worst {MOST_CELLS:,} of {len(found):,}"
+    cells = [
+        (c.row, c.node, c.recorded, c.expected, c.z)
+        for c, _ in zip(found, range(MOST_CELLS), strict=False)
+    ]
+    table = Sortable("flagged", caption, ("row", "node", "recorded", "expected", "z"), cells)
+    return f"{title}<p>{words}</p>{draw_flagged(found, rows)}{table.to_html()}"
+
+
+def draw_flagged(found: Outliers, rows: int) -> str:
+    """One strip a node, from the first row to the last, with a mark where cells are flagged."""
+    names = np.array(found.nodes, dtype=object)
+    nodes = sorted(
+        (node for node in found.shares if found.shares[node]), key=lambda node: -found.shares[node]
+    )
+    shown = nodes[:MOST_NODES]
+    rows = max(rows, int(found.rows.max()) + 1)  # dropped rows are counted too
+    strips = [
+        _strip(node, found.shares[node], found.rows[names == node], rows, LINE * line)
+        for line, node in enumerate(shown)
+    ]
+    more = len(nodes) - len(shown)
+    rest = f" {many(more, 'node')} with smaller shares are not shown." if more else ""
+    height = LINE * len(shown) + 2
+    return (
+        f'<figure class="strips"><svg viewBox="0 0 {LABELS + WIDTH + 2} {height}" role="img" '
+        f'aria-label="Flagged cells by node and row">{"".join(strips)}</svg><figcaption>Left to '
+        f"right: the {many(rows, 'row')} in their order. Per cent: share of a node's values that "
+        f"is flagged.{rest}</figcaption></figure>"
+    )
+
+
+def _strip(
+    node: str,
+    part: float,
+    places: "np.ndarray[tuple[int], np.dtype[np.int64]]",
+    rows: int,
+    top: int,
+) -> str:
+    bins = min(BINS, rows)
+    step = WIDTH / bins
+    marks = "".join(
+        f"M{LABELS + step * mark:.1f} {top + 1}h{max(step, 1.5):.1f}"
+        for mark in np.unique(places * bins // rows).tolist()
+    )
+    height = LINE - 3
+    return (
+        f"<g><title>{text(node)}: {share(part)} flagged</title>"
+        f'<text x="{LABELS - 8}" y="{top + 10}">{text(shorten(node))} {share(part)}</text>'
+        f'<rect x="{LABELS}" y="{top + 1}" width="{WIDTH}" height="{height}"/>'
+        f'<path d="{marks}" transform="translate(0 {height / 2:g})" stroke-width="{height}"/></g>'
+    )
+
+
+MOST_FIGURES = 200
+MANY_FIGURES = 12
+ERRORS = {
+    "fitted-rows": "least squares over the rows kept",
+    "classical": "least squares",
+    "between-batch": "from the spread of the batches",
+    "order-statistic": "from order statistics of the medians",
+}
+"""Where standard errors come from, in words for the reader of a report."""
+
+
+def head(findings: Findings, title: str) -> str:
+    """What the report is about, and its main numbers."""
+    dag, fit = findings.network.dag, findings.fit
+    facts = [
+        ("nodes", f"{len(dag):,}"),
+        ("edges", f"{len(dag.edges):,}"),
+        ("rows", f"{findings.rows:,}"),
+    ]
+    how = "a network from a file, shown with these rows"
+    if fit is not None:
+        constants = "with" if fit.intercept else "without"
+        how = f"learnt by {fit.method.name}, variances by {fit.scale.name}, {constants} intercepts"
+    promise = findings.certificate
+    if promise is not None:
+        facts.append(("expected KL from the truth", number(promise.expected_kl)))
+        facts.append((f"TV at most ({share(1 - promise.delta)})", number(promise.tv)))
+    listed = "".join(f"<div><dd>{value}</dd><dt>{text(name)}</dt></div>" for name, value in facts)
+    return f'<h1>{text(title)}</h1><p class="lead">{text(how)}</p><dl class="facts">{listed}</dl>'
+
+
+def network(findings: Findings) -> str:
+    """The drawing with its legend and controls."""
+    if not is_drawn(findings):
+        return "<h2>Network</h2><p>The network is too large for a drawing.</p>"
+    sure = findings.uncertainty
+    unsure = ""
+    if sure is not None:
+        level = share(sure.confidence_intervals.level)
+        unsure = f'<span><i class="key unsure"></i>pale: the {level} interval holds 0</span>'
+    buttons = "".join(
+        f'<button type="button" data-zoom="{way}" title="{title}" aria-label="{title}">{sign}'
+        "</button>"
+        for way, sign, title in (
+            ("in", "+", "Zoom in"),
+            ("out", MINUS, "Zoom out"),
+            ("all", "⤢", "Show all"),
+        )
+    )
+    return (
+        "<h2>Network</h2>"
+        '<div class="controls"><label>Find <input type="search" id="find" placeholder="node" '
+        f'autocomplete="off" spellcheck="false"></label><span class="buttons">{buttons}</span>'
+        '<span class="faint hint">drag to move; click, then turn the wheel to zoom; point at '
+        "nodes and edges for numbers</span></div>"
+        f'<figure class="drawing">{draw_network(findings)}<figcaption class="legend">'
+        '<span><i class="key plus"></i>positive coefficient</span>'
+        '<span><i class="key minus"></i>negative coefficient</span>'
+        f"<span>width: size of the standardised coefficient</span>{unsure}"
+        '</figcaption></figure><div id="tip" role="status" hidden></div>'
+    )
+
+
+def coefficients(findings: Findings) -> str:
+    """The coefficients of the edges and the parameters of the nodes, as tables."""
+    why = findings.reasons.get("uncertainty")
+    missing = f'<p class="faint">No standard errors: {text(why)}.</p>' if why else ""
+    return f"<h2>Coefficients</h2>{missing}{_edge_table(findings)}<h2>Nodes</h2>" + _node_table(
+        findings
+    )
+
+
+def _edge_table(findings: Findings) -> str:
+    net, sure = findings.network, findings.uncertainty
+    if not net.dag.edges:
+        return "<p>The graph has no edges.</p>"
+    heads = ["parent", "child", "coefficient"]
+    columns: list[list[float]] = [net.coefficient_array.tolist()]
+    caption = "One line an edge; click a head to sort"
+    if sure is not None:
+        level = share(sure.confidence_intervals.level)
+        heads += ["std. error", f"{level} from", "to"]
+        columns.append(sure.standard_errors.coefficient_array.tolist())
+        columns += sure.confidence_intervals.coefficient_array.T.tolist()
+        caption += f". Standard errors: {ERRORS.get(sure.kind, sure.kind)}"
+    heads.append("standardised")
+    columns.append(findings.standardised.tolist())
+    lines = [
+        (*edge, *values)
+        for edge, values in zip(net.dag.edges, zip(*columns, strict=True), strict=True)
+    ]
+    return Sortable("coefficients", caption, heads, lines).to_html()
+
+
+def _node_table(findings: Findings) -> str:
+    net, sure = findings.network, findings.uncertainty
+    heads = ["node", "parents", "intercept", "noise std. dev.", "variance explained, %"]
+    columns: list[list[float]] = [
+        net.dag.in_degrees.tolist(),
+        net.intercept_array.tolist(),
+        net.scales.tolist(),
+        (100.0 * findings.explained).tolist(),
+    ]
+    if sure is not None:
+        heads[3:3] = ["std. error"]
+        columns[2:2] = [sure.standard_errors.intercept_array.tolist()]
+    if findings.fit is not None and findings.fit.details.dropped.any():
+        heads.append("rows")
+        columns.append(findings.fit.details.rows.tolist())
+    lines = [
+        (node, *values)
+        for node, values in zip(net.dag.nodes, zip(*columns, strict=True), strict=True)
+    ]
+    return Sortable("nodes", "One line a node", heads, lines).to_html()
+
+
+def certificate(findings: Findings) -> str:
+    """How far the learnt network can be from the truth."""
+    title = "<h2>How near the truth</h2>"
+    promise = findings.certificate
+    if promise is None:
+        why = findings.reasons.get("certificate", "")
+        return f"{title}<p>There is no certificate: {text(why)}.</p>{_limit(findings)}"
+    chance = share(1 - promise.delta)
+    rows = "".join(
+        f'<tr><td class="text">{text(name)}</td><td>{number(value)}</td></tr>'
+        for name, value in (
+            ("expected KL divergence from the truth", promise.expected_kl),
+            (f"KL divergence, at most, with probability {chance}", promise.kl),
+            (f"total variation, at most, with probability {chance}", promise.tv),
+            ("information limit: expected KL of the best estimator", promise.information_limit),
+        )
+    )
+    conditions = "".join(f"<li>{text(one)}</li>" for one in promise.assumptions)
+    return (
+        f'{title}<div class="wide"><table><tbody>{rows}</tbody></table></div>'
+        f"<p>Reached by: {text(promise.argument)}. It holds if</p><ul>{conditions}</ul>"
+    )
+
+
+def _limit(findings: Findings) -> str:
+    """What no estimator can beat, for a fit without certificate."""
+    fit = findings.fit
+    if fit is None:
+        return ""
+    parameters = len(fit.dag.edges) + len(fit.dag) * (1 + fit.intercept)
+    limit = parameters / (2 * fit.rows)
+    return (
+        f"<p>The information limit, the expected KL divergence of the best estimator from as many "
+        f"clean rows, is {number(limit)}.</p>"
+    )
+
+
+def residuals(findings: Findings) -> str:
+    """Small pictures of the residuals of every node."""
+    title = "<h2>Residuals</h2>"
+    if not findings.residuals:
+        why = findings.reasons.get("residuals", "the network has no nodes")
+        return f"{title}<p>No pictures of residuals: {text(why)}.</p>"
+    found = [own for own in findings.residuals if own is not None]
+    still = len(findings.residuals) - len(found)
+    shown = _least_gaussian(found)[:MOST_FIGURES] if len(found) > MOST_FIGURES else found
+    words = (
+        f"Residuals in standard deviations of the noise, from {MINUS}4 to 4. Left: histogram and "
+        "the Gaussian. Right: quantiles found (up) against those of the Gaussian (across), with "
+        "the band that holds each point of Gaussian residuals with 95 %. D is the largest "
+        "difference of the distribution functions."
+    )
+    if (step := thinning(findings.rows)) > 1:
+        words += f" One row in {step} is drawn."
+    if still:
+        words += f" {many(still, 'node')} without noise have none."
+    if len(shown) < len(found):
+        words += f" Shown are the {len(shown)} least Gaussian of {len(found)} nodes."
+    controls = (
+        '<div class="controls"><label>Filter <input type="search" data-filter="residuals" '
+        'placeholder="part of a name" autocomplete="off" spellcheck="false"></label><label>Order '
+        '<select id="order"><option value="graph">as in the graph</option><option value="worst">'
+        "least Gaussian first</option></select></label>"
+        f'<span class="count" role="status" data-count="residuals">{len(shown):,}</span></div>'
+        if len(shown) > MANY_FIGURES
+        else ""
+    )
+    figures = "\n".join(draw_residuals(own) for own in shown)
+    return (
+        f'{title}<p class="faint">{words}</p>{shared_shapes()}{controls}'
+        f'<div id="residuals" class="residuals">{figures}</div>'
+    )
+
+
+def _least_gaussian(found: list[Residuals]) -> list[Residuals]:
+    return sorted(found, key=lambda own: -own.departure * own.count**0.5)
+
+
+def notes(findings: Findings) -> str:
+    """What is worth knowing about the data."""
+    if not findings.notes:
+        return "<h2>Notes on the data</h2><p>None: all rows and columns were used as they are.</p>"
+    listed = "".join(f"<li>{text(note)}</li>" for note in findings.notes)
+    return f"<h2>Notes on the data</h2><ul>{listed}</ul>"

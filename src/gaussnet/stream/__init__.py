@@ -1,1 +1,0 @@
-"""Data on their way in: arrays, frames, pages."""

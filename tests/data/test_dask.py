@@ -1,0 +1,268 @@
+"""A Dask cluster gives the bits of one machine: for any partitions, workers and lost workers."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+from contextlib import contextmanager, suppress
+
+import dask
+import dask.array
+import dask.dataframe
+import numpy as np
+import pandas as pd
+import pytest
+from distributed import Client, LocalCluster
+
+import gaussnet as gn
+from gaussnet.data.write import write_rows
+from gaussnet.errors import DataError, FileError, SettingError
+
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]")
+ROWS = gn.simulate.random_network(DAG, seed=1).sample(3_001, seed=2) + np.arange(6.0)
+PAGE = 64
+METHODS = (gn.LeastSquares(), gn.CauchyTree(), gn.Cauchy())
+PATIENCE = 90.0
+"""Seconds after which a cluster that does not answer has failed."""
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Port 8787 is already in use:UserWarning"),
+    pytest.mark.xdist_group("dask"),
+]
+
+
+@pytest.fixture(scope="module")
+def client():
+    settings = {
+        "distributed.worker.daemon": True,
+        "distributed.comm.timeouts.connect": "60s",
+        "distributed.admin.low-level-log-length": 0,
+    }
+    with (
+        dask.config.set(settings),
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+            memory_limit=0,
+        ) as cluster,
+        Client(cluster, timeout=PATIENCE) as found,
+    ):  # fmt: skip
+        yield found
+
+
+def same(left, right):
+    assert left.network == right.network
+    for name in ("rows", "dropped", "batches", "singular", "ranks"):
+        np.testing.assert_array_equal(getattr(left.details, name), getattr(right.details, name))
+    assert (left.rows, left.notes) == (right.rows, right.notes)
+
+
+def frame(rows=ROWS, edges=(0, 100, 101, 1_700, 2_000)):
+    """A Dask frame with partitions of uneven lengths."""
+    whole = pd.DataFrame(rows, columns=DAG.nodes)
+    divisions = [*edges, len(rows) - 1]
+    return dask.dataframe.from_pandas(whole, sort=False, npartitions=1).repartition(
+        divisions=divisions, force=True
+    )
+
+
+@pytest.mark.parametrize("method", METHODS, ids=repr)
+def test_frames_and_arrays_give_the_bits_of_memory(client, method):
+    expected = gn.fit(ROWS, DAG, method, page_rows=PAGE)
+    same(gn.fit(frame(), DAG, method, page_rows=PAGE, client=client), expected)
+    array = dask.array.from_array(ROWS, chunks=(777, 4))
+    same(gn.fit(array, DAG, method, page_rows=PAGE, client=client), expected)
+
+
+def test_files_are_read_by_the_workers(client, tmp_path):
+    write_rows(tmp_path / "1.parquet", DAG.nodes, [ROWS[:700], ROWS[700:1_000]])
+    write_rows(tmp_path / "2.csv", DAG.nodes, [ROWS[1_000:2_000]])
+    write_rows(tmp_path / "3.arrow", DAG.nodes, [ROWS[2_000:]])
+    for method in ("least-squares", "cauchy-tree"):
+        found = gn.fit(tmp_path, DAG, method, page_rows=PAGE, client=client)
+        same(found, gn.fit(ROWS, DAG, method, page_rows=PAGE))
+
+
+@pytest.mark.parametrize("missing", ["drop-rows", "drop-by-node"])
+def test_missing_values_are_dropped_as_in_memory(client, missing):
+    rows = ROWS.copy()
+    rows[5::40, 0] = np.nan
+    rows[512:768, 3] = np.nan  # a whole page
+    settings = {"missing": missing, "page_rows": 4 * PAGE}
+    found = gn.fit(frame(rows), DAG, client=client, **settings)
+    same(found, gn.fit(rows, DAG, **settings))
+
+
+def test_the_median_deviation_and_split_rows_work_as_in_memory(client):
+    settings = {"scale": "mad", "split": (1_000, 1_500), "page_rows": 4 * PAGE}
+    found = gn.fit(frame(), DAG, "cauchy-tree", client=client, **settings)
+    same(found, gn.fit(ROWS, DAG, "cauchy-tree", **settings))
+
+
+def test_errors_are_found_on_the_cluster(client):
+    for method in (gn.LeastSquares(), gn.CauchyTree()):
+        found = gn.fit(frame(), DAG, method, page_rows=PAGE, client=client)
+        held = gn.fit(ROWS, DAG, method, page_rows=PAGE)
+        assert found.standard_errors.coefficients == held.standard_errors.coefficients
+    with pytest.raises(DataError, match="those of a cluster stay on its workers"):
+        found.uncertainty("bootstrap")
+    with pytest.raises(SettingError, match="the rows of this fit are on a cluster"):
+        found.update(ROWS)
+
+
+def test_what_is_refused_is_refused_with_one_sentence(client, tmp_path):
+    rows = ROWS.copy()
+    rows[2_500, 2] = np.nan
+    with pytest.raises(DataError, match="1 value is missing, the first in row 2500 of column 'c'"):
+        gn.fit(frame(rows), DAG, client=client)
+    with pytest.raises(SettingError, match=r"expected a distributed\.Client"):
+        gn.fit(frame(), DAG, client="tcp://nowhere")
+    with pytest.raises(SettingError, match="got method='robust' with a client"):
+        gn.fit(frame(), DAG, "robust", client=client)
+    with pytest.raises(SettingError, match="got method='auto' with a client"):
+        gn.fit(frame(), DAG, "auto", client=client)
+    with pytest.raises(SettingError, match="the graph has no nodes"):
+        gn.fit(frame(), gn.Dag.from_edges([]), client=client)
+    with pytest.raises(DataError, match="the data have no column for 1 of 6 nodes"):
+        gn.fit(frame()[["a", "b", "c", "d", "e"]], DAG, client=client)
+    with pytest.raises(DataError, match="the column 'a' holds"):
+        gn.fit(frame().assign(a="x"), DAG, client=client)
+    with pytest.raises(DataError, match="got data of type ndarray, expected a Dask DataFrame"):
+        gn.fit(ROWS, DAG, client=client)
+    with pytest.raises(FileError, match=r"cannot read '.*absent\.parquet'"):
+        gn.fit(tmp_path / "absent.parquet", DAG, client=client)
+    write_rows(tmp_path / "1.parquet", DAG.nodes, [ROWS])
+    cut = tmp_path / "2.parquet"
+    write_rows(cut, DAG.nodes, [ROWS])
+    cut.write_bytes(cut.read_bytes()[:-9])
+    with pytest.raises(FileError, match=r"2\.parquet' is not a whole Parquet file"):
+        gn.fit(tmp_path, DAG, client=client)
+
+
+def slow_part(first, last, folder):
+    """Rows that take a while to come, and leave a mark when they do."""
+    time.sleep(0.15)
+    with suppress(FileExistsError):
+        os.close(os.open(f"{folder}/{first}-{os.getpid()}", os.O_CREAT | os.O_EXCL))
+    return pd.DataFrame(ROWS[first:last], columns=DAG.nodes)
+
+
+def slow_frame(folder, parts=20):
+    edges = [len(ROWS) * k // parts for k in range(parts + 1)]
+    meta = pd.DataFrame(ROWS[:0], columns=DAG.nodes)
+    return dask.dataframe.from_map(
+        slow_part, edges[:-1], edges[1:], folder=str(folder), meta=meta, enforce_metadata=False
+    )
+
+
+@contextmanager
+def killing(folder, victims):
+    """Kill one of the processes as soon as it has begun to work on parts a second time round."""
+    killed = []
+
+    def watch():
+        begun = time.monotonic()
+        while not killed and time.monotonic() - begun < PATIENCE:
+            for pid in victims():
+                if len(list(folder.glob(f"*-{pid}"))) >= 6:
+                    os.kill(pid, signal.SIGKILL)
+                    killed.append(pid)
+                    return
+            time.sleep(0.02)
+
+    thread = threading.Thread(target=watch)
+    thread.start()
+    yield killed
+    thread.join()
+
+
+@pytest.mark.parametrize("method", ["least-squares", "cauchy-tree"])
+def test_a_killed_worker_changes_nothing(client, tmp_path, method):
+    def pids():
+        return list(client.run(os.getpid).values())
+
+    expected = gn.fit(ROWS, DAG, method, page_rows=PAGE)
+    client.wait_for_workers(2, timeout=PATIENCE)
+    victims = pids()
+    with killing(tmp_path, lambda: victims[:1]) as killed:
+        found = gn.fit(slow_frame(tmp_path), DAG, method, page_rows=PAGE, client=client)
+    assert killed
+    same(found, expected)
+
+
+@pytest.mark.parametrize("workers", [1, 4])
+def test_any_number_of_workers_gives_the_same_bits(client, workers):
+    client.cluster.scale(workers)
+    deadline = time.monotonic() + PATIENCE
+    while len(client.nthreads()) != workers and time.monotonic() < deadline:
+        time.sleep(0.05)
+    assert len(client.nthreads()) == workers
+    for method in ("least-squares", "cauchy-tree"):
+        found = gn.fit(frame(), DAG, method, page_rows=PAGE, client=client)
+        same(found, gn.fit(ROWS, DAG, method, page_rows=PAGE))
+
+
+def test_the_command_works_on_a_cluster(client, tmp_path):
+    from typer.testing import CliRunner
+
+    from gaussnet.cli.app import app
+
+    table, graph = tmp_path / "rows.csv", tmp_path / "graph.txt"
+    write_rows(table, [*DAG.nodes, "time"], [np.column_stack((ROWS, ROWS[:, 0]))])
+    graph.write_text(DAG.to_model_string())
+    address = client.scheduler.address
+    command = ["fit", str(table), "--dag", str(graph), "--cluster", address, "--json"]
+    found = json.loads(CliRunner().invoke(app, command, catch_exceptions=False).stdout)
+    expected = gn.fit(ROWS, DAG).network.coefficients
+    learnt = {
+        (parent, node["name"]): numbers["coefficient"]
+        for node in found["nodes"]
+        for parent, numbers in node["parents"].items()
+    }
+    assert learnt == dict(expected)
+    assert found["ignored"] == ["time"]
+
+
+@contextmanager
+def started(*command):
+    environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
+    process = subprocess.Popen(
+        [sys.executable, *command], env=environment, stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    )  # fmt: skip
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait(PATIENCE)
+
+
+def test_a_worker_over_tcp_may_die_for_good(tmp_path):
+    file = tmp_path / "scheduler.json"
+    marks = tmp_path / "marks"
+    marks.mkdir()
+    scheduler = ("-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard",
+                 "--scheduler-file", str(file))  # fmt: skip
+    worker = ("-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny",
+              "--no-dashboard", "--nthreads", "1", "--memory-limit", "0",
+              "--local-directory", str(tmp_path))  # fmt: skip
+    with started(*scheduler):
+        deadline = time.monotonic() + PATIENCE
+        while not file.exists() and time.monotonic() < deadline:
+            time.sleep(0.05)
+        with (
+            started(*worker) as one,
+            started(*worker) as two,
+            Client(scheduler_file=str(file), timeout=PATIENCE) as client,
+        ):
+            assert client.scheduler.address.startswith("tcp://")
+            client.wait_for_workers(2, timeout=PATIENCE)
+            with killing(marks, lambda: [one.pid]) as killed:
+                slow = slow_frame(marks)
+                found = gn.fit(slow, DAG, "cauchy-tree", page_rows=PAGE, client=client)
+            assert len(client.nthreads()) == 1
+            assert killed == [one.pid]
+            assert two.poll() is None
+    same(found, gn.fit(ROWS, DAG, "cauchy-tree", page_rows=PAGE))

@@ -1,0 +1,130 @@
+"""Arrays go by position, frames by name."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pyarrow as pa
+import pytest
+
+import gaussnet as gn
+from gaussnet.data.columns import as_rows
+
+NAMES = ["a", "b c", "ü"]
+VALUES = np.arange(12.0).reshape(4, 3)
+
+
+def frames(values=VALUES, names=NAMES):
+    columns = {name: values[:, i] for i, name in enumerate(names)}
+    return {
+        "pandas": pd.DataFrame(columns),
+        "polars": pl.DataFrame(columns),
+        "polars lazy": pl.LazyFrame(columns),
+        "pyarrow": pa.table(columns),
+    }
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_float_arrays_are_not_copied(order, dtype):
+    data = np.array(VALUES, dtype=dtype, order=order)
+    assert np.shares_memory(as_rows(data, NAMES), data)
+
+
+@pytest.mark.parametrize("dtype", [np.int32, np.uint8, bool, object, ">f8", ">f4"])
+def test_other_numbers_become_native_floats(dtype):
+    rows = as_rows(VALUES.astype(dtype), NAMES)
+    assert rows.dtype.isnative
+    assert rows.dtype.kind == "f"
+    np.testing.assert_array_equal(rows, VALUES.astype(dtype).astype(float))
+
+
+def test_masked_cells_become_nan():
+    data = np.ma.masked_greater(VALUES, 10.5)
+    assert np.isnan(as_rows(data, NAMES)[3, 2])
+
+
+@pytest.mark.parametrize("kind", frames())
+def test_frame_columns_are_matched_by_name(kind):
+    shuffled = frames(VALUES[:, [2, 0, 1]], ["ü", "a", "b c"])[kind]
+    np.testing.assert_array_equal(as_rows(shuffled, NAMES), VALUES)
+
+
+@pytest.mark.parametrize("kind", frames())
+def test_columns_that_the_graph_does_not_name_are_ignored(kind):
+    np.testing.assert_array_equal(as_rows(frames()[kind], ["ü", "a"]), VALUES[:, [2, 0]])
+
+
+@pytest.mark.parametrize("kind", frames())
+def test_missing_columns_are_named(kind):
+    with pytest.raises(gn.DataError, match=r"no column for 1 of 2 nodes \('z'\)"):
+        as_rows(frames()[kind], ["a", "z"])
+
+
+@pytest.mark.parametrize(
+    "frame",
+    [
+        pd.DataFrame({"a": [1, 2, None]}),
+        pd.DataFrame({"a": pd.array([1, 2, None], dtype="Int64")}),
+        pl.DataFrame({"a": [1, 2, None]}),
+        pa.table({"a": [1, 2, None]}),
+    ],
+)
+def test_nulls_become_nan(frame):
+    np.testing.assert_array_equal(as_rows(frame, ["a"]), [[1.0], [2.0], [np.nan]])
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
+def test_text_columns_are_refused_by_name(frame):
+    with pytest.raises(gn.DataError, match="the column 'a' holds String, expected numbers"):
+        as_rows(frame({"a": ["1", "x"]}), ["a"])
+
+
+def test_duplicate_columns_are_refused():
+    frame = pd.DataFrame(VALUES, columns=["a", "a", "b"])
+    with pytest.raises(gn.DataError, match="several columns of the same name"):
+        as_rows(frame, ["a", "b"])
+
+
+@pytest.mark.parametrize(
+    ("data", "message"),
+    [
+        (np.zeros(3), r"got data of shape \(3,\), expected \(rows, 3\)"),
+        (np.zeros((2, 4)), r"got data of shape \(2, 4\), expected \(rows, 3\)"),
+        ([[1.0], [1.0, 2.0]], "the rows have different lengths"),
+        (np.zeros((2, 3), dtype=complex), "got data of type complex128, expected real numbers"),
+        (np.array([["1", "2", "3"]]), "got data of type <U1, expected real numbers"),
+        (np.array([[1, 2, "x"]], dtype=object), "hold something that is not a number"),
+        (b"rows.csv", "got data of type bytes, expected an array, a frame or the path"),
+        (None, "got data of type NoneType, expected an array"),
+        ({"a": [1.0]}, "got data of type dict, expected an array"),
+        (iter([[1.0, 2.0, 3.0]]), "got data of type list_iterator, expected an array"),
+        (pd.Series([1.0]), "got data of type Series, expected an array"),
+        (pl.Series([1.0]), "got data of type Series, expected an array"),
+    ],
+)
+def test_other_data_are_refused_with_one_sentence(data, message):
+    with pytest.raises(gn.DataError, match=message):
+        as_rows(data, NAMES)
+
+
+@pytest.mark.parametrize("kind", frames())
+def test_fit_gives_the_same_from_frames_and_arrays(kind):
+    values = np.random.default_rng(0).normal(size=(80, 3))
+    dag = gn.Dag.from_edges([("a", "ü"), ("b c", "ü")], nodes=NAMES)
+    from_array = gn.fit(values, dag, "batch-median").network
+    assert gn.fit(frames(values)[kind], dag, "batch-median").network == from_array
+
+
+def test_columns_that_a_fit_ignores_are_noted():
+    frame = frames(np.random.default_rng(0).normal(size=(80, 3)))["pandas"]
+    fit = gn.fit(frame, gn.Dag.from_edges([("a", "ü")]))
+    assert str(fit.notes[0]) == "1 column is not in the graph and ignored: 'b c'"
+
+
+def test_errors_of_a_fit_from_a_file_do_not_need_the_file_again(tmp_path):
+    path = tmp_path / "rows.csv"
+    frame = frames(np.random.default_rng(0).normal(size=(80, 3)))["pandas"]
+    frame.to_csv(path, index=False)
+    fit = gn.fit(path, gn.Dag.from_edges([("a", "ü")]))
+    path.unlink()
+    assert fit.standard_errors.coefficients["a", "ü"] > 0.0

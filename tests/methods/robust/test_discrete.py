@@ -1,0 +1,202 @@
+"""Columns of few values are told from continuous ones, and what does not belong is found."""
+
+import numpy as np
+import pytest
+from hypothesis import given, strategies as st
+
+import gaussnet as gn
+from gaussnet import kernels
+from gaussnet.kernels import numpy_robust as plain_walk
+from gaussnet.methods.robust.cells import discrete_columns, few_values
+
+DAG_OF_TREATED = gn.Dag.parse("[age][treated|age]")
+
+
+def test_two_groups_are_few_values_and_nothing_is_strange():
+    column = np.repeat([0.0, 1.0], [70, 30])
+    found = few_values(column)
+    assert found is not None
+    assert found.values.tolist() == [0.0, 1.0]
+    assert len(found.strange) == 0
+
+
+def test_continuous_columns_are_not():
+    column = np.random.default_rng(0).normal(size=1_000)
+    assert few_values(column) is None
+    column[:400] = -999.0
+    assert few_values(column) is None
+
+
+def test_many_rounded_values_are_not_few():
+    assert few_values(np.round(np.random.default_rng(0).normal(50.0, 12.0, size=5_000))) is None
+
+
+@pytest.mark.parametrize("code", [-9.0, 9.0, -99.0, 9_999.0])
+def test_a_code_apart_from_genotypes_is_strange(code):
+    column = np.random.default_rng(1).choice([0.0, 1.0, 2.0], size=500, p=[0.6, 0.3, 0.1])
+    column[::10] = code
+    found = few_values(column)
+    assert found is not None
+    assert found.values.tolist() == [0.0, 1.0, 2.0]
+    assert found.strange.tolist() == list(range(0, 500, 10))
+
+
+def test_garbage_among_groups_is_strange_on_both_sides():
+    rng = np.random.default_rng(2)
+    column = rng.choice([0.0, 1.0], size=200)
+    column[:40], column[40:60] = rng.normal(1_000.0, 1.0, 40), rng.normal(-50.0, 1.0, 20)
+    found = few_values(column)
+    assert found is not None
+    assert found.strange.tolist() == list(range(60))
+
+
+def test_a_rare_group_belongs():
+    column = np.zeros(1_000)
+    column[:300], column[:2] = 1.0, 2.0
+    found = few_values(column)
+    assert found is not None
+    assert len(found.strange) == 0
+
+
+def test_beside_a_single_value_nothing_can_be_called_far():
+    column = np.concatenate((np.zeros(60), np.random.default_rng(3).lognormal(size=40)))
+    found = few_values(column)
+    assert found is not None
+    assert (found.values.tolist(), len(found.strange)) == ([0.0], 0)
+
+
+def test_scattered_typing_errors_among_genotypes_are_strange():
+    rng = np.random.default_rng(9)
+    column = rng.choice([0.0, 1.0, 2.0], size=1_500, p=[0.5, 0.4, 0.1])
+    column[:24] = np.repeat([10.0, 8.0, 6.0, 20.0, -7.0, -10.0], 4)
+    found = few_values(column)
+    assert found is not None
+    assert found.values.tolist() == [0.0, 1.0, 2.0]
+    assert found.strange.tolist() == list(range(24))
+
+
+def test_rounded_normal_values_are_judged_as_before():
+    rng = np.random.default_rng(10)
+    x = np.round(rng.normal(50.0, 8.0, size=1_500))
+    y = x + rng.normal(size=1_500)
+    x[:10] = 150.0
+    found = gn.fit(np.column_stack((x, y)), gn.Dag.parse("[x][y|x]"), "robust").outliers()
+    assert {(node, row) for node, row in zip(found.nodes, found.rows.tolist(), strict=True)} == {
+        ("x", row) for row in range(10)
+    }
+
+
+def test_doses_far_apart_are_confirmed_by_what_they_do():
+    rng = np.random.default_rng(8)
+    dose = rng.choice([0.0, 1.0, 10.0, 100.0], size=1_000, p=[0.4, 0.3, 0.2, 0.1])
+    rows = np.column_stack((dose, 0.05 * dose + rng.normal(size=1_000)))
+    dag = gn.Dag.parse("[dose][y|dose]")
+    robust, plain = gn.fit(rows, dag, "robust"), gn.fit(rows, dag)
+    assert len(robust.outliers()) == 0
+    np.testing.assert_allclose(robust.network.variance_array, plain.network.variance_array, 1e-6)
+    np.testing.assert_allclose(robust.network.coefficient_array, plain.network.coefficient_array)
+
+
+def test_values_between_those_that_belong_belong():
+    found = few_values(np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 10.0, 10.0, 100.0, -50.0]))
+    assert found is not None
+    assert found.strange.tolist() == [6, 7, 8, 9]
+    column = np.array([0.0, 1.0, 0.0, 1.0, 0.0, 1.0, 10.0, 10.0, 100.0, -50.0])
+    assert found.with_values(np.array([100.0]), np.empty(0), column).strange.tolist() == [9]
+    assert found.with_values(np.array([100.0]), np.array([10.0]), column).strange.tolist() == [
+        6,
+        7,
+        9,
+    ]
+
+
+def test_missing_cells_do_not_count():
+    column = np.array([0.0, 1.0, 0.0, 1.0] + 20 * [np.nan])
+    found = few_values(column)
+    assert found is not None
+    assert found.values.tolist() == [0.0, 1.0]
+
+
+@pytest.mark.parametrize("column", [[], [3.0], [np.nan, np.nan]])
+def test_next_to_nothing_is_not_few_values(column):
+    assert few_values(np.array(column, dtype=float)) is None
+
+
+@given(st.permutations(range(12)), st.sampled_from([1e-200, 3.0, 1e150]))
+def test_order_and_unit_do_not_matter(order, unit):
+    column = np.array([0.0, 0.0, 1.0, 1.0, 1.0, 2.0, 2.0, 0.0, 77.0, 77.0, 500.5, 1.0])
+    plain, moved = few_values(column), few_values(unit * column[list(order)])
+    assert plain is not None
+    assert moved is not None
+    np.testing.assert_array_equal(moved.values, unit * plain.values)
+    assert sorted(np.array(order)[moved.strange].tolist()) == plain.strange.tolist()
+
+
+def test_columns_are_told_apart_wherever_the_alike_rows_stand():
+    rng = np.random.default_rng(4)
+    group = rng.choice([0.0, 1.0], size=3_000, p=[0.9, 0.1])
+    columns = np.column_stack((rng.normal(size=3_000), group, np.sort(group), group[::-1]))
+    assert sorted(discrete_columns(columns)) == [1, 2, 3]
+
+
+def test_the_answer_of_a_group_is_that_of_least_squares():
+    rng = np.random.default_rng(5)
+    group = rng.choice([0.0, 1.0], size=800, p=[0.7, 0.3])
+    rows = np.column_stack((group, 2.0 * group + rng.normal(size=800)))
+    dag = gn.Dag.parse("[group][y|group]")
+    robust, plain = gn.fit(rows, dag, "robust"), gn.fit(rows, dag)
+    assert robust.network.coefficients["group", "y"] == pytest.approx(
+        plain.network.coefficients["group", "y"], rel=1e-12
+    )
+    assert robust.network.variances["group"] == pytest.approx(0.21, abs=0.03)
+    assert len(robust.outliers()) == 0
+    assert robust.notes == ()
+
+
+@pytest.mark.parametrize("backend", ["native", "numpy"])
+@pytest.mark.parametrize("share", [0.5, 0.1, 0.01])
+def test_dirty_rows_beside_a_group_are_found_and_the_group_is_kept(share, backend, monkeypatch):
+    if backend == "numpy":
+        monkeypatch.setattr(kernels, "learn_nodes", plain_walk.learn_nodes)
+    rng = np.random.default_rng(6)
+    group = (np.arange(2_000) < 2_000 * share).astype(float)
+    rng.shuffle(group)
+    y = 2.0 * group + rng.normal(size=2_000)
+    y[:100] = rng.normal(1_000.0, 1.0, 100)
+    group[100:200] = -99.0
+    fit = gn.fit(np.column_stack((group, y)), gn.Dag.parse("[group][y|group]"), "robust")
+    found = fit.outliers()
+    assert set(zip(found.nodes, found.rows.tolist(), strict=True)) >= {
+        *(("y", row) for row in range(100)),
+        *(("group", row) for row in range(100, 200)),
+    }
+    assert len(found) <= 203
+    error = fit.standard_errors.coefficients["group", "y"]
+    assert abs(fit.network.coefficients["group", "y"] - 2.0) < 4.0 * error
+
+
+def test_a_group_with_dirty_parents_is_learnt_from_the_sound_rows():
+    rng = np.random.default_rng(7)
+    age = rng.normal(50.0, 10.0, size=3_000)
+    treated = (rng.random(3_000) < 0.02 + 0.001 * np.clip(age, 0.0, 100.0)).astype(float)
+    sound = gn.fit(np.column_stack((age, treated))[300:], DAG_OF_TREATED)
+    age[:300] = 1e6
+    fit = gn.fit(np.column_stack((age, treated)), DAG_OF_TREATED, "robust")
+    assert set(fit.outliers().nodes) == {"age"}
+    np.testing.assert_allclose(
+        fit.network.coefficient_array, sound.network.coefficient_array, rtol=0.05
+    )
+
+
+def test_garbage_between_a_value_and_a_confirmed_one_stays_flagged():
+    rng = np.random.default_rng(11)
+    group = rng.choice([0.0, 1.0], size=2_000)
+    group[:30] = 100.0
+    child = 2.0 * group + rng.normal(size=2_000)
+    group[30:40] = np.arange(50.3, 60.3)
+    rows = np.column_stack((group, child))
+    found = gn.fit(rows, gn.Dag.parse("[g][p|g]"), "robust").outliers()
+    flagged = {
+        row for row, node in zip(found.rows.tolist(), found.nodes, strict=True) if node == "g"
+    }
+    assert flagged == set(range(30, 40))
