@@ -6,7 +6,7 @@ from setuptools import Extension, setup
 from setuptools.command.bdist_wheel import bdist_wheel
 from setuptools.command.build_ext import build_ext
 
-FOLDER = Path("src/gaussnet/kernels/native")
+FOLDER = Path("src/gaussnet/kernels/c")
 SOURCES = ("module.c", "baseline.c", "avx2.c")
 UNIX_FLAGS = ["-O3", "-std=gnu11", "-g0", "-fvisibility=hidden", "-Wno-psabi"]
 MSVC_FLAGS = ["/O2", "/std:c11"]
@@ -14,7 +14,8 @@ MSVC_FLAGS = ["/O2", "/std:c11"]
 NATIVE = Extension(
     "gaussnet.kernels._native",
     sources=[str(FOLDER / name) for name in SOURCES],
-    depends=sorted(str(path) for path in FOLDER.glob("*.[ch]")),
+    include_dirs=[str(FOLDER)],
+    depends=sorted(str(path) for path in FOLDER.rglob("*.[ch]")),
     define_macros=[("Py_LIMITED_API", "0x030B0000")],
     py_limited_api=True,
     optional=True,  # without a compiler the package installs all the same and uses NumPy

@@ -55,7 +55,7 @@ def measure(quick: bool) -> list[Line]:
             for work in ((W3, W5) if quick else (W3, W4, W5))
         ),
         ("other programs", sections.other_programs),
-        ("NumPy kernels", sections.numpy_twins),
+        ("NumPy kernels", sections.numpy_kernels),
         ("start", sections.start),
         ("memory", lambda: sections.memory(largest)),
         ("threads", lambda: sections.threads_agree(W3)),

@@ -16,15 +16,11 @@ from benchmarks import rivals
 from benchmarks.timing import best_times
 from benchmarks.workloads import W1, W2, Workload
 from gaussnet import kernels
-from gaussnet.data.pages import default_page_rows
-from gaussnet.fitting.phases import (
-    Work,
-    find_coefficients,
-    find_spread,
-    kept_by_method,
-    kept_by_scale,
-)
-from gaussnet.fitting.portions import make_portions
+from gaussnet.data.passes import Run
+from gaussnet.data.table import MemoryTable, ask
+from gaussnet.methods.base import EquationGroup, Method
+from gaussnet.methods.groups import ReadOptions, equation_groups
+from gaussnet.methods.scales import MeanSquare
 
 METHODS = {
     "least-squares": gn.LeastSquares(),
@@ -42,11 +38,6 @@ MOST_TIMES_SUM = {
     "cauchy-tree sliding": 80,
     "cauchy disjoint": 40,
     "MAD alone": 25,
-}
-MOST_TIMES_SUM_OF_TWINS = {
-    "least-squares": 40,
-    "batch-median": 100,
-    "cauchy-tree disjoint": 170,
 }
 LEAST_SPEED_UP = {
     "least-squares": 20,
@@ -161,35 +152,30 @@ def other_programs() -> list[Line]:
     return lines
 
 
-def numpy_twins() -> list[Line]:
-    """The NumPy kernels on W2, in a process of their own; targets are for what they are in
-    `methods`."""
+def numpy_kernels() -> list[Line]:
+    """The NumPy kernels on W2, in a process of their own; they are definitions and have no
+    targets."""
     done = _fresh_process(
-        "import json\nfrom benchmarks.sections import twin_times\nprint(json.dumps(twin_times()))",
+        "import json\n"
+        "from benchmarks.sections import numpy_times\n"
+        "print(json.dumps(numpy_times()))",
         GAUSSNET_KERNELS="numpy",
         OPENBLAS_NUM_THREADS="1",
     )
     times = json.loads(done)
-    lines = []
-    for name, limit in MOST_TIMES_SUM_OF_TWINS.items():
-        what = f"W2 NumPy kernels, {name}"
-        lines.append(at_most(what, times[name] / times["sum"], "x X.sum()", limit))
-        if f"whole {name}" in times:
-            whole = times[f"whole {name}"] / times["sum"]
-            lines.append(Line(f"{what}, with variances", whole, "x X.sum()"))
-    return lines
+    return [
+        Line(f"W2 NumPy kernels, {name}, gn.fit", times[name] / times["sum"], "x X.sum()")
+        for name in ("least-squares", "batch-median", "cauchy-tree disjoint")
+    ]
 
 
-def twin_times() -> dict[str, float]:
-    """CPU times on W2, with the kernels of this process, of X.sum() and of what the NumPy
-    kernels have targets for."""
+def numpy_times() -> dict[str, float]:
+    """CPU times on W2, with the kernels of this process, of X.sum() and of fits."""
     candidates = {"sum": W2.data.sum}
-    for name in MOST_TIMES_SUM_OF_TWINS:
-        candidates[f"whole {name}"] = lambda method=METHODS[name]: gn.fit(
+    for name in ("least-squares", "batch-median", "cauchy-tree disjoint"):
+        candidates[name] = lambda method=METHODS[name]: gn.fit(
             W2.data, W2.dag, method, intercept=False, threads=1
         )
-        candidates[name] = _coefficients_alone(W2, METHODS[name])
-    candidates["least-squares"] = candidates.pop("whole least-squares")
     return best_times(candidates, seconds=5.0, repeats=30)
 
 
@@ -284,34 +270,34 @@ def public_overhead(work: Workload) -> list[Line]:
     return [at_most(f"{work.name} least-squares, gn.fit", ratio, "x its kernels", 1.2)]
 
 
-def _coefficients_alone(work: Workload, method):
-    plan, [portion] = _plan(work)
-    kept = kept_by_method(method, portion)
+def _coefficients_alone(work: Workload, method: Method):
+    group = _group(work)
 
     def run():
-        for part in portion.parts(kept, plan.budget):
-            find_coefficients(method, part, plan)
+        for part in group.parts(method.kept_values):
+            ask(part.table, method.first(part.equations, MeanSquare()))
 
     return run
 
 
 def _mad_alone(work: Workload):
-    plan, [portion] = _plan(work)
+    group, scale = _group(work), gn.Mad()
     learnt = gn.fit(work.data, work.dag, intercept=False).network.coefficient_array
 
     def run():
-        for part in portion.parts(kept_by_scale(gn.Mad(), portion), plan.budget):
+        for part in group.parts(scale.kept_values):
             edges = work.dag.families.edges_of(part.nodes)
-            find_spread(gn.Mad(), part, learnt[edges], plan)
+            ask(part.table, scale.first(part.equations, learnt[edges]))
 
     return run
 
 
-def _plan(work: Workload):
-    """How `fit` would go about it on one thread."""
-    page_rows = default_page_rows(len(work.dag))
-    portions = make_portions(work.data, work.dag.families, False, page_rows, False)
-    return Work(threads=1, budget=max(1 << 23, work.data.size // 4)), portions
+def _group(work: Workload) -> EquationGroup:
+    """All equations with their rows, as `fit` has them on one thread."""
+    table = MemoryTable.of(work.data, work.dag.nodes, run=Run(threads=1)).surveyed(True)
+    options = ReadOptions(work.dag, False, None, "raise", table.page_rows)
+    [group], _ = equation_groups(table, options, None)
+    return group
 
 
 def _require_agreement(work: Workload) -> None:

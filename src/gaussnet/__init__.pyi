@@ -15,25 +15,34 @@ from .fitting import Fit as Fit, fit as fit
 from .fitting.comparison import ScoreTable as ScoreTable, compare as compare
 from .fitting.effects import Effect as Effect
 from .fitting.graph_tests import GraphCheck as GraphCheck, MissingEdge as MissingEdge
-from .fitting.solving import solve as solve
-from .fitting.summaries import Summary as Summary, merge as merge, summarize as summarize
+from .fitting.summaries import (
+    Summary as Summary,
+    merge as merge,
+    solve as solve,
+    summarize as summarize,
+)
 from .fitting.summary_files import load_summary as load_summary
 from .fitting.validation import CrossValidation as CrossValidation, cross_validate as cross_validate
-from .graph import Dag as Dag
+from .graph import Dag as Dag, Independence as Independence
 from .graph.formats.files import read_dag as read_dag, write_dag as write_dag
-from .graph.separation import Independence as Independence
-from .methods import (
-    Auto as Auto,
+from .methods.batches import (
     BatchAverage as BatchAverage,
     BatchMedian as BatchMedian,
+)
+from .methods.cauchy import (
     Cauchy as Cauchy,
     CauchyTree as CauchyTree,
+)
+from .methods.least_squares import LeastSquares as LeastSquares
+from .methods.mad import Mad as Mad
+from .methods.robust.sequential_trim import (
+    Auto as Auto,
+    SequentialTrim as SequentialTrim,
+)
+from .methods.scales import (
     GaussianCore as GaussianCore,
     KlOptimal as KlOptimal,
-    LeastSquares as LeastSquares,
-    Mad as Mad,
     MeanSquare as MeanSquare,
-    SequentialTrim as SequentialTrim,
 )
 from .model import Gaussian as Gaussian, GaussianNetwork as GaussianNetwork
 from .model.distances import (
@@ -50,7 +59,7 @@ from .model.inference.effects import PathEffect as PathEffect
 from .model.inference.queries import Prediction as Prediction
 from .model.scores import robust_score as robust_score
 from .planning import Certificate as Certificate, Plan as Plan, certify as certify, plan as plan
-from .report.fit_page import write_report as write_report
+from .report.page import write_report as write_report
 from .reproduce import baselines as baselines
 
 __version__: str

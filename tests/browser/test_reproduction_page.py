@@ -1,6 +1,6 @@
 """The page of a reproduction in a browser."""
 
-from gaussnet.reproduce.page import write_reproduction
+from gaussnet.reproduce.outputs import write_reproduction
 from gaussnet.reproduce.run import Run, Store
 
 

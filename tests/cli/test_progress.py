@@ -5,7 +5,7 @@ import sys
 
 import pytest
 
-from gaussnet.cli import printing as bar
+from gaussnet.cli.printing import progress
 
 
 class Terminal(io.StringIO):
@@ -32,8 +32,7 @@ def wait_until_shown(stream, words):
 
 def test_long_work_shows_what_is_done_now(monkeypatch):
     terminal = pretend_terminal(monkeypatch)
-    monkeypatch.setattr(bar, "DELAY", 0.0)
-    with bar.progress(2) as tell:
+    with progress(2, delay=0.0) as tell:
         tell("reading [red]rows")
         wait_until_shown(terminal, "reading")
         tell("learning")
@@ -42,25 +41,22 @@ def test_long_work_shows_what_is_done_now(monkeypatch):
 
 def test_short_work_shows_nothing(monkeypatch):
     terminal = pretend_terminal(monkeypatch)
-    monkeypatch.setattr(bar, "DELAY", 1_000.0)
-    with bar.progress(1) as tell:
+    with progress(1, delay=1_000.0) as tell:
         tell("reading")
     assert terminal.getvalue().strip("\x1b[?25hl\r\n") == ""
 
 
-def test_no_terminal_no_bar(monkeypatch, capsys):
-    monkeypatch.setattr(bar, "DELAY", 0.0)
-    with bar.progress(1) as tell:
+def test_no_terminal_no_bar(capsys):
+    with progress(1, delay=0.0) as tell:
         tell("reading")
     assert capsys.readouterr().err == ""
 
 
 def test_an_error_passes_and_the_bar_goes(monkeypatch):
     terminal = pretend_terminal(monkeypatch)
-    monkeypatch.setattr(bar, "DELAY", 0.0)
 
     def divide():
-        with bar.progress(1) as tell:
+        with progress(1, delay=0.0) as tell:
             tell("dividing")
             wait_until_shown(terminal, "dividing")
             return 1 / 0

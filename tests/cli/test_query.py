@@ -9,7 +9,7 @@ import pytest
 
 import gaussnet as gn
 from gaussnet.cli import main
-from gaussnet.cli.query import query
+from gaussnet.cli.app import query
 
 DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
 NETWORK = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))

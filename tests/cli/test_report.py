@@ -4,7 +4,7 @@ import hashlib
 import json
 
 import pytest
-from tests.cli.test_modelling import DAG, ROWS, folder, gaussnet
+from tests.cli.test_commands import DAG, ROWS, folder, gaussnet
 
 import gaussnet as gn
 

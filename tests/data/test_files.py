@@ -3,6 +3,7 @@
 import io
 import sys
 from contextlib import suppress
+from dataclasses import replace
 
 import duckdb
 import numpy as np
@@ -16,7 +17,8 @@ from hypothesis import given, settings, strategies as st
 
 import gaussnet as gn
 from gaussnet import kernels
-from gaussnet.data import arrow as arrow_sources, csv as csv_files
+from gaussnet.data import csv as csv_files
+from gaussnet.data.arrow import ParquetSource
 from gaussnet.data.columns import as_rows, open_rows
 from gaussnet.data.sources import read_rows
 from gaussnet.data.write import write_rows
@@ -30,9 +32,10 @@ VALUES = np.random.default_rng(0).standard_cauchy((50, len(NAMES)))
 
 @pytest.fixture(params=["pyarrow", "careful"])
 def csv_reader(request, monkeypatch):
-    """Both ways to read CSV."""
+    """Both ways to read CSV: with pyarrow and without its reader."""
     if request.param == "careful":
-        monkeypatch.setattr(csv_files, "arrow_columns", lambda table, places: None)
+        monkeypatch.delattr(pa, "csv", raising=False)
+        monkeypatch.setitem(sys.modules, "pyarrow.csv", None)  # importing it now fails
     return request.param
 
 
@@ -372,13 +375,13 @@ def test_pandas_columns_called_by_integers_match_names_of_digits():
 
 
 @pytest.mark.parametrize("run_bytes", [1, 64, 1 << 24])
-def test_row_groups_read_in_runs_of_columns_are_whole_and_stay_so(tmp_path, monkeypatch, run_bytes):
-    monkeypatch.setattr(arrow_sources, "RUN_BYTES", run_bytes)  # of 1, of 2, of all columns
+def test_row_groups_read_in_runs_of_columns_are_whole_and_stay_so(tmp_path, run_bytes):
     rows = np.arange(50.0).reshape(10, 5)
     table = pa.table(list(rows.T.copy()), names=["a", "a.b", "c", "d", "e"])
     path = tmp_path / "rows.parquet"
     pyarrow.parquet.write_table(table, path, row_group_size=4)
-    source = arrow_sources.ParquetSource.open(str(path), ["e", "a", "d"])
+    source = ParquetSource.open(str(path), ["e", "a", "d"])
+    source = replace(source, run_bytes=run_bytes)  # of 1, of 2, of all columns
     chunks = list(source.chunks(1, 9))
     assert [len(chunk[0]) for chunk in chunks] == [3, 4, 1]
     found = np.concatenate([np.array(chunk).T for chunk in chunks])

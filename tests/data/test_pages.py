@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gaussnet.data.pages import cut_pages, default_page_rows
+from gaussnet.data.table import cut_pages, default_page_rows
 
 
 @pytest.mark.parametrize("nodes", [0, 1, 20, 128, 129, 1_000, 10_000, 1_000_000])

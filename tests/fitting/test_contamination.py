@@ -9,7 +9,7 @@ from benchmarks.false_alarms import repeat
 from scipy.stats import beta
 
 import gaussnet as gn
-from gaussnet.fitting.contamination import log_beta_chance, log_choices
+from gaussnet.methods.robust.contamination import log_beta_chance, log_choices
 from gaussnet.seeds import children
 
 DAG = gn.Dag.parse("[a][b][c|a:b][d|c][e|c:d]")

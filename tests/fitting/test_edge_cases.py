@@ -3,8 +3,10 @@
 import numpy as np
 import pytest
 from tests.fitting.test_against_reference import random_problem
+from tests.forced import fit_with_run
 
 import gaussnet as gn
+from gaussnet.data.passes import Run
 
 METHODS = ["least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy"]
 PAIR = gn.Dag.parse("[x][y|x]")
@@ -276,13 +278,10 @@ def test_page_lower_than_a_batch_is_an_error():
         gn.fit(noisy_line(50), PAIR, "batch-median", page_rows=10)
 
 
-def test_memory_parts_leave_the_answer_alone(monkeypatch):
-    from gaussnet.fitting import learn
-
+def test_memory_parts_leave_the_answer_alone():
     dag, data = random_problem(8, 10, 500)
     whole = gn.fit(data, dag, "cauchy", scale="mad")
-    monkeypatch.setattr(learn, "SMALLEST_BUDGET", 1)
-    small = gn.fit(data, dag, "cauchy", scale="mad")
+    small = fit_with_run(Run(budget=1), data, dag, "cauchy", scale="mad")
     assert small.network == whole.network
 
 

@@ -9,10 +9,10 @@ import pandas as pd
 import pytest
 import statsmodels.api as sm
 from scipy.stats import multivariate_normal
+from tests.forced import fit_streamed
 
 import gaussnet as gn
 from gaussnet.errors import DataError, EstimationError, NetworkError, SettingError
-from gaussnet.fitting.evidence import StreamedEvidence
 from gaussnet.fitting.validation import first_within_noise
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d]")
@@ -332,17 +332,14 @@ def test_settings_of_cross_validation_are_checked(rows, settings, sentence):
 
 
 @pytest.mark.parametrize("missing", ["raise", "drop-rows", "drop-by-node"])
-def test_scores_of_rows_read_page_by_page_are_those_of_rows_in_memory(
-    rows, tmp_path, missing, monkeypatch
-):
-    monkeypatch.setattr("gaussnet.data.sources.LARGEST_WHOLE_BYTES", 0)
+def test_scores_of_rows_read_page_by_page_are_those_of_rows_in_memory(rows, tmp_path, missing):
     if missing != "raise":
         rows[7, 1] = rows[250, 0] = np.nan
     frame = pd.DataFrame(rows, columns=list(DAG.nodes))
     frame.to_parquet(tmp_path / "rows.parquet")
     settings = {"missing": missing, "page_rows": 64}
-    streamed = gn.fit(tmp_path / "rows.parquet", DAG, **settings)
-    assert isinstance(streamed._evidence, StreamedEvidence)
+    streamed = fit_streamed(tmp_path / "rows.parquet", DAG, **settings)
+    assert streamed.data.table().is_stream
     expected = gn.fit(frame, DAG, **settings)
     np.testing.assert_allclose(streamed.log_likelihood, expected.log_likelihood, rtol=1e-12)
     np.testing.assert_allclose(streamed.bic, expected.bic, rtol=1e-12)

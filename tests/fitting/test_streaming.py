@@ -3,20 +3,21 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from itertools import pairwise
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from tests.forced import SAMPLED, STREAMED, fit_streamed, fit_with_run
 
 import gaussnet as gn
-from gaussnet import kernels
-from gaussnet.data import arrow as arrow_sources, sources as opening
+from gaussnet.data.arrow import ParquetSource
+from gaussnet.data.passes import Run
 from gaussnet.data.sources import Chain
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, EstimationError, FileError, SettingError
-from gaussnet.methods.medians import brackets as rooms
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(2_345, seed=2) + np.arange(6.0)
@@ -30,12 +31,6 @@ METHODS = (
     gn.Cauchy(),
 )
 ENDINGS = (".csv", ".tsv", ".parquet", ".arrow", ".feather", ".npy")
-
-
-@pytest.fixture(autouse=True)
-def always_stream(monkeypatch):
-    """No file is small enough to be read whole."""
-    monkeypatch.setattr(opening, "LARGEST_WHOLE_BYTES", -1)
 
 
 def put(path, rows, heights=(1_000, 0, 7, 1_338)):
@@ -61,8 +56,8 @@ def same(left, right, notes=True):
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_a_stream_gives_the_bits_of_memory(tmp_path, method, scale, threads):
     path = put(tmp_path / "rows.parquet", ROWS)
-    streamed = gn.fit(path, DAG, method, scale=scale, page_rows=PAGE, threads=threads)
-    same(streamed, gn.fit(ROWS, DAG, method, scale=scale, page_rows=PAGE))
+    streamed = fit_streamed(path, DAG, method, scale=scale, page_rows=PAGE, threads=threads)
+    same(streamed, fit_streamed(ROWS, DAG, method, scale=scale, page_rows=PAGE))
 
 
 @pytest.mark.parametrize("order", ["as they come", "sorted"])
@@ -71,39 +66,40 @@ def test_a_stream_gives_the_bits_of_memory(tmp_path, method, scale, threads):
     "method", [gn.CauchyTree(), gn.CauchyTree("sliding"), gn.Cauchy()], ids=repr
 )
 def test_solutions_that_are_split_as_they_are_found_give_the_same_bits(
-    tmp_path, monkeypatch, method, intercept, order
+    tmp_path, method, intercept, order
 ):
     rows = ROWS if order == "as they come" else ROWS[np.argsort(ROWS[:, 1])]
     path = put(tmp_path / "rows.parquet", rows)
     settings = {"intercept": intercept, "page_rows": PAGE}
-    expected = gn.fit(rows, DAG, method, **settings)
-    for name, room in (("LARGEST_ROOM", 9), ("SMALLEST_ROOM", 9), ("WIDTH", 0.5)):
-        monkeypatch.setattr(rooms, name, room)  # so that short pages leave something out
+    expected = fit_streamed(rows, DAG, method, **settings)
     pages = []
-    split = kernels.split_solutions
-    monkeypatch.setattr(kernels, "split_solutions", lambda *args: pages.append(1) or split(*args))
-    same(gn.fit(path, DAG, method, threads=2, **settings), expected, notes=False)
-    assert len(pages) >= 3
+    run = Run(2, lambda done, _: pages.append(done), **STREAMED, **SAMPLED, capacity=9)
+    same(fit_with_run(run, path, DAG, method, **settings), expected, notes=False)
+    assert len(pages) > 2 * len(ROWS) / PAGE  # too many values for the first pass
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_a_graph_without_edges_streams(tmp_path, method):
     path, dag = put(tmp_path / "rows.parquet", ROWS), gn.Dag.from_edges([], nodes=DAG.nodes)
     settings = {"scale": "mad", "page_rows": PAGE}
-    same(gn.fit(path, dag, method, **settings), gn.fit(ROWS, dag, method, **settings))
+    same(fit_streamed(path, dag, method, **settings), fit_streamed(ROWS, dag, method, **settings))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_every_format_streams(tmp_path, ending):
     path = put(tmp_path / f"rows{ending}", ROWS)
     for method in ("least-squares", "cauchy-tree"):
-        same(gn.fit(path, DAG, method, page_rows=PAGE), gn.fit(ROWS, DAG, method, page_rows=PAGE))
+        same(
+            fit_streamed(path, DAG, method, page_rows=PAGE),
+            fit_streamed(ROWS, DAG, method, page_rows=PAGE),
+        )
 
 
-def test_chunks_larger_than_the_limit_are_read_in_parts(tmp_path, monkeypatch):
-    path = put(tmp_path / "rows.parquet", ROWS)
-    monkeypatch.setattr(arrow_sources, "LARGEST_CHUNK_BYTES", 100)
-    same(gn.fit(path, DAG, page_rows=PAGE), gn.fit(ROWS, DAG, page_rows=PAGE))
+def test_chunks_larger_than_the_limit_are_read_in_parts(tmp_path):
+    path = put(tmp_path / "rows.parquet", ROWS, (1_000, 0, 7, 1_338))
+    source = replace(ParquetSource.open(str(path), DAG.nodes), chunk_bytes=100)
+    assert [len(chunk[0]) for chunk in source.chunks()] == [1_000, 7, 1_024, 314]
+    same(fit_streamed(source, DAG, page_rows=PAGE), fit_streamed(ROWS, DAG, page_rows=PAGE))
 
 
 @pytest.mark.parametrize("ending", ENDINGS)
@@ -117,13 +113,12 @@ def test_folders_and_lists_of_files_are_one_run_of_rows(tmp_path, ending):
         write_rows(files[-1], DAG.nodes, [ROWS[first:last]])
     (tmp_path / "_SUCCESS").write_text("")
     (tmp_path / ".part-9.csv").write_text("nothing\n")
-    expected = gn.fit(ROWS, DAG, "cauchy-tree", page_rows=PAGE)
-    same(gn.fit(files, DAG, "cauchy-tree", page_rows=PAGE), expected)
-    same(gn.fit(tmp_path, DAG, "cauchy-tree", page_rows=PAGE), expected)
+    expected = fit_streamed(ROWS, DAG, "cauchy-tree", page_rows=PAGE)
+    same(fit_streamed(files, DAG, "cauchy-tree", page_rows=PAGE), expected)
+    same(fit_streamed(tmp_path, DAG, "cauchy-tree", page_rows=PAGE), expected)
 
 
-def test_small_files_of_a_folder_give_the_same(tmp_path, monkeypatch):
-    monkeypatch.undo()
+def test_small_files_of_a_folder_give_the_same(tmp_path):
     write_rows(tmp_path / "1.csv", DAG.nodes, [ROWS[:1_000]])
     write_rows(tmp_path / "2.parquet", DAG.nodes, [ROWS[1_000:]])
     same(gn.fit(tmp_path, DAG, page_rows=PAGE), gn.fit(ROWS, DAG, page_rows=PAGE))
@@ -134,10 +129,10 @@ def test_small_files_of_a_folder_give_the_same(tmp_path, monkeypatch):
 def test_the_phases_may_be_split(tmp_path, method, ending):
     path = put(tmp_path / f"rows{ending}", ROWS)
     split = (700, 911)
-    streamed = gn.fit(path, DAG, method, split=split, page_rows=PAGE)
-    same(streamed, gn.fit(ROWS, DAG, method, split=split, page_rows=PAGE))
+    streamed = fit_streamed(path, DAG, method, split=split, page_rows=PAGE)
+    same(streamed, fit_streamed(ROWS, DAG, method, split=split, page_rows=PAGE))
     with pytest.raises(SettingError, match="add up to at most the 2345 rows"):
-        gn.fit(path, DAG, method, split=(2_000, 911), page_rows=PAGE)
+        fit_streamed(path, DAG, method, split=(2_000, 911), page_rows=PAGE)
 
 
 def with_holes():
@@ -156,7 +151,7 @@ def test_missing_values_are_dropped_as_in_memory(tmp_path, method, missing, spli
     rows = with_holes()
     path = put(tmp_path / "rows.parquet", rows)
     settings = {"missing": missing, "split": split, "page_rows": PAGE}
-    same(gn.fit(path, DAG, method, **settings), gn.fit(rows, DAG, method, **settings))
+    same(fit_streamed(path, DAG, method, **settings), fit_streamed(rows, DAG, method, **settings))
 
 
 def spoilt(kind):
@@ -182,20 +177,21 @@ def test_what_is_refused_is_refused_with_the_same_sentence(tmp_path, kind, endin
     path = tmp_path / f"rows{ending}"
     write_rows(path, DAG.nodes, [rows])
 
-    def outcome(data):
+    def outcome(data, method):
         try:
-            return gn.fit(data, DAG, "batch-median", missing=missing, page_rows=PAGE).network
+            return fit_streamed(data, DAG, method, missing=missing, page_rows=PAGE).network
         except gn.GaussnetError as problem:
             return type(problem), str(problem)
 
-    assert outcome(path) == outcome(rows)
+    for method in METHODS:
+        assert outcome(path, method) == outcome(rows, method)
 
 
 def test_too_few_rows_are_told_whether_or_not_they_are_counted_first(tmp_path):
     for ending in (".csv", ".parquet"):
         write_rows(tmp_path / f"rows{ending}", DAG.nodes, [ROWS[:5]])
         with pytest.raises(EstimationError, match="has 1 parents and 5 rows"):
-            gn.fit(tmp_path / f"rows{ending}", DAG, "batch-median")
+            fit_streamed(tmp_path / f"rows{ending}", DAG, "batch-median")
 
 
 @pytest.mark.parametrize("scale", ["mean-square", "mad"])
@@ -203,7 +199,7 @@ def test_too_few_rows_are_told_whether_or_not_they_are_counted_first(tmp_path):
 def test_errors_are_found_by_reading_again(tmp_path, method, scale):
     path = put(tmp_path / "rows.parquet", ROWS)
     streamed, held = (
-        gn.fit(data, DAG, method, scale=scale, page_rows=PAGE).uncertainty()
+        fit_streamed(data, DAG, method, scale=scale, page_rows=PAGE).uncertainty()
         for data in (path, ROWS)
     )
     assert streamed.standard_errors.coefficients == held.standard_errors.coefficients
@@ -211,13 +207,37 @@ def test_errors_are_found_by_reading_again(tmp_path, method, scale):
     assert streamed.confidence_intervals.variances == held.confidence_intervals.variances
 
 
-def test_the_bootstrap_reads_all_rows_or_says_why_not(tmp_path, monkeypatch):
+@pytest.mark.parametrize("missing", ["drop-rows", "drop-by-node"])
+@pytest.mark.parametrize("method", [*METHODS, "robust"], ids=repr)
+def test_errors_of_rows_with_holes_are_those_of_memory(tmp_path, method, missing):
+    rows = with_holes()
+    path = put(tmp_path / "rows.parquet", rows)
+    streamed, held = (
+        fit_streamed(data, DAG, method, missing=missing, page_rows=PAGE) for data in (path, rows)
+    )
+    settings = [{}]
+    if method in ("robust", METHODS[0]):
+        settings += [{"kind": "bootstrap", "repetitions": 20}]
+    for setting in settings:
+        one, other = (fit.uncertainty(**setting) for fit in (streamed, held))
+        assert one.standard_errors.coefficients == other.standard_errors.coefficients
+        assert one.confidence_intervals.variances == other.confidence_intervals.variances
+    # Sums of n products of standardised values, in whatever order their layout suggests.
+    rounding = len(rows) * np.finfo(np.float64).eps
+    np.testing.assert_allclose(
+        streamed.check_graph().correlations, held.check_graph().correlations, atol=rounding
+    )
+    assert streamed.log_likelihood == held.log_likelihood
+
+
+def test_the_bootstrap_reads_all_rows_or_says_why_not(tmp_path):
     path = put(tmp_path / "rows.parquet", ROWS)
-    fit = gn.fit(path, DAG, page_rows=PAGE)
-    held = gn.fit(ROWS, DAG, page_rows=PAGE).uncertainty("bootstrap", repetitions=20)
+    fit = fit_streamed(path, DAG, page_rows=PAGE)
+    held = fit_streamed(ROWS, DAG, page_rows=PAGE).uncertainty("bootstrap", repetitions=20)
     found = fit.uncertainty("bootstrap", repetitions=20)
     assert found.standard_errors.coefficients == held.standard_errors.coefficients
-    monkeypatch.setattr("gaussnet.data.sources.LARGEST_IN_MEMORY", 100)
+    run = Run(**STREAMED, largest_in_memory=100)
+    fit = fit_with_run(run, path, DAG, page_rows=PAGE)
     with pytest.raises(DataError, match="needs all rows in memory"):
         fit.uncertainty("bootstrap", repetitions=20)
 
@@ -227,13 +247,16 @@ def test_collinear_parents_are_read_again_with_care(tmp_path):
     rows[:, 1] = 2.0 * rows[:, 0] + 1e-9 * rows[:, 3]
     path = put(tmp_path / "rows.parquet", rows)
     for method in ("least-squares", "cauchy"):
-        same(gn.fit(path, DAG, method, page_rows=PAGE), gn.fit(rows, DAG, method, page_rows=PAGE))
+        same(
+            fit_streamed(path, DAG, method, page_rows=PAGE),
+            fit_streamed(rows, DAG, method, page_rows=PAGE),
+        )
 
 
 def test_ignored_columns_are_noted_and_not_read(tmp_path):
     table = pa.table({name: ROWS[:, place] for place, name in enumerate(DAG.nodes)})
     pq.write_table(table.append_column("note", pa.array(["x"] * len(ROWS))), tmp_path / "r.parquet")
-    fit = gn.fit(tmp_path / "r.parquet", DAG)
+    fit = fit_streamed(tmp_path / "r.parquet", DAG)
     assert [str(note) for note in fit.notes] == ["1 column is not in the graph and ignored: 'note'"]
 
 
@@ -245,7 +268,7 @@ def test_progress_counts_the_rows_of_a_pass(tmp_path):
         def tell(done, of, told=told):
             told.append((done, of))
 
-        gn.fit(path, DAG, page_rows=1_000, progress=tell)
+        fit_streamed(path, DAG, page_rows=1_000, progress=tell)
         assert told == [(1_000, total), (2_000, total), (len(ROWS), total)]
 
 
@@ -253,7 +276,7 @@ def test_a_cut_parquet_file_among_others_is_named(tmp_path):
     good, bad = put(tmp_path / "good.parquet", ROWS), put(tmp_path / "bad.parquet", ROWS)
     bad.write_bytes(bad.read_bytes()[:-9])
     with pytest.raises(FileError, match=r"bad\.parquet' is not a whole Parquet file"):
-        gn.fit([good, bad], DAG)
+        fit_streamed([good, bad], DAG)
 
 
 def test_damage_in_the_middle_of_a_file_is_named(tmp_path):
@@ -264,7 +287,7 @@ def test_damage_in_the_middle_of_a_file_is_named(tmp_path):
     raw[4:200] = bytes(196)
     bad.write_bytes(raw)
     with pytest.raises(FileError, match=r"bad\.parquet' is not a whole Parquet file"):
-        gn.fit([good, bad], DAG, page_rows=PAGE)
+        fit_streamed([good, bad], DAG, page_rows=PAGE)
 
 
 def test_a_column_that_changes_its_type_is_named_with_its_file(tmp_path):
@@ -272,19 +295,19 @@ def test_a_column_that_changes_its_type_is_named_with_its_file(tmp_path):
     table = pa.table({name: ROWS[:, place] for place, name in enumerate(DAG.nodes)})
     pq.write_table(table.set_column(2, "c", pa.array(["x"] * len(ROWS))), bad)
     with pytest.raises(DataError, match=r"in '.*bad\.parquet' the column 'c' holds String"):
-        gn.fit([good, bad], DAG)
+        fit_streamed([good, bad], DAG)
     integers = table.set_column(2, "c", pa.array(np.arange(len(ROWS))))
     pq.write_table(integers, bad)
     again = np.concatenate((ROWS, ROWS))
     again[len(ROWS) :, 2] = np.arange(len(ROWS))
-    same(gn.fit([good, bad], DAG, page_rows=PAGE), gn.fit(again, DAG, page_rows=PAGE))
+    same(fit_streamed([good, bad], DAG, page_rows=PAGE), fit_streamed(again, DAG, page_rows=PAGE))
 
 
 def test_a_file_without_a_column_is_named(tmp_path):
     good, bad = put(tmp_path / "good.csv", ROWS), tmp_path / "bad.csv"
     write_rows(bad, DAG.nodes[:-1], [ROWS[:, :-1]])
     with pytest.raises(DataError, match=r"bad\.csv' has no column for 1 of 6 nodes \('f'\)"):
-        gn.fit([good, bad], DAG)
+        fit_streamed([good, bad], DAG)
 
 
 @pytest.mark.parametrize("ending", [".csv", ".parquet", ".arrow"])
@@ -296,9 +319,9 @@ def test_a_file_that_disappears_or_changes_is_named(tmp_path, ending):
             paths[1].unlink()
 
     with pytest.raises(FileError, match=r"cannot read '.*two\.\w+': no such file"):
-        gn.fit(paths, DAG, page_rows=PAGE, progress=remove)
+        fit_streamed(paths, DAG, page_rows=PAGE, progress=remove)
     put(paths[1], ROWS)
-    fit = gn.fit(paths, DAG, page_rows=PAGE)
+    fit = fit_streamed(paths, DAG, page_rows=PAGE)
     put(paths[1], ROWS[:1_000], (1_000,))
     with pytest.raises(FileError, match=r"two\.\w+' changed while it was being read"):
         fit.uncertainty()
@@ -307,7 +330,7 @@ def test_a_file_that_disappears_or_changes_is_named(tmp_path, ending):
 def test_a_folder_without_files_of_rows_is_refused(tmp_path):
     (tmp_path / "notes.docx").write_text("")
     with pytest.raises(FileError, match="has no file of rows: expected names that end in"):
-        gn.fit(tmp_path, DAG)
+        fit_streamed(tmp_path, DAG)
 
 
 def test_odd_cells_late_in_a_csv_file_are_named_by_their_line(tmp_path):
@@ -316,7 +339,7 @@ def test_odd_cells_late_in_a_csv_file_are_named_by_their_line(tmp_path):
     lines[2_000] = lines[2_000].rpartition(",")[0] + ",oops"
     path.write_text("\n".join(lines))
     with pytest.raises(DataError, match=r"the column 'f' has 'oops' in line 2001 of .*rows\.csv"):
-        gn.fit(path, DAG, page_rows=PAGE)
+        fit_streamed(path, DAG, page_rows=PAGE)
 
 
 def test_a_chain_skips_sources_before_its_first_row(tmp_path):
@@ -367,19 +390,15 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     assert max(grown.values()) < 160, grown
 
 
-@pytest.mark.parametrize("method", ["cauchy-tree", "batch-median", "cauchy"])
+@pytest.mark.parametrize("method", ["cauchy-tree", gn.BatchMedian(3), "cauchy"])
 @pytest.mark.parametrize("scale", ["mean-square", "mad"])
-def test_rows_that_drift_take_more_passes_and_the_same_medians(
-    tmp_path, monkeypatch, method, scale
-):
+def test_rows_that_drift_take_more_passes_and_the_same_medians(tmp_path, method, scale):
     rows = ROWS * np.linspace(0.01, 10.0, len(ROWS))[:, None]
     rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
-    monkeypatch.setattr("gaussnet.methods.medians.brackets.LARGEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.methods.medians.brackets.SMALLEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.methods.medians.brackets.WIDTH", 1.0)
     path = put(tmp_path / "rows.parquet", rows)
-    streamed = gn.fit(path, DAG, method, scale=scale, page_rows=PAGE)
-    held = gn.fit(rows, DAG, method, scale=scale, page_rows=PAGE)
+    run = Run(**STREAMED, **SAMPLED, capacity=16)
+    streamed = fit_with_run(run, path, DAG, method, scale=scale, page_rows=PAGE)
+    held = fit_streamed(rows, DAG, method, scale=scale, page_rows=PAGE)
     assert streamed.network == held.network
     (note,) = [str(note) for note in streamed.notes if "drift" in str(note)]
     assert note.startswith("the rows drift, so that exact medians took")

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import gaussnet as gn
-from gaussnet.data import sources as opening
+from gaussnet.data.sources import open_data
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, EstimationError, FileError, SettingError
 
@@ -65,14 +65,18 @@ def test_a_fit_updated_in_seven_pieces_is_the_fit_to_all_rows(method, scale):
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
-def test_files_are_summarised_page_by_page(tmp_path, monkeypatch, method):
-    monkeypatch.setattr(opening, "LARGEST_WHOLE_BYTES", -1)
+def test_files_are_summarised_page_by_page(tmp_path, method):
+    def streamed(path):
+        return open_data(path, DAG.nodes, largest_whole=-1)
+
     write_rows(tmp_path / "1.parquet", DAG.nodes, [ROWS[:700], ROWS[700:1_000]])
     write_rows(tmp_path / "2.csv", DAG.nodes, [ROWS[1_000:]])
     expected = gn.fit(ROWS, DAG, method, page_rows=PAGE)
-    same(gn.solve(gn.summarize(tmp_path, DAG, method, page_rows=PAGE, threads=3)), expected)
-    fit = gn.fit(tmp_path / "1.parquet", DAG, method, page_rows=PAGE)
-    same(fit.update(tmp_path / "2.csv"), expected)
+    same(
+        gn.solve(gn.summarize(streamed(tmp_path), DAG, method, page_rows=PAGE, threads=3)), expected
+    )
+    fit = gn.fit(streamed(tmp_path / "1.parquet"), DAG, method, page_rows=PAGE)
+    same(fit.update(streamed(tmp_path / "2.csv")), expected)
 
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
@@ -215,17 +219,14 @@ def test_a_copied_fit_cannot_be_updated():
         copied.update(ROWS)
 
 
-def test_drift_is_noted_with_its_rank_error_where_no_row_is_left(monkeypatch):
-    monkeypatch.setattr("gaussnet.methods.medians.brackets.LARGEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.methods.medians.brackets.SMALLEST_ROOM", 16)
-    monkeypatch.setattr("gaussnet.methods.medians.brackets.WIDTH", 1.0)
-    rows = ROWS.copy()
-    rows[:, 1] += np.linspace(-5.0, 5.0, len(ROWS)) * rows[:, 0]
-    summary = gn.summarize(rows, DAG, "cauchy-tree", page_rows=PAGE)
+def test_drift_is_noted_with_its_rank_error_where_no_row_is_left():
+    rows = gn.simulate.random_network(DAG, seed=1).sample(60_000, seed=3)
+    rows[:, 1] += np.linspace(-5.0, 5.0, len(rows)) * rows[:, 0]
+    summary = gn.summarize(rows, DAG, "cauchy-tree", page_rows=4_096)
     (note,) = [str(note) for note in gn.solve(summary).notes]
     assert "medians are not exact: the share of values below" in note
-    fit = gn.fit(rows[:1_000], DAG, "cauchy-tree", page_rows=PAGE).update(rows[1_000:])
-    assert fit.network == gn.fit(rows, DAG, "cauchy-tree", page_rows=PAGE).network
+    fit = gn.fit(rows[:20_000], DAG, "cauchy-tree", page_rows=4_096).update(rows[20_000:])
+    assert fit.network == gn.fit(rows, DAG, "cauchy-tree", page_rows=4_096).network
 
 
 @pytest.mark.parametrize(

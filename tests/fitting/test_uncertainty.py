@@ -7,10 +7,12 @@ import pytest
 import statsmodels.api as sm
 from hypothesis import given, settings, strategies as st
 from scipy import stats
+from tests.forced import fit_with_run
 
 import gaussnet as gn
-from gaussnet.fitting.uncertainty.ranks import median_shares, order_statistic
-from gaussnet.fitting.uncertainty.slopes import overlap
+from gaussnet.data.passes import Run
+from gaussnet.methods.errors import overlap
+from gaussnet.methods.errors.order_statistics import median_shares, order_statistic
 
 METHODS = [
     gn.LeastSquares(),
@@ -221,13 +223,12 @@ def test_units_of_the_columns_pass_through(method, scale):
 
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 @pytest.mark.parametrize("scale", SCALES)
-def test_threads_and_parts_leave_the_errors_alone(method, scale, monkeypatch):
+def test_threads_and_parts_leave_the_errors_alone(method, scale):
     data = problem(rows=2_000)
-    from gaussnet.fitting import learn
-
-    one = gn.fit(data, DAG, method, scale=scale, page_rows=300, threads=1).uncertainty()
-    monkeypatch.setattr(learn, "SMALLEST_BUDGET", 1)
-    two = gn.fit(data, DAG, method, scale=scale, page_rows=300, threads=2).uncertainty()
+    one, two = (
+        fit_with_run(run, data, DAG, method, scale=scale, page_rows=300).uncertainty()
+        for run in (Run(1), Run(2, budget=1))
+    )
     for part in ("coefficient", "intercept", "variance"):
         name = f"{part}_array"
         # Parts change the shape of a matrix product, hence its rounding.
@@ -358,8 +359,8 @@ def test_bootstrap_serves_every_method(method):
 def test_nothing_is_copied_shown_or_pickled():
     data = problem()
     fit = gn.fit(data, DAG)
-    assert fit._evidence.data is data
-    assert "evidence" not in repr(fit)
+    assert fit.data.given is data
+    assert "data" not in repr(fit)
     known = fit.standard_errors
     loaded = pickle.loads(pickle.dumps(fit))
     assert len(pickle.dumps(fit)) < data.nbytes

@@ -7,7 +7,8 @@ from hypothesis import assume, example, given, strategies as st
 
 from gaussnet.errors import CycleError, GaussnetError, GraphError
 from gaussnet.graph import Dag
-from gaussnet.graph.formats.text import dot, formulas, model_string, parse_model
+from gaussnet.graph.formats.dot import to_dot
+from gaussnet.graph.formats.text import formulas, model_string, parse_model
 
 SIGNS = "[]|:~+;#\"`*()-=.,0123ab \t\n\r\\'/^<>é雨_\x1c\u2028"
 HOSTILE = st.text(alphabet=SIGNS, min_size=1, max_size=5) | st.text(min_size=1, max_size=5)
@@ -390,7 +391,7 @@ def read_dot(text: str) -> tuple[list[str], list[tuple[str, str]]]:
     ],
 )
 def test_names_in_dot_are_quoted_and_escaped(name, written):
-    assert dot([name], []) == f"digraph {{\n  {written};\n}}\n"
+    assert to_dot([name], []) == f"digraph {{\n  {written};\n}}\n"
 
 
 def test_dot_lists_isolated_nodes_and_edges():

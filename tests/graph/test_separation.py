@@ -29,22 +29,23 @@ def test_separation_agrees_with_networkx(seed):
 def test_the_basis_has_one_true_claim_for_each_pair_without_an_edge(seed):
     dag = gn.simulate.erdos_renyi(9, 3, seed=seed)
     basis = dag.markov_basis()
-    pairs = {frozenset((claim.node, claim.other)) for claim in basis}
+    pairs = {frozenset((implied.node, implied.other)) for implied in basis}
     edges = {frozenset(edge) for edge in dag.edges}
     assert len(pairs) == len(basis) == 36 - len(edges)
     assert not pairs & edges
-    for claim in basis:
-        assert claim.given == dag.parents(claim.node)
-        assert dag.d_separated(claim.node, claim.other, claim.given)
+    for implied in basis:
+        assert implied.given == dag.parents(implied.node)
+        assert dag.d_separated(implied.node, implied.other, implied.given)
 
 
 def test_separated_nodes_have_no_partial_covariance():
     dag = gn.Dag.parse("[a][b|a][c|b][d|a:c]")
     network = gn.simulate.random_network(dag, seed=1)
-    for claim in dag.markov_basis():
-        law = network.condition(dict.fromkeys(claim.given, 0.0))
-        pair = law.marginal([claim.node, claim.other]).covariance
-        assert pair[0, 1] == pytest.approx(0.0, abs=1e-12)
+    for implied in dag.markov_basis():
+        law = network.condition(dict.fromkeys(implied.given, 0.0))
+        pair = law.marginal([implied.node, implied.other]).covariance
+        # 4,500 roundings of the largest variance for a few dozen operations.
+        assert abs(pair[0, 1]) <= 1e-12 * network.covariance().diagonal().max()
     law = network.condition({"d": 0.0}).marginal(["a", "c"])
     assert not dag.d_separated("a", "c", ["d"])
     assert abs(law.covariance[0, 1]) > 1e-3

@@ -5,14 +5,14 @@ import os
 import numpy as np
 import pytest
 
-from gaussnet.kernels import numpy_core as plain, numpy_core as plain_triangles
+from gaussnet.kernels import numpy_core
 from gaussnet.kernels.families import Families
 
-MODULES = [plain_triangles]
+MODULES = [numpy_core]
 if os.environ.get("GAUSSNET_KERNELS") != "numpy":
-    from gaussnet.kernels import _native, native as native_triangles
+    from gaussnet.kernels import _native, native
 
-    MODULES.append(native_triangles)
+    MODULES.append(native)
 
 SIZES = [0, 0, 1, 2, 2, 5, 9]
 
@@ -38,7 +38,7 @@ def triangles(flat):
 def test_triangles_squared_are_the_products_of_the_parents(module, scale):
     families = some_families()
     rows = scale * np.random.default_rng(2).normal(size=(200, 12))
-    products = plain.family_moments(rows, families, False)[1]
+    products = numpy_core.family_moments(rows, families, False)[1]
     lost = np.zeros(len(families), dtype=bool)
     uppers = triangles(module.upper_triangles(families, products, lost))
     for family, upper in enumerate(uppers):
@@ -56,7 +56,7 @@ def test_triangles_squared_are_the_products_of_the_parents(module, scale):
 def test_lost_families_get_the_identity(module):
     families = some_families()
     rows = np.random.default_rng(3).normal(size=(50, 12))
-    products = plain.family_moments(rows, families, False)[1]
+    products = numpy_core.family_moments(rows, families, False)[1]
     lost = np.arange(len(families)) % 2 == 0
     products[np.repeat(lost, np.diff(families.product_offsets))] = np.nan
     uppers = triangles(module.upper_triangles(families, products, lost))
@@ -90,5 +90,5 @@ def test_arrays_of_the_wrong_size_are_refused():
         _native.upper_triangles(families, np.zeros(5), lost, np.zeros(4))
     with pytest.raises(ValueError, match="expected 4 values, got 3"):
         _native.upper_triangles(families, np.zeros(6), lost, np.zeros(3))
-    with pytest.raises(ValueError, match="whole systems"):
-        _native.solve_triangles(2, np.zeros(6), np.zeros(3), np.zeros(3))
+    with pytest.raises(ValueError, match="expected"):
+        _native.solve_triangles(2, 2, np.zeros(6), np.zeros(3), np.zeros(3))

@@ -9,6 +9,8 @@ import numpy as np
 from gaussnet.graph import Dag
 from gaussnet.model import GaussianNetwork
 
+EPS = float(np.finfo(np.float64).eps)
+
 
 def random_dag(rng, nodes, degree=2.5, names=None):
     """A DAG whose node order is unrelated to its edges."""
@@ -28,6 +30,29 @@ def random_network(rng, dag, *, intercepts=True):
         rng.uniform(0.2, 3.0, len(dag)),
         rng.normal(size=len(dag)) if intercepts else None,
     )
+
+
+def without_cancellation(network):
+    """The network of absolute numbers: sizes of the sums that the true network's values are."""
+    return GaussianNetwork.from_arrays(
+        network.dag,
+        np.abs(network.coefficient_array),
+        network.variance_array,
+        np.abs(network.intercept_array),
+    )
+
+
+def log_density_rounding(network, data):
+    """What rounding may change in log densities of these rows, in any order of sums, (rows,).
+
+    A residual is a sum of at most nodes + 1 terms, so its error is that many roundings of their
+    absolute sum; it is squared, and the squares and the logarithms are summed over the nodes.
+    """
+    rows = np.abs(np.asarray(data, dtype=np.float64))
+    terms = rows + rows @ np.abs(network.to_matrix()) + np.abs(network.intercept_array)
+    squares = np.square(terms / network.scales).sum(axis=1)
+    logs = np.abs(np.log(2.0 * np.pi * network.variance_array)).sum()
+    return (2 * len(network.dag) + 8) * EPS * (squares + logs)
 
 
 def moments(distribution, names):

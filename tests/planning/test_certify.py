@@ -6,10 +6,11 @@ from hypothesis import given, settings, strategies as st
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.methods.scales import Mad, MeanSquare
+from gaussnet.methods.mad import Mad
+from gaussnet.methods.scales import MeanSquare
 from gaussnet.planning import certify
-from gaussnet.planning.bounds import BY_SHORTFALL, BY_SUM, BY_UNION
 from gaussnet.planning.certificate import ASSUMPTIONS
+from gaussnet.planning.laws import BY_SHORTFALL, BY_SUM, BY_UNION
 
 COLLIDER = Dag.parse("wet ~ rain + sprinkler")
 CHAIN = Dag.from_edges([(str(i), str(i + 1)) for i in range(80)])

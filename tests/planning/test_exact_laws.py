@@ -5,8 +5,8 @@ import pytest
 from scipy import stats
 from tests.planning.witness import cumulative, least_squares, node_divergences
 
-from gaussnet.planning.least_squares import LeastSquares, design_weights
-from gaussnet.planning.split_phases import Phases
+from gaussnet.planning.laws import Phases
+from gaussnet.planning.least_squares import LeastSquaresLaw, design_weights
 
 FITS = 8_000
 SMALLEST_P_VALUE = 1e-3
@@ -39,7 +39,7 @@ def simulated():
 @pytest.mark.parametrize("parents", [0, 1, 3, 8])
 @pytest.mark.parametrize("phases", DESIGNS, ids=str)
 def test_simulated_divergences_follow_the_law(simulated, parents, phases):
-    law = LeastSquares().law(parents, phases)
+    law = LeastSquaresLaw().distribution(parents, phases)
     test = stats.kstest(simulated(parents, phases), cumulative(law))
     assert test.pvalue > SMALLEST_P_VALUE
 
@@ -49,14 +49,14 @@ def test_simulated_divergences_follow_the_law(simulated, parents, phases):
 def test_mean_divergence_is_the_exact_expectation(simulated, parents, phases):
     values = simulated(parents, phases)
     standard_error = values.std(ddof=1) / np.sqrt(FITS)
-    assert abs(values.mean() - LeastSquares().expected(parents, phases)) <= 4 * standard_error
+    assert abs(values.mean() - LeastSquaresLaw().expected(parents, phases)) <= 4 * standard_error
 
 
 @pytest.mark.parametrize("parents", [0, 1, 3, 8])
 @pytest.mark.parametrize("phases", DESIGNS, ids=str)
 def test_closed_expectation_is_the_mean_of_the_law(parents, phases):
-    law = LeastSquares().law(parents, phases)
-    assert law.mean == pytest.approx(LeastSquares().expected(parents, phases), rel=1e-6)
+    law = LeastSquaresLaw().distribution(parents, phases)
+    assert law.mean == pytest.approx(LeastSquaresLaw().expected(parents, phases), rel=1e-6)
 
 
 def weights(parents, rows, intercept, draws, seed):
@@ -115,8 +115,10 @@ def test_a_design_without_three_degrees_of_freedom_has_infinite_excess():
 def test_expectation_is_infinite_without_three_rows_to_spare(intercept):
     for parents in [0, 2]:
         first_finite = parents + intercept + 3
-        finite = LeastSquares().expected(parents, Phases.shared(first_finite, intercept=intercept))
-        infinite = LeastSquares().expected(
+        finite = LeastSquaresLaw().expected(
+            parents, Phases.shared(first_finite, intercept=intercept)
+        )
+        infinite = LeastSquaresLaw().expected(
             parents, Phases.shared(first_finite - 1, intercept=intercept)
         )
         assert np.isfinite(finite)

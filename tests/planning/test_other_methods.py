@@ -5,11 +5,12 @@ import pytest
 from scipy import stats
 from tests.planning.witness import batch_average, cauchy_tree, cumulative, node_divergences
 
-from gaussnet.planning.batch_average import BatchAverage
-from gaussnet.planning.cauchy_tree import CauchyTree, median_law
-from gaussnet.planning.least_squares import expected_apart
-from gaussnet.planning.split_phases import Phases
-from gaussnet.planning.sums import Law
+from gaussnet.planning import batch_average as batch_average_module
+from gaussnet.planning.batch_average import BatchAverageLaw
+from gaussnet.planning.cauchy_tree import CauchyTreeLaw, median_rule
+from gaussnet.planning.distributions import Distribution
+from gaussnet.planning.laws import Degrees, Phases, expected_phase_two
+from gaussnet.planning.least_squares import LeastSquaresLaw
 
 SMALLEST_P_VALUE = 1e-3
 DESIGNS = [
@@ -24,19 +25,19 @@ DESIGNS = [
 @pytest.mark.parametrize("phases", DESIGNS, ids=str)
 def test_batch_averages_follow_the_simulated_law(parents, phases):
     found = node_divergences(batch_average, parents=parents, phases=phases, fits=4_000, seed=5)
-    learner = BatchAverage()
-    assert stats.kstest(found, cumulative(learner.law(parents, phases))).pvalue > SMALLEST_P_VALUE
+    law = BatchAverageLaw()
+    assert (
+        stats.kstest(found, cumulative(law.distribution(parents, phases))).pvalue > SMALLEST_P_VALUE
+    )
     standard_error = found.std(ddof=1) / np.sqrt(len(found))
-    assert abs(found.mean() - learner.expected(parents, phases)) <= 4 * standard_error
+    assert abs(found.mean() - law.expected(parents, phases)) <= 4 * standard_error
 
 
 def test_one_batch_of_all_rows_is_least_squares():
     phases = Phases.shared(25, intercept=False)
-    law = BatchAverage(extra_rows=22).law(3, phases)
-    least = BatchAverage(extra_rows=22).expected(3, phases)
-    from gaussnet.planning.least_squares import LeastSquares
-
-    assert least == pytest.approx(LeastSquares().expected(3, phases), rel=1e-9)
+    law = BatchAverageLaw(extra_rows=22).distribution(3, phases)
+    least = BatchAverageLaw(extra_rows=22).expected(3, phases)
+    assert least == pytest.approx(LeastSquaresLaw().expected(3, phases), rel=1e-9)
     assert law.mean == pytest.approx(least, rel=0.02)
 
 
@@ -44,25 +45,23 @@ def test_batch_averages_lose_what_their_batches_cost():
     # Slope part over that of least squares: (p + x) / (x - 1), here 23 / 19, as rows grow.
     rows = 50_600
     phases = Phases.shared(rows, intercept=False)
-    slopes = BatchAverage().expected(3, phases) - BatchAverage().expected(0, phases)
+    slopes = BatchAverageLaw().expected(3, phases) - BatchAverageLaw().expected(0, phases)
     assert slopes * 2 * rows / 3 == pytest.approx(23 / 19, rel=0.01)
 
 
 def test_a_batch_average_gives_the_same_answer_twice():
     phases = Phases.shared(1_000, intercept=True)
-    first = BatchAverage().law(2, phases).shortfall(0.05)
-    from gaussnet.planning import batch_average as module
-
-    module._draw.cache_clear()
-    module._pool.cache_clear()
-    assert BatchAverage().law(2, phases).shortfall(0.05) == first
+    first = BatchAverageLaw().distribution(2, phases).shortfall(0.05)
+    batch_average_module._draw.cache_clear()
+    batch_average_module._pool.cache_clear()
+    assert BatchAverageLaw().distribution(2, phases).shortfall(0.05) == first
 
 
 @pytest.mark.parametrize("windows", [1, 2, 3, 4, 8, 21, 100])
 def test_median_of_cauchy_variables_follows_the_beta_law(windows):
     draws = np.random.default_rng(windows).standard_cauchy((10_000, windows))
     sizes = np.abs(np.median(draws, axis=1))
-    law = Law(*median_law(windows))
+    law = Distribution(*median_rule(windows))
     assert stats.kstest(sizes, cumulative(law)).pvalue > SMALLEST_P_VALUE
 
 
@@ -72,7 +71,7 @@ def test_each_slope_error_of_the_cauchy_tree_follows_the_beta_law(parents, inter
     rng = np.random.default_rng([6, parents, intercept])
     design = rng.standard_normal((4_000, 63, parents))
     slopes = cauchy_tree(design, rng.standard_normal((4_000, 63)), intercept)
-    law = Law(*median_law(63 // (parents + intercept)))
+    law = Distribution(*median_rule(63 // (parents + intercept)))
     for slope in slopes.T:
         assert stats.kstest(np.abs(slope), cumulative(law)).pvalue > SMALLEST_P_VALUE
 
@@ -82,25 +81,25 @@ def test_cauchy_tree_with_one_parent_and_split_phases_has_the_exact_expectation(
     phases = Phases(90, 60, True, intercept)
     found = node_divergences(cauchy_tree, parents=1, phases=phases, fits=8_000, seed=7)
     standard_error = found.std(ddof=1) / np.sqrt(len(found))
-    assert abs(found.mean() - CauchyTree().expected(1, phases)) <= 4 * standard_error
+    assert abs(found.mean() - CauchyTreeLaw().expected(1, phases)) <= 4 * standard_error
 
 
 @pytest.mark.parametrize("phases", DESIGNS, ids=str)
 def test_cauchy_tree_expectation_is_close_with_more_parents_or_shared_phases(phases):
     # An upper bound with split phases, right to the order 1/m with shared ones.
     found = node_divergences(cauchy_tree, parents=2, phases=phases, fits=4_000, seed=8)
-    assert found.mean() == pytest.approx(CauchyTree().expected(2, phases), rel=0.15)
+    assert found.mean() == pytest.approx(CauchyTreeLaw().expected(2, phases), rel=0.15)
 
 
 @pytest.mark.parametrize("phases", DESIGNS, ids=str)
 def test_cauchy_tree_bounds_hold_for_a_single_node(phases):
     delta, fits = 0.1, 4_000
     found = node_divergences(cauchy_tree, parents=2, phases=phases, fits=fits, seed=9)
-    for bound in (CauchyTree().shortfall_bound, CauchyTree().union_bound):
-        exceeded = np.count_nonzero(found > bound(((2, 1),), phases, delta))
+    for bound in (CauchyTreeLaw().sum_of_shortfalls, CauchyTreeLaw().sum_of_quantiles):
+        exceeded = np.count_nonzero(found > bound(Degrees(((2, 1),)), phases, delta))
         assert exceeded <= delta * fits
 
 
 def test_a_cauchy_node_without_parents_is_a_mean_square():
     phases = Phases.shared(50, intercept=True)
-    assert CauchyTree().expected(0, phases) == expected_apart(phases)
+    assert CauchyTreeLaw().expected(0, phases) == expected_phase_two(phases)

@@ -1,12 +1,12 @@
-"""Quadrature rules have the moments of their laws."""
+"""Quadrature rules have the moments of their distributions."""
 
 import numpy as np
 import pytest
 from scipy import special, stats
 
-from gaussnet.planning.rules import (
-    beta_law,
+from gaussnet.planning.distributions import (
     beta_odds,
+    beta_rule,
     chi_square,
     gauss_beta,
     gauss_chi_square,
@@ -33,15 +33,15 @@ def test_odds_rule_has_the_moments_of_a_ratio_of_chi_squares(numerator, denomina
     assert np.log1p(points) @ masses == pytest.approx(logs, rel=1e-8)
 
 
-@pytest.mark.parametrize("law", [chi_square(0, 5), beta_odds(0, 5, 5), gauss_chi_square(0, 5)])
-def test_no_degrees_of_freedom_is_the_point_zero(law):
-    assert law.points.tolist() == [0.0]
-    assert law.masses.tolist() == [1.0]
+@pytest.mark.parametrize("rule", [chi_square(0, 5), beta_odds(0, 5, 5), gauss_chi_square(0, 5)])
+def test_no_degrees_of_freedom_is_the_point_zero(rule):
+    assert rule.points.tolist() == [0.0]
+    assert rule.masses.tolist() == [1.0]
 
 
 @pytest.mark.parametrize(("first", "second"), [(1, 1), (2, 1), (5, 5), (51, 50), (5_000, 5_000)])
 def test_beta_rule_has_the_moments_of_beta(first, second):
-    points, masses = beta_law(first, second, panels=64)
+    points, masses = beta_rule(first, second, panels=64)
     truth = stats.beta(first, second)
     assert points @ masses == pytest.approx(truth.mean(), rel=1e-9)
     assert (points - truth.mean()) ** 2 @ masses == pytest.approx(truth.var(), rel=1e-8)

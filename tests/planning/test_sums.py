@@ -5,15 +5,14 @@ import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from gaussnet.planning.rules import chi_square
-from gaussnet.planning.sums import Law, sum_exceeded_with
+from gaussnet.planning.distributions import CELLS, Distribution, chi_square, sum_exceeded_with
 
 TAILS = [0.5, 0.1, 0.05, 1e-3, 1e-6]
 
 
 def chi_square_law(freedom, scale=1.0, panels=60):
     points, masses = chi_square(freedom, panels)
-    return Law(scale * points, masses)
+    return Distribution(scale * points, masses)
 
 
 @pytest.mark.parametrize("probability", TAILS)
@@ -46,7 +45,7 @@ def test_laws_of_different_scales_add_up(probability):
 def test_a_heavy_tail_agrees_with_a_large_simulation():
     # 1 / chi2(2): infinite mean. 400,000 sums; the count above has a standard error of 137.
     points, masses = chi_square(2, 200)
-    found = sum_exceeded_with([(Law(1 / points, masses), 5)], 0.05)
+    found = sum_exceeded_with([(Distribution(1 / points, masses), 5)], 0.05)
     sums = (1 / np.random.default_rng(3).chisquare(2, (400_000, 5))).sum(axis=1)
     above = np.count_nonzero(sums > found)
     assert abs(above - 20_000) <= 4 * 137
@@ -54,7 +53,7 @@ def test_a_heavy_tail_agrees_with_a_large_simulation():
 
 def test_nothing_to_add_is_zero():
     assert sum_exceeded_with([], 0.1) == 0.0
-    assert sum_exceeded_with([(Law(np.zeros(1), np.ones(1)), 7)], 0.1) == 0.0
+    assert sum_exceeded_with([(Distribution(np.zeros(1), np.ones(1)), 7)], 0.1) == 0.0
 
 
 @settings(max_examples=25, deadline=None)
@@ -66,7 +65,8 @@ def test_nothing_to_add_is_zero():
 def test_a_change_of_units_changes_the_answer_alike(scale, count, probability):
     one = sum_exceeded_with([(chi_square_law(2), count)], probability)
     other = sum_exceeded_with([(chi_square_law(2, scale), count)], probability)
-    assert other == pytest.approx(scale * one, rel=1e-6)
+    # Rounding may choose a grid of another length; on each a quantile is good to 3 / CELLS.
+    assert other == pytest.approx(scale * one, rel=2 * 3 / CELLS)
 
 
 @pytest.mark.parametrize("probability", [0.5, 0.1, 0.01])
@@ -77,7 +77,7 @@ def test_quantile_and_shortfall_of_an_exponential_law(probability):
 
 
 def test_shortfall_of_a_heavy_law_is_infinite():
-    law = Law(np.array([1.0, 2.0]), np.array([0.5, 0.5]), heavy=True)
+    law = Distribution(np.array([1.0, 2.0]), np.array([0.5, 0.5]), heavy=True)
     assert law.shortfall(0.1) == np.inf
     assert law.mean == np.inf
     assert law.exceeded_with(0.01) <= 2.0

@@ -79,3 +79,21 @@ def mad(residuals, intercept):
     middle = np.median(residuals)
     scale = 1.482602218505602 * np.median(np.abs(residuals - middle))
     return (middle if intercept else 0.0), scale**2
+
+
+def huber(x, y, intercept, tuning):
+    """Huber's M-estimator with the scale of least squares, by reweighting until nothing moves."""
+    design = np.column_stack((np.ones(len(y)), x)) if intercept else x
+    found = np.linalg.lstsq(design, y, rcond=None)[0]
+    bound = tuning * np.sqrt(np.mean((y - design @ found) ** 2))
+    for _ in range(500):
+        weights = np.sqrt(np.minimum(1.0, bound / np.abs(y - design @ found)))
+        found = np.linalg.lstsq(weights[:, None] * design, weights * y, rcond=None)[0]
+    return found[1:] if intercept else found
+
+
+def ridge(x, y, intercept, penalty):
+    """Slopes that make the mean square plus `penalty` times their squares least."""
+    if intercept:
+        x, y = x - x.mean(axis=0), y - y.mean()
+    return np.linalg.solve(x.T @ x + len(y) * penalty * np.eye(x.shape[1]), x.T @ y)

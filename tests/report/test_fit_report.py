@@ -8,11 +8,12 @@ from html.parser import HTMLParser
 
 import numpy as np
 import pytest
+from tests.forced import fit_streamed
 
 import gaussnet as gn
 from gaussnet.data.write import write_rows
-from gaussnet.report.fit_page import MOST_NODES
 from gaussnet.report.markup import brief, number, share, text
+from gaussnet.report.page import MOST_NODES
 
 DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
@@ -241,11 +242,10 @@ def test_flagged_rows_are_numbered_as_in_the_data_with_rows_dropped(target):
     assert max(places) <= 190 + 900  # the strip ends there
 
 
-def test_rows_that_are_read_in_pages_have_the_same_pictures(target, tmp_path, monkeypatch):
+def test_rows_that_are_read_in_pages_have_the_same_pictures(target, tmp_path):
     write_rows(tmp_path / "rows.parquet", DAG.nodes, [ROWS])
     whole = write(target, gn.fit(ROWS, DAG))
-    monkeypatch.setattr("gaussnet.data.sources.LARGEST_WHOLE_BYTES", 0)
-    paged = write(target, gn.fit(tmp_path / "rows.parquet", DAG, page_rows=64))
+    paged = write(target, fit_streamed(tmp_path / "rows.parquet", DAG, page_rows=64))
     assert "SHA-256 of the rows" in whole.words
     assert "SHA-256 of the rows" not in paged.words
     figures = re.compile(r'<figure class="residual".*?</figure>', re.S)

@@ -25,10 +25,10 @@ def arrows(dag):
 
 def crossings_by_pairs(lattice, order):
     """Every pair of edges between two layers, looked at by itself."""
-    place = {vertex: index for layer in order for index, vertex in enumerate(layer)}
+    rank = {vertex: index for layer in order for index, vertex in enumerate(layer)}
     total = 0
     for layer in order:
-        edges = [(place[v], place[end]) for v in layer for end in lattice.below[v]]
+        edges = [(rank[v], rank[end]) for v in layer for end in lattice.below[v]]
         total += sum((a - c) * (b - d) < 0 for (a, b), (c, d) in itertools.combinations(edges, 2))
     return total
 
@@ -90,15 +90,15 @@ def test_sweeps_remove_most_crossings_of_a_published_network():
     )
 )
 @settings(deadline=None)
-def test_settled_places_are_apart_and_nearest(cases):
+def test_settled_positions_are_apart_and_nearest(cases):
     wanted, weights, steps = (list(part) for part in zip(*cases, strict=True))
     steps = steps[:-1]
     found = settle(wanted, weights, steps)
     for step, (one, other) in zip(steps, itertools.pairwise(found), strict=True):
         assert other - one >= step - 1e-9  # rounding of sums of at most 8 numbers below 140
 
-    def cost(places):
-        return sum(w * (a - b) ** 2 for w, a, b in zip(weights, places, wanted, strict=True))
+    def cost(positions):
+        return sum(w * (a - b) ** 2 for w, a, b in zip(weights, positions, wanted, strict=True))
 
     # A convex problem: no allowed step away may make it better.
     for index in range(len(found)):

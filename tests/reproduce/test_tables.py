@@ -6,10 +6,9 @@ import math
 import pytest
 
 from gaussnet.reproduce.catalogue import EXPERIMENTS, FIVE, settings_named
-from gaussnet.reproduce.claims import CLAIMS, check_claims
-from gaussnet.reproduce.readings import deviations, readings, tolerance
 from gaussnet.reproduce.tables import Point, csv_bytes, parquet_bytes, summarise
 from gaussnet.reproduce.tasks import Record
+from gaussnet.reproduce.verdicts import CLAIMS, check_claims, deviations, readings, tolerance
 
 RANKS = {"least-squares": 1.0, "batch-average+20": 2.0, "batch-median+20": 3.0}
 RANKS |= {"cauchy": 4.0, "cauchy-tree": 5.0, "empirical": 6.0, "graphical-lasso": 7.0, "clime": 8.0}

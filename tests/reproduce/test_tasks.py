@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from gaussnet.methods.scales import Mad
+import gaussnet as gn
+from gaussnet.methods.mad import Mad
 from gaussnet.reproduce.catalogue import EXPERIMENTS, RootMad, experiment_named
-from gaussnet.reproduce.methods import label_of
 from gaussnet.reproduce.run import Run
-from gaussnet.reproduce.tasks import Task
+from gaussnet.reproduce.tasks import Task, label_of
 
 SMALL = {"nodes": 25, "rows": (150, 300)}
 
@@ -70,9 +70,11 @@ def test_least_squares_keeps_to_the_limit_with_ill_conditioned_nodes():
 
 
 def test_the_slip_is_the_root_of_the_right_scale():
-    residuals = np.random.default_rng(0).normal(0.0, 3.0, (4, 50))
-    right = Mad().solve((residuals,), False).variances
-    assert RootMad().solve((residuals.copy(),), False).variances == pytest.approx(np.sqrt(right))
+    rows = np.random.default_rng(0).normal(0.0, 3.0, (50, 4))
+    dag = gn.Dag.from_edges([], nodes=list("abcd"))
+    right = gn.fit(rows, dag, scale=Mad()).network.variance_array
+    slipped = gn.fit(rows, dag, scale=RootMad()).network.variance_array
+    assert slipped == pytest.approx(np.sqrt(right))
 
 
 def test_the_slip_stays_inside_the_plotted_settings():

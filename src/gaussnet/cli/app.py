@@ -1,16 +1,15 @@
-"""The `gaussnet` command: one function a subcommand, heavy imports only when one runs."""
+"""The `gaussnet` command: the options of every subcommand; its work is imported when it runs."""
 
 import sys
+from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from gaussnet import __version__
-from gaussnet.cli import modelling
-from gaussnet.cli.query import query
-from gaussnet.errors import GaussnetError
+from gaussnet.errors import GaussnetError, SettingError
 
 app = typer.Typer(
     name="gaussnet",
@@ -20,6 +19,43 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+networks = typer.Typer(no_args_is_help=False, invoke_without_command=True)
+app.add_typer(networks, name="networks")
+
+GRAPHS = "The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds."
+Several = list[str] | None
+Json = Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")]
+JsonNotTable = Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")]
+RandomSeed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
+Data = Annotated[
+    str,
+    typer.Argument(
+        help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy, a folder; - reads CSV."
+    ),
+]
+Method = Annotated[
+    str,
+    typer.Option(
+        help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust or auto."
+    ),
+]
+Scale = Annotated[
+    str | None,
+    typer.Option(help="mean-square, mad, kl-optimal or core (the method's own by default)."),
+]
+Intercept = Annotated[bool, typer.Option(help="Whether the equations have a constant.")]
+Missing = Annotated[str, typer.Option(help="On missing values: raise, drop-rows or drop-by-node.")]
+AllowSingular = Annotated[
+    bool,
+    typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
+]
+Title = Annotated[str | None, typer.Option(help="Title of the report.")]
+Date = Annotated[str | None, typer.Option(help="Date to stand in the report; none by default.")]
+Level = Annotated[float, typer.Option(help="Of the intervals and the certificate in the report.")]
+Model = Annotated[Path, typer.Argument(help="A network: .json, .csv or .rds of bnlearn.")]
+Graph = Annotated[Path, typer.Argument(help="The graph: .txt, .dot, .csv, .json, ...")]
+Delta = Annotated[float, typer.Option(help="Probability with which it may fail.")]
+Plot = Annotated[Path | None, typer.Option(help="Guaranteed TV against rows (.png)")]
 
 
 def main() -> None:
@@ -38,15 +74,14 @@ def main() -> None:
         sys.exit(1)
 
 
-for command in (
-    modelling.fit,
-    modelling.report,
-    modelling.sample,
-    modelling.compare,
-    modelling.simulate,
-    query,
-):
-    app.command()(command)
+def _print(found: Any, as_json: bool, show: Callable[[Any], None]) -> None:
+    """Print what was found, as JSON or as the command shows it."""
+    from gaussnet.cli.printing import print_json
+
+    if as_json:
+        print_json(found.to_dict())
+    else:
+        show(found)
 
 
 @app.callback(invoke_without_command=True)
@@ -62,24 +97,192 @@ def options(
 
 
 @app.command()
+def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
+    data: Data,
+    dag: Annotated[Path, typer.Option(help=GRAPHS)],
+    method: Method = "least-squares",
+    scale: Scale = None,
+    intercept: Intercept = True,
+    missing: Missing = "raise",
+    allow_singular: AllowSingular = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
+    ] = None,
+    report: Annotated[Path | None, typer.Option(help="Write a report of the fit: .html.")] = None,
+    cluster: Annotated[
+        str | None, typer.Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
+    ] = None,
+    as_json: Json = False,
+) -> None:
+    """Learn the numbers of a network from rows and a graph.
+
+    Example: gaussnet fit rows.csv --dag graph.txt --method robust --out model.json
+    """
+    from gaussnet.cli.fit import FitRequest, ReportRequest, print_fit, run_fit
+
+    request = FitRequest(data, dag, method, scale, intercept, missing, allow_singular, out, cluster)
+    found = run_fit(request, None if report is None else ReportRequest(report))
+    _print(found, as_json, print_fit)
+
+
+@app.command()
+def report(  # noqa: PLR0913, PLR0917 (one argument an option)
+    data: Data,
+    out: Annotated[Path, typer.Option(help="Write the report here: .html.")],
+    dag: Annotated[Path | None, typer.Option(help=f"{GRAPHS} The network is learnt.")] = None,
+    model: Annotated[
+        Path | None, typer.Option(help="A saved network to show with the rows, not a graph.")
+    ] = None,
+    method: Method = "least-squares",
+    scale: Scale = None,
+    intercept: Intercept = True,
+    missing: Missing = "raise",
+    allow_singular: AllowSingular = False,
+    title: Title = None,
+    date: Date = None,
+    level: Level = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Write one HTML file: the network drawn, its numbers and errors, residuals, origin.
+
+    With --dag the network is learnt as `fit` does; with --model a saved one is shown with the
+    rows, say new ones: how its residuals look there, without standard errors.
+
+    Example: gaussnet report rows.csv --dag graph.txt --out report.html
+    """
+    from gaussnet.cli.fit import (
+        FitRequest,
+        ReportRequest,
+        print_report,
+        report_fit,
+        report_network,
+    )
+
+    target = ReportRequest(out, title, date, level)
+    if dag is not None and model is None:
+        request = FitRequest(data, dag, method, scale, intercept, missing, allow_singular)
+        written = report_fit(request, target)
+    elif model is not None and dag is None:
+        written = report_network(data, model, target)
+    else:
+        raise SettingError("give either --dag, to learn a network, or --model, to show a saved one")
+    _print(written, as_json, print_report)
+
+
+@app.command()
+def sample(
+    model: Model,
+    rows: Annotated[int, typer.Option(help="Rows to draw.")],
+    seed: RandomSeed = 0,
+    out: Annotated[
+        str, typer.Option(help="Where to: .csv, .tsv, .parquet, .arrow, .npy; - prints CSV.")
+    ] = "-",
+    as_json: Annotated[
+        bool, typer.Option("--json", help="Print as JSON what was written; needs --out.")
+    ] = False,
+) -> None:
+    """Draw rows from a network.
+
+    Example: gaussnet sample model.json --rows 1000 --seed 1 --out rows.csv
+    """
+    from gaussnet.cli.printing import print_json
+    from gaussnet.cli.samples import STANDARD_OUTPUT, write_sample
+
+    if as_json and out == STANDARD_OUTPUT:
+        raise SettingError("got --json while the rows go to the standard output: give --out")
+    drawn = write_sample(model, rows, seed, out)
+    if as_json:
+        print_json(drawn)
+
+
+@app.command()
+def compare(
+    first: Model,
+    second: Model,
+    samples: Annotated[int, typer.Option(help="Draws for total variation.")] = 100_000,
+    seed: RandomSeed = 0,
+    as_json: Json = False,
+) -> None:
+    """Say how far apart two networks are: KL both ways and by node, Hellinger, total variation.
+
+    Example: gaussnet compare truth.json model.json
+    """
+    from gaussnet.cli.saved_networks import compare_networks, print_comparison
+
+    _print(compare_networks(first, second, samples, seed), as_json, print_comparison)
+
+
+@app.command()
+def simulate(  # noqa: PLR0913, PLR0917 (one argument an option)
+    kind: Annotated[str, typer.Argument(help="erdos-renyi, scale-free, tree, polytree or chain.")],
+    nodes: Annotated[int, typer.Option(help="Nodes of the graph.")] = 20,
+    degree: Annotated[float, typer.Option(help="Mean neighbours of a node.")] = 3.0,
+    rows: Annotated[int, typer.Option(help="Rows to draw.")] = 1_000,
+    share: Annotated[float, typer.Option(help="Share of the rows to spoil.")] = 0.0,
+    spoilt_nodes: Annotated[int, typer.Option(help="Values to spoil in such a row.")] = 1,
+    pattern: Annotated[str, typer.Option(help="fresh, fixed, rows or cells.")] = "fresh",
+    value: Annotated[str, typer.Option(help="gaussian, cauchy, shift or resampled.")] = "gaussian",
+    size: Annotated[float | None, typer.Option(help="How far off spoilt values are.")] = None,
+    seed: RandomSeed = 0,
+    graph: Annotated[Path | None, typer.Option(help="Write the graph here.")] = None,
+    network: Annotated[Path | None, typer.Option(help="Write the network here.")] = None,
+    out: Annotated[Path | None, typer.Option(help="Write the rows here.")] = None,
+    as_json: Json = False,
+) -> None:
+    """Draw a random graph, a network on it and rows, clean or spoilt, and write them to files.
+
+    Example: gaussnet simulate tree --nodes 9 --share 0.1 --network truth.json --out spoilt.csv
+    """
+    from gaussnet.cli.samples import OutputFiles, print_simulated, simulate_rows
+    from gaussnet.simulate import Contamination
+
+    files = OutputFiles(graph, network, out)
+    spoil = Contamination(share, spoilt_nodes, pattern, value, size)  # type: ignore[arg-type]
+    found = simulate_rows(kind, nodes, degree, rows, spoil if share else None, seed)
+    files.write(found)
+    _print(found, as_json, lambda found: print_simulated(found, files))
+
+
+@app.command()
+def query(
+    model: Model,
+    given: Annotated[
+        Several, typer.Option(help="A known value, as wet=2; give it several times for more.")
+    ] = None,
+    do: Annotated[
+        Several, typer.Option(help="A value set from outside, as rain=0; likewise.")
+    ] = None,
+    target: Annotated[
+        Several, typer.Option(help="A node to answer for (all by default); likewise.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Chance that an interval holds the node.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Say what known values and interventions mean for the other nodes.
+
+    Example: gaussnet query model.json --given wet=2 --do season=0 --target rain
+    """
+    from gaussnet.cli.saved_networks import parse_values, print_answer, query_network
+
+    known, fixed = parse_values(given, "--given"), parse_values(do, "--do")
+    _print(query_network(model, known, fixed, target, level), as_json, print_answer)
+
+
+@app.command()
 def demo(
     nodes: Annotated[int, typer.Option(help="Nodes of the random network.")] = 100,
     rows: Annotated[int, typer.Option(help="Rows to learn from.")] = 5_000,
     share: Annotated[float, typer.Option(help="Share of the rows that are spoilt.")] = 0.05,
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    seed: RandomSeed = 0,
+    as_json: JsonNotTable = False,
 ) -> None:
     """Learn a random network from clean and from spoilt rows, with every method.
 
     Example: gaussnet demo --nodes 50 --rows 2000
     """
-    from gaussnet.cli import demonstration
+    from gaussnet.cli.demonstration import demonstrate, print_demonstration
 
-    result = demonstration.run(nodes, rows, share, seed)
-    if as_json:
-        typer.echo(result.to_json())
-    else:
-        demonstration.show(result)
+    _print(demonstrate(nodes, rows, share, seed), as_json, print_demonstration)
 
 
 @app.command()
@@ -95,7 +298,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
     out: Annotated[Path, typer.Option(help="Folder for results, figures and page.")] = Path(
         "reproduction"
     ),
-    seed: Annotated[int, typer.Option(help="Seed of all random numbers.")] = 0,
+    seed: RandomSeed = 0,
     workers: Annotated[
         int | None, typer.Option(help="Worker processes (all processors by default).")
     ] = None,
@@ -105,7 +308,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
         typer.Option(help="Rows instead of the paper's; give it several times for more."),
     ] = None,
     names: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")] = False,
+    as_json: Json = False,
 ) -> None:
     """Do the paper's experiments again: results, figures, claims, and one page with all of it.
 
@@ -113,13 +316,13 @@ def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     Example: gaussnet reproduce er5 ecoli70 --settings plotted --repetitions 5 --out again
     """
-    from gaussnet.cli import reproduce as reproduction
+    from gaussnet.cli.reproduce import print_experiments, print_reproduction, run_experiments
     from gaussnet.reproduce.run import Run
 
     if names:
-        reproduction.show_experiments(as_json)
+        print_experiments(as_json)
         return
-    wanted = Run.of(
+    run = Run.of(
         experiments or (),
         () if settings == "both" else (settings,),
         repetitions=repetitions,
@@ -127,30 +330,22 @@ def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
         nodes=nodes,
         rows=rows or (),
     )
-    found = reproduction.run(wanted, out, workers)
-    if as_json:
-        typer.echo(reproduction.as_json(found))
-    else:
-        reproduction.show(found)
-
-
-networks = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(networks, name="networks")
+    print_reproduction(run_experiments(run, out, workers), as_json)
 
 
 @networks.callback()
 def list_networks(
     context: typer.Context,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    as_json: JsonNotTable = False,
 ) -> None:
     """List the networks that come with gaussnet, or import others.
 
     Example: gaussnet networks
     """
     if context.invoked_subcommand is None:
-        from gaussnet.cli import library
+        from gaussnet.cli.saved_networks import print_networks
 
-        library.show(as_json)
+        print_networks(as_json)
 
 
 @networks.command("import")
@@ -163,20 +358,20 @@ def import_network(
 
     Example: gaussnet networks import ecoli70.rds --out ecoli70.json
     """
-    from gaussnet.cli import library
+    from gaussnet.cli.saved_networks import import_rds
 
-    library.import_rds(file, out, as_json)
+    import_rds(file, out, as_json)
 
 
 @app.command()
 def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
-    graph: Annotated[Path, typer.Argument(help="The graph: .txt, .dot, .csv, .json, ...")],
+    graph: Graph,
     tv: Annotated[float | None, typer.Option(help="Total variation to reach.")] = None,
     kl: Annotated[float | None, typer.Option(help="KL divergence to reach.")] = None,
-    delta: Annotated[float, typer.Option(help="Probability with which it may fail.")] = 0.05,
-    intercept: Annotated[bool, typer.Option(help="Whether the equations have a constant.")] = True,
-    plot: Annotated[Path | None, typer.Option(help="Guaranteed TV against rows (.png)")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    delta: Delta = 0.05,
+    intercept: Intercept = True,
+    plot: Plot = None,
+    as_json: JsonNotTable = False,
 ) -> None:
     """Say how many rows a target needs, by method and by law.
 
@@ -189,22 +384,19 @@ def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
     dag = read_dag(graph)
     result = planning.plan_table(dag, planning.Target(tv, kl, delta, intercept))
     if plot is not None:
-        rows = result["rows"]["least-squares"]["exact"]
+        rows = result.rows["least-squares"]["exact"]
         planning.plot_guarantee(dag, rows, delta, intercept, plot)
-    if as_json:
-        typer.echo(planning.as_json(result))
-    else:
-        planning.show_plan(result)
+    _print(result, as_json, planning.print_plan)
 
 
 @app.command()
 def certify(
-    graph: Annotated[Path, typer.Argument(help="The graph: .txt, .dot, .csv, .json, ...")],
+    graph: Graph,
     rows: Annotated[int, typer.Option(help="Rows of data.")],
-    delta: Annotated[float, typer.Option(help="Probability with which it may fail.")] = 0.05,
-    intercept: Annotated[bool, typer.Option(help="Whether the equations have a constant.")] = True,
-    plot: Annotated[Path | None, typer.Option(help="Guaranteed TV against rows (.png)")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")] = False,
+    delta: Delta = 0.05,
+    intercept: Intercept = True,
+    plot: Plot = None,
+    as_json: JsonNotTable = False,
 ) -> None:
     """Say how far from the truth a network learnt from so many rows can be.
 
@@ -218,7 +410,4 @@ def certify(
     result = planning.certificate_table(dag, rows, delta, intercept)
     if plot is not None:
         planning.plot_guarantee(dag, rows, delta, intercept, plot)
-    if as_json:
-        typer.echo(planning.as_json(result))
-    else:
-        planning.show_certificates(result, rows, delta)
+    _print(result, as_json, planning.print_certificates)

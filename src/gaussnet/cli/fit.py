@@ -1,28 +1,30 @@
-"""`gaussnet fit`: from a file of rows and a file of a graph to a network."""
+"""`gaussnet fit` and `gaussnet report`: from files of rows and a graph to a network and a page."""
 
+import os
+import shlex
+import sys
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
-from gaussnet.data.sources import open_data
+from gaussnet.data.missing import Missing
+from gaussnet.data.sources import STANDARD_INPUT, open_data
 from gaussnet.errors import EstimationError
 from gaussnet.files import check_folder
-from gaussnet.fitting.missing import Missing
+from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.model.files import check_ending
-
-if TYPE_CHECKING:
-    from gaussnet.cli.report import Target
+from gaussnet.report.page import check_report
 
 
 @dataclass(frozen=True, slots=True)
-class Request:
+class FitRequest:
     """What to learn from what, and how."""
 
     data: str
@@ -42,6 +44,21 @@ class Request:
 
 
 @dataclass(frozen=True, slots=True)
+class ReportRequest:
+    """Where the report goes, and what it says besides the fit."""
+
+    path: Path
+    title: str | None = None
+    date: str | None = None
+    level: float = 0.95
+
+    def __post_init__(self) -> None:
+        check_report(self.path)
+        check_folder(self.path)
+        check_level(self.level)
+
+
+@dataclass(frozen=True, slots=True)
 class Learnt:
     """A fit, its standard errors, and where the network went."""
 
@@ -58,7 +75,7 @@ class Learnt:
         return [*(str(note) for note in self.fit.notes), *self.more_notes]
 
     def to_dict(self) -> dict[str, Any]:
-        """The same as plain values, for JSON."""
+        """Plain values, for JSON."""
         network = self.fit.network
         nodes = [
             {
@@ -98,24 +115,22 @@ class Learnt:
         return {"outliers": found.to_dicts(), "flagged_shares": dict(found.shares)}
 
 
-def run(request: Request, report: "Target | None" = None) -> Learnt:
+def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     """Read, learn, and write the network and the report if files are named for them."""
     with progress(3 if report is None else 4) as tell, _client(request.cluster) as client:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
         errors, notes = _errors(fit)
         if report is not None:
-            from gaussnet.cli.report import write
-
             tell("writing the report")
-            write(fit, request.data, report)
+            _write_report(fit, request.data, report)
     if request.out is not None:
         gn.write_network(fit.network, request.out)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, notes)
 
 
-def learn(request: Request, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
+def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
     """Read rows and graph, and learn; also the columns that were ignored."""
     tell("reading")
     dag = gn.read_dag(request.graph)
@@ -153,7 +168,7 @@ def _errors(fit: gn.Fit) -> tuple[StandardErrors, tuple[str, ...]]:
         return StandardErrors(fit.dag, *unknown), (str(problem),)
 
 
-def show(learnt: Learnt) -> None:
+def print_fit(learnt: Learnt) -> None:
     """Print what was learnt."""
     fit, errors = learnt.fit, learnt.errors
     network = fit.network
@@ -179,7 +194,7 @@ def show(learnt: Learnt) -> None:
         ),
     )
     if fit.trimming is not None:
-        _show_flagged(fit)
+        _print_flagged(fit)
     for note in learnt.notes:
         page.print(f"note: {in_shell_words(note)}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
@@ -187,7 +202,7 @@ def show(learnt: Learnt) -> None:
             page.print(f"{what} written to {path}", soft_wrap=True)
 
 
-def _show_flagged(fit: gn.Fit) -> None:
+def _print_flagged(fit: gn.Fit) -> None:
     """Print how many values of each node are flagged."""
     found = fit.outliers()
     counts = Counter(found.nodes)
@@ -214,3 +229,59 @@ def _require_determined(fit: gn.Fit) -> None:
                 "parents determine it or the rows are too few: leave it out of the graph, or "
                 "give --allow-singular"
             )
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What the report that was written is about."""
+
+    network: gn.GaussianNetwork
+    path: Path
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "report": str(self.path),
+            "bytes": os.path.getsize(self.path),
+            "nodes": len(self.network.dag),
+            "edges": len(self.network.dag.edges),
+        }
+
+
+def report_fit(request: FitRequest, target: ReportRequest) -> Written:
+    """Learn from rows and a graph, and write the report of the fit."""
+    with progress(3) as tell:
+        fit, _ = learn(request, tell)
+        tell("writing the report")
+        _write_report(fit, request.data, target)
+    return Written(fit.network, target.path)
+
+
+def report_network(data: str, model: Path, target: ReportRequest) -> Written:
+    """Write the report of a saved network on rows."""
+    network = gn.read_network(model)
+    with progress(1) as tell:
+        tell("writing the report")
+        _write_report(network, data, target, data=data)
+    return Written(network, target.path)
+
+
+def _write_report(
+    result: gn.Fit | gn.GaussianNetwork, source: str, target: ReportRequest, data: str | None = None
+) -> None:
+    """Write the report of what was learnt from, or shown with, this file of rows."""
+    gn.write_report(
+        result,
+        target.path,
+        data=data,
+        level=target.level,
+        title=target.title,
+        source=None if source == STANDARD_INPUT else source,
+        command=shlex.join(["gaussnet", *sys.argv[1:]]),
+        date=target.date,
+    )
+
+
+def print_report(written: Written) -> None:
+    """Print where the report is."""
+    console().print(f"report written to {written.path}", soft_wrap=True)

@@ -1,11 +1,9 @@
 """`gaussnet plan` and `gaussnet certify`: methods and laws side by side."""
 
-import json
 from collections.abc import Callable
 from dataclasses import dataclass
-from math import isfinite
 from pathlib import Path
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
@@ -19,6 +17,7 @@ from gaussnet.planning.settings import PlanLaw
 
 LAWS: tuple[PlanLaw, ...] = get_args(PlanLaw)
 PLOT_POINTS = 40
+Found = TypeVar("Found")
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,92 +29,138 @@ class Target:
     delta: float
     intercept: bool
 
+    def __str__(self) -> str:
+        goal = f"TV <= {self.tv:g}" if self.tv is not None else f"KL <= {self.kl:g}"
+        constants = "with" if self.intercept else "without"
+        return f"{goal}, probability {1 - self.delta:g}, {constants} intercepts"
 
-def plan_table(dag: Dag, target: Target) -> dict[str, Any]:
+
+@dataclass(frozen=True, slots=True)
+class PlanTable:
     """Rows needed by method and law, and for each method without a law the reason why."""
-    rows: dict[str, dict[str, int]] = {}
+
+    target: Target
+    rows: dict[str, dict[str, int]]
+    reasons: dict[str, str]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"target": str(self.target), "rows": self.rows, "no law": self.reasons}
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateTable:
+    """Certificates by method, and for each method without a law the reason why."""
+
+    certificates: dict[str, gn.Certificate]
+    reasons: dict[str, str]
+
+    @property
+    def first(self) -> gn.Certificate:
+        """One of them: rows, delta and assumptions are those of all."""
+        return next(iter(self.certificates.values()))
+
+    @property
+    def figures(self) -> dict[str, dict[str, float]]:
+        """The numbers of each certificate by the words for them."""
+        return {
+            method: {
+                "expected KL": promise.expected_kl,
+                "KL": promise.kl,
+                "TV": promise.tv,
+                "information limit": promise.information_limit,
+                "hardness shape of TV": promise.hardness_tv,
+            }
+            for method, promise in self.certificates.items()
+        }
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        assumptions = list(self.first.assumptions)
+        return {"certificates": self.figures, "no law": self.reasons, "assumptions": assumptions}
+
+
+def plan_table(dag: Dag, target: Target) -> PlanTable:
+    """Plan with every method and law."""
+
+    def rows(method: str, law: PlanLaw) -> int:
+        return gn.plan(
+            dag,
+            tv=target.tv,
+            kl=target.kl,
+            delta=target.delta,
+            method=method,
+            law=law,
+            intercept=target.intercept,
+        ).rows
+
+    pairs = [(method.name, law) for method in METHODS for law in LAWS]
+    found, reasons = _ask_all(pairs, rows, "{}, {} law".format)
+    by_method: dict[str, dict[str, int]] = {}
+    for (method, law), count in found.items():
+        by_method.setdefault(method, {})[law] = count
+    reasons = {name: reason for name, reason in reasons.items() if name not in by_method}
+    return PlanTable(target, by_method, reasons)
+
+
+def certificate_table(dag: Dag, rows: int, delta: float, intercept: bool) -> CertificateTable:
+    """Certify every method."""
+
+    def certificate(method: str) -> gn.Certificate:
+        return gn.certify(dag, rows=rows, delta=delta, method=method, intercept=intercept)
+
+    found, reasons = _ask_all([(method.name,) for method in METHODS], certificate, str)
+    return CertificateTable({method: promise for (method,), promise in found.items()}, reasons)
+
+
+def _ask_all(
+    cases: list[tuple[Any, ...]], ask: Callable[..., Found], words: Callable[..., str]
+) -> tuple[dict[tuple[Any, ...], Found], dict[str, str]]:
+    """Answers by case, and for each method that was refused the first reason why.
+
+    If not even least squares has an answer, the question was wrong: its reason is raised.
+    """
+    found: dict[tuple[Any, ...], Found] = {}
     reasons: dict[str, str] = {}
-    pairs = [(method, law) for method in METHODS for law in LAWS]
-    with progress(len(pairs)) as tell:
-        for method, law in pairs:
-            tell(f"{method.name}, {law} law")
-            found = _unless_refused(
-                lambda method=method.name, law=law: gn.plan(  # type: ignore[misc]
-                    dag,
-                    tv=target.tv,
-                    kl=target.kl,
-                    delta=target.delta,
-                    method=method,
-                    law=law,
-                    intercept=target.intercept,
-                ),
-                reasons,
-                method.name,
-            )
-            if found is not None:
-                rows.setdefault(method.name, {})[law] = found.rows
-    _require_some(rows, reasons)
-    reasons = {name: reason for name, reason in reasons.items() if name not in rows}
-    return {"target": _target_words(target), "rows": rows, "no law": reasons}
+    with progress(len(cases)) as tell:
+        for case in cases:
+            tell(words(*case))
+            try:
+                found[case] = ask(*case)
+            except SettingError as refusal:
+                reasons.setdefault(case[0], str(refusal))
+    if not found:
+        raise GaussnetError(reasons["least-squares"])
+    return found, reasons
 
 
-def certificate_table(dag: Dag, rows: int, delta: float, intercept: bool) -> dict[str, Any]:
-    """Expected and guaranteed error by method, and for each method without a law the reason."""
-    found: dict[str, dict[str, float]] = {}
-    reasons: dict[str, str] = {}
-    with progress(len(METHODS)) as tell:
-        for method in METHODS:
-            tell(method.name)
-            promise = _unless_refused(
-                lambda method=method.name: gn.certify(  # type: ignore[misc]
-                    dag, rows=rows, delta=delta, method=method, intercept=intercept
-                ),
-                reasons,
-                method.name,
-            )
-            if promise is not None:
-                found[method.name] = _figures(promise)
-                assumptions = promise.assumptions
-    _require_some(found, reasons)
-    return {"certificates": found, "no law": reasons, "assumptions": list(assumptions)}
-
-
-def _figures(promise: gn.Certificate) -> dict[str, float]:
-    return {
-        "expected KL": promise.expected_kl,
-        "KL": promise.kl,
-        "TV": promise.tv,
-        "information limit": promise.information_limit,
-        "hardness shape of TV": promise.hardness_tv,
-    }
-
-
-def show_plan(result: dict[str, Any]) -> None:
+def print_plan(table: PlanTable) -> None:
     """Print a plan as a table."""
     lines = [
         (method, *(f"{rows[law]:,}" if law in rows else "-" for law in LAWS))
-        for method, rows in result["rows"].items()
+        for method, rows in table.rows.items()
     ]
-    print_table(f"Rows needed for {result['target']}", ("method", *LAWS), lines)
-    _print_reasons(result["no law"])
+    print_table(f"Rows needed for {table.target}", ("method", *LAWS), lines)
+    _print_reasons(table.reasons)
 
 
-def show_certificates(result: dict[str, Any], rows: int, delta: float) -> None:
+def print_certificates(table: CertificateTable) -> None:
     """Print certificates as a table."""
-    title = f"How far from the truth after {rows:,} rows, with probability {1 - delta:g}"
-    heads = ("method", *next(iter(result["certificates"].values())))
-    lines = [(method, *figures.values()) for method, figures in result["certificates"].items()]
-    print_table(title, heads, lines)
-    _print_reasons(result["no law"])
+    rows, chance = table.first.rows, 1 - table.first.delta
+    title = f"How far from the truth after {rows:,} rows, with probability {chance:g}"
+    heads = ("method", *next(iter(table.figures.values())))
+    print_table(title, heads, [(name, *own.values()) for name, own in table.figures.items()])
+    _print_reasons(table.reasons)
     page = console()
     page.print("If:")
-    for assumption in result["assumptions"]:
+    for assumption in table.first.assumptions:
         page.print(f"  - {assumption}")
 
 
-def as_json(result: dict[str, Any]) -> str:
-    """A result as JSON; what is infinite is null."""
-    return json.dumps(_finite(result), indent=2)
+def _print_reasons(reasons: dict[str, str]) -> None:
+    page = console()
+    for method, reason in reasons.items():
+        page.print(f"{method}: {reason}")
 
 
 def check_plot(path: Path | None) -> None:
@@ -147,35 +192,3 @@ def plot_guarantee(dag: Dag, centre: int, delta: float, intercept: bool, path: P
         },
     )
     write_bytes(path, picture.png if path.suffix == ".png" else picture.svg.encode())
-
-
-def _unless_refused(ask: Callable[[], Any], reasons: dict[str, str], method: str) -> Any:
-    try:
-        return ask()
-    except SettingError as refusal:
-        reasons.setdefault(method, str(refusal))
-        return None
-
-
-def _require_some(found: dict[str, Any], reasons: dict[str, str]) -> None:
-    """If not even least squares has an answer, the question was wrong: say why."""
-    if not found:
-        raise GaussnetError(reasons["least-squares"])
-
-
-def _print_reasons(reasons: dict[str, str]) -> None:
-    page = console()
-    for method, reason in reasons.items():
-        page.print(f"{method}: {reason}")
-
-
-def _target_words(target: Target) -> str:
-    goal = f"TV <= {target.tv:g}" if target.tv is not None else f"KL <= {target.kl:g}"
-    constants = "with" if target.intercept else "without"
-    return f"{goal}, probability {1 - target.delta:g}, {constants} intercepts"
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    return None if isinstance(value, float) and not isfinite(value) else value

@@ -16,6 +16,8 @@ from rich.text import Text
 
 DELAY = 1.0
 """Seconds of silence before the bar shows."""
+LONGEST_TABLE = 60
+WIDTH_WITHOUT_TERMINAL = 120
 
 
 class Steps:
@@ -41,8 +43,10 @@ class Steps:
 
 
 @contextmanager
-def progress(steps: int) -> Iterator[Steps]:
+def progress(steps: int, delay: float = DELAY) -> Iterator[Steps]:
     """Give somebody to tell what begins; the bar has so many steps and vanishes at the end.
+
+    It shows after `delay` seconds, and only on a terminal.
 
     Examples
     --------
@@ -64,7 +68,7 @@ def progress(steps: int) -> Iterator[Steps]:
         redirect_stdout=False,
         redirect_stderr=False,
     )
-    timer = Timer(DELAY, bar.start)
+    timer = Timer(delay, bar.start)
     timer.daemon = True
     timer.start()
     try:
@@ -73,10 +77,6 @@ def progress(steps: int) -> Iterator[Steps]:
         timer.cancel()
         timer.join()
         bar.stop()
-
-
-LONGEST_TABLE = 60
-WIDTH_WITHOUT_TERMINAL = 120
 
 
 def shown(name: str) -> str:
@@ -137,9 +137,9 @@ def print_table(title: str, heads: Sequence[str], lines: Iterable[Sequence[str |
         page.print(f"... and {len(rows) - LONGEST_TABLE} lines more; --json prints all")
 
 
-def print_json(value: Any) -> None:
+def print_json(value: Any, indent: int = 2) -> None:
     """Print a value as JSON; what is infinite or not a number is null."""
-    print(json.dumps(_finite(value), indent=2))  # noqa: T201 (this is the output)
+    print(json.dumps(_finite(value), indent=indent))  # noqa: T201 (this is the output)
 
 
 def _finite(value: Any) -> Any:

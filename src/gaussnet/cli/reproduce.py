@@ -1,12 +1,8 @@
 """`gaussnet reproduce`: the paper's experiments, with a progress bar and tables at the end."""
 
-import json
-import math
-import os
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
 
 from rich.box import SIMPLE
 from rich.console import Console
@@ -15,49 +11,40 @@ from rich.table import Table
 
 from gaussnet.cli.printing import print_json
 from gaussnet.errors import SettingError
-from gaussnet.reproduce import run as pool
+from gaussnet.kernels.threads import available_threads
 from gaussnet.reproduce.catalogue import EXPERIMENTS
-from gaussnet.reproduce.claims import Claim
-from gaussnet.reproduce.methods import label_of
-from gaussnet.reproduce.page import Reproduction, check_packages, write_reproduction
-from gaussnet.reproduce.readings import Deviation, summary_of
-from gaussnet.reproduce.run import Run, Store
+from gaussnet.reproduce.outputs import Reproduction, check_packages, write_reproduction
+from gaussnet.reproduce.run import Listener, Run, Store, work
+from gaussnet.reproduce.tasks import label_of
+from gaussnet.reproduce.verdicts import Claim, Deviation, summary_of
 
 STOPPED = 130
 """The exit code of a program that Ctrl-C ended."""
 VERDICT_STYLES = {"holds": "green", "holds within sampling error": "green", "does not hold": "red"}
 
 
-def run(wanted: Run, folder: Path, workers: int | None) -> Reproduction:
+def run_experiments(run: Run, folder: Path, workers: int | None) -> Reproduction:
     """Do what is left to do of the run in this folder, and write its tables, figures and page."""
-    count = available_processors() if workers is None else workers
+    count = available_threads() if workers is None else workers
     if count < 1:
         raise SettingError(f"got workers={count}, expected at least 1")
     check_packages()
-    store = Store.open(folder, wanted)
+    store = Store.open(folder, run)
     try:
         with _progress_bar() as tell:
-            pool.work(wanted, store, count, tell)
+            work(run, store, count, tell)
     except KeyboardInterrupt:
         Console(stderr=True).print("gaussnet: stopped; run the same command again to go on")
         raise SystemExit(STOPPED) from None
-    return write_reproduction(wanted, store)
+    return write_reproduction(run, store)
 
 
-def available_processors() -> int:
-    """Processors that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
-
-
-def show_experiments(in_json: bool) -> None:
+def print_experiments(as_json: bool) -> None:
     """Print the experiments by name."""
-    if in_json:
-        entries = [
-            {"name": one.name, "title": one.title, "figure": one.label} for one in EXPERIMENTS
-        ]
-        print_json(entries)
+    if as_json:
+        print_json(
+            [{"name": one.name, "title": one.title, "figure": one.label} for one in EXPERIMENTS]
+        )
         return
     table = Table(title="Experiments of the paper")
     for head in ("name", "what", "figure"):
@@ -67,8 +54,23 @@ def show_experiments(in_json: bool) -> None:
     Console().print(table)
 
 
-def show(found: Reproduction) -> None:
-    """Print the deviations from the paper's figures and what became of its claims."""
+def print_reproduction(found: Reproduction, as_json: bool) -> None:
+    """Print the deviations from the paper's figures and what became of its claims.
+
+    As JSON, with the points of all curves.
+    """
+    if as_json:
+        print_json(
+            {
+                "run": found.run.description(),
+                "page": str(found.page),
+                "claims": [claim._asdict() for claim in found.claims],
+                "deviations": [one._asdict() for one in found.deviations],
+                "points": [point._asdict() for point in (*found.points, *found.timed_points)],
+            },
+            indent=1,
+        )
+        return
     console = Console()
     if found.deviations:
         console.print(_deviation_table(found.deviations))
@@ -78,32 +80,8 @@ def show(found: Reproduction) -> None:
     console.print(f"All of it: {found.page}", soft_wrap=True)
 
 
-def as_json(found: Reproduction) -> str:
-    """The same as JSON, with the points of all curves."""
-    rows = (*found.points, *found.timed_points)
-    return json.dumps(
-        {
-            "run": found.run.description(),
-            "page": str(found.page),
-            "claims": [claim._asdict() for claim in found.claims],
-            "deviations": [_plain(one._asdict()) for one in found.deviations],
-            "points": [_plain(point._asdict()) for point in rows],
-        },
-        indent=1,
-        allow_nan=False,
-    )
-
-
-def _plain(fields: dict[str, Any]) -> dict[str, Any]:
-    """The same with null for what JSON has no number for."""
-    return {
-        name: None if isinstance(value, float) and not math.isfinite(value) else value
-        for name, value in fields.items()
-    }
-
-
 @contextmanager
-def _progress_bar() -> Iterator[pool.Progress]:
+def _progress_bar() -> Iterator[Listener]:
     """A bar on stderr if that is a terminal, and nothing otherwise."""
     console = Console(stderr=True)
     columns = (

@@ -121,6 +121,8 @@ class ParquetSource:
     ignored: tuple[str, ...]
     group_rows: tuple[int, ...]
     """Rows of each row group."""
+    chunk_bytes: int = LARGEST_CHUNK_BYTES
+    run_bytes: int = RUN_BYTES
 
     @classmethod
     def open(cls, file: str, names: Sequence[str]) -> "ParquetSource":
@@ -163,8 +165,8 @@ class ParquetSource:
     def _group(self, source: Any, group: int, held: "_Held") -> Iterator[Chunk]:
         columns = list(self.columns)
         row_bytes = 8 * max(self.width, 1)
-        if self.group_rows[group] * row_bytes <= LARGEST_CHUNK_BYTES:
-            step = max(RUN_BYTES // (8 * max(self.group_rows[group], 1)), 1)
+        if self.group_rows[group] * row_bytes <= self.chunk_bytes:
+            step = max(self.run_bytes // (8 * max(self.group_rows[group], 1)), 1)
             for first in range(0, self.width, step):
                 run = slice(first, first + step)
                 held.let_go(run)
@@ -173,7 +175,7 @@ class ParquetSource:
             yield list(held.columns)
             return
         held.columns.clear()
-        height = max(LARGEST_CHUNK_BYTES // row_bytes // 4, 1_024)
+        height = max(self.chunk_bytes // row_bytes // 4, 1_024)
         for batch in source.iter_batches(height, [group], columns, use_threads=False):
             yield _columns(batch)
 

@@ -9,11 +9,11 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 
-from gaussnet.data.pages import Progress, StreamedPages
+from gaussnet.data.passes import Pass, Run
 from gaussnet.data.sources import (
     ArraySource,
     Chain,
@@ -23,24 +23,10 @@ from gaussnet.data.sources import (
     is_source,
     open_source,
 )
+from gaussnet.data.table import FileTable, MemoryTable, Table, drift_notes
 from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.threads import Partials, merge_in_order
-from gaussnet.types import FloatArray, IntArray, Rows
-
-
-class Fold:
-    """What workers do with pages."""
-
-    def __init__(
-        self,
-        summarize: Callable[[Rows], Any],
-        merge: Callable[[Any, Any], Any],
-        page_rows: int,
-        columns: IntArray | None,
-        checked: bool,
-    ) -> None:
-        self.summarize, self.merge = summarize, merge
-        self.page_rows, self.columns, self.checked = page_rows, columns, checked
+from gaussnet.types import FloatArray, IntArray
 
 
 class Part:
@@ -73,35 +59,48 @@ def unpacked(raw: bytes) -> Any:
     return pickle.loads(raw)
 
 
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What workers do with the pages of their rows."""
+
+    question: Pass
+    table: FileTable
+    """How pages are cut and looked at; the rows are those of the task."""
+
+    def pages(self, parts: Sequence[Any]) -> Iterator[Any]:
+        """The summaries of the pages of some slices of partitions."""
+        sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
+        table = replace(self.table, source=Chain(sources), counted=None)
+        return table.page_summaries(self.question)
+
+
 def summarised(how: bytes, *parts: Any) -> bytes:
-    """The states of a run of pages: partial results, or a list where pages may be empty."""
-    own: Fold = unpacked(how)
-    sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
-    pages = StreamedPages(Chain(sources), own.page_rows, columns=own.columns, checked=own.checked)
-    states = pages.summaries(own.summarize, 1)
-    if own.columns is not None:
-        return packed(list(states))
+    """The summaries of a run of pages: partial results, or a list where pages may be empty."""
+    own: Work = unpacked(how)
+    summaries = own.pages(parts)
+    if own.table.columns is not None:
+        return packed(list(summaries))
     partials: Partials[Any] = Partials()
-    for state in states:
-        partials = partials.add(state, own.merge)
+    for summary in summaries:
+        partials = partials.add(summary, own.question.merge)
     return packed(partials)
 
 
 def merged(how: bytes, left: bytes, right: bytes) -> bytes:
     """Two whole runs as one."""
-    own: Fold = unpacked(how)
-    ((size, state),) = unpacked(right).held
-    return packed(unpacked(left).add(state, own.merge, size))
+    own: Work = unpacked(how)
+    ((size, summary),) = unpacked(right).held
+    return packed(unpacked(left).add(summary, own.question.merge, size))
 
 
 def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
-    """The state of all rows, from whole branches and the last run."""
-    own: Fold = unpacked(how)
+    """The summary of all rows, from whole branches and the last run."""
+    own: Work = unpacked(how)
     found: Partials[Any] = Partials()
     for branch in (*branches, last):
-        for size, state in unpacked(branch).held:
-            found = found.add(state, own.merge, size)
-    return packed(found.total(own.merge))
+        for size, summary in unpacked(branch).held:
+            found = found.add(summary, own.question.merge, size)
+    return packed(found.total(own.question.merge))
 
 
 def slice_of(content: Any, first: int, last: int) -> Any:
@@ -173,64 +172,103 @@ class Cluster:
         return replace(self, partitions=tuple(found))
 
 
-@dataclass(frozen=True, eq=False)
-class ClusterPages:
-    """Pages of the rows first .. last on a cluster; see `StreamedPages`."""
+@dataclass(eq=False)
+class ClusterTable(Table):
+    """The rows first .. last on a cluster; see `FileTable`."""
 
     cluster: Cluster
+    names: tuple[str, ...]
     page_rows: int
+    run: Run = field(default_factory=Run)
+    ignored: tuple[str, ...] = ()
+    is_complete: bool | None = None
     first: int = 0
     last: int | None = None
     columns: IntArray | None = None
-    checked: bool = False
-    progress: Progress | None = None
-    _counted: list[int] = field(default_factory=list)
+    counted: int | None = None
+    """Number of rows, where some were dropped."""
+    is_stream = True
 
     @property
     def known_rows(self) -> int:
-        """Number of rows in all pages."""
-        if not self._counted:
-            last = self.cluster.rows if self.last is None else self.last
-            self._counted.append(last - self.first)
-        return self._counted[0]
+        """Number of rows."""
+        return self._end - self.first if self.counted is None else self.counted
 
-    rows = known_rows
+    @property
+    def _end(self) -> int:
+        return self.cluster.rows if self.last is None else self.last
 
-    def part(self, first: int, last: int) -> "ClusterPages":
-        """Pages of the rows first .. last alone."""
-        return replace(self, first=first, last=last, _counted=[])
-
-    def only(self, columns: IntArray, rows: int) -> "ClusterPages":
-        """The same pages with these columns alone, without the rows that lack one of them."""
-        return replace(self, columns=columns, checked=False, _counted=[rows])
-
-    def fold(
-        self, summarize: Callable[[Rows], Any], merge: Callable[[Any, Any], Any], threads: int
-    ) -> Any:
-        """The summary of all pages; `threads` are the cluster's own."""
-        if self.rows == 0:
-            raise DataError("the data have no rows: give at least one")
-        own = _value(packed(Fold(summarize, merge, self.page_rows, self.columns, self.checked)))
+    def _fold(self, question: Pass) -> Any:
+        """Workers summarise and merge; the threads are theirs."""
+        if question.needs_all_rows:
+            return self.in_memory("this")._fold(question)
+        page = FileTable(
+            ArraySource(np.empty((0, 0))),
+            self.names,
+            self.page_rows,
+            Run(threads=1),
+            is_complete=self.is_complete,
+            columns=self.columns,
+        )
+        own = _value(packed(Work(question, page)))
         runs = [_task(summarised)(own, *parts) for parts in self._runs()]
         if self.columns is not None:  # pages may be empty, which changes the tree
             lists = _computed(self.cluster.client, runs)
-            return merge_in_order([state for raw in lists for state in unpacked(raw)], merge)
+            pages = [page for raw in lists for page in unpacked(raw)]
+            return merge_in_order(pages, question.merge) if pages else None
         *whole, last = runs
         tree: Partials[Any] = Partials()
         for run in whole:
             tree = tree.add(run, lambda left, right: _task(merged)(own, left, right))
         branches = [branch for _, branch in tree.held]
         (found,) = _computed(self.cluster.client, [_task(total)(own, branches, last)])
-        if self.progress is not None:
-            self.progress(self.rows, self.rows)
+        if self.run.progress is not None:
+            self.run.progress(self.rows, self.rows)
         return unpacked(found)
+
+    def sample(self, rows: int) -> Self:
+        """The first rows."""
+        return replace(self, last=min(self.first + rows, self._end), counted=None)
+
+    def part(self, first: int, last: int) -> Self:
+        """The rows first .. last alone."""
+        return replace(self, first=first, last=last)
+
+    def only(self, columns: IntArray, rows: int) -> Self:
+        """These columns alone, without the rows that lack one of them."""
+        names = tuple(self.names[column] for column in columns.tolist())
+        return replace(self, columns=columns, names=names, is_complete=True, counted=rows)
+
+    def complete(self, rows: int) -> Self:
+        """Without the rows that lack a value."""
+        return replace(self, cluster=self.cluster.complete(), is_complete=True)
+
+    def in_memory(self, purpose: str) -> MemoryTable:
+        """Refused: rows are never brought to the client."""
+        raise DataError(
+            f"{purpose} needs all rows in memory, and those of a cluster stay on its workers: ask "
+            "for another kind of errors, or fit a sample of the rows"
+        )
+
+    def as_source(self) -> Source:
+        """Refused: rows are never brought to the client."""
+        raise SettingError(
+            "the rows of this fit are on a cluster: fit the old and the new ones there together"
+        )
+
+    def surveyed(self, is_complete: bool) -> Self:
+        """After somebody has looked for missing values."""
+        return replace(self, is_complete=is_complete)
+
+    def notes_on_passes(self, passes: int) -> tuple[str, ...]:
+        """That rows drift, if medians took more passes than one."""
+        return drift_notes(passes)
 
     def _runs(self) -> Iterator[list[Any]]:
         """For each run of 2^k pages the slices of partitions that it is made of."""
-        last = self.cluster.rows if self.last is None else self.last
-        height = self.page_rows * self._pages_a_run(last - self.first)
-        for start in range(self.first, last, height):
-            yield list(self._slices(start, min(start + height, last)))
+        height = self.page_rows * self._pages_a_run(self._end - self.first)
+        for start in range(self.first, self._end, height):
+            yield list(self._slices(start, min(start + height, self._end)))
 
     def _pages_a_run(self, rows: int) -> int:
         if self.columns is not None:
@@ -272,20 +310,24 @@ def connect(address: str) -> Iterator[Any]:
         yield client
 
 
-def open_cluster(data: Any, names: Sequence[str], client: Any) -> Cluster:
+def open_cluster(
+    data: Any, names: tuple[str, ...], page_rows: int, run: Run, client: Any
+) -> ClusterTable:
     """A Dask DataFrame or array, a file, a folder or a list of files, on a Dask cluster."""
     if not hasattr(client, "nthreads"):
         raise SettingError(
             f"got client of type {type(client).__name__}, expected a distributed.Client"
         )
+    if not names:
+        raise SettingError("the graph has no nodes, so a cluster has nothing to do: add some")
     if hasattr(data, "dask") and hasattr(data, "to_delayed"):
         frame = hasattr(data, "columns")
-        return (_open_frame if frame else _open_array)(data, names, client)
-    if is_source(data):
-        sources: Sequence[Source] = [data]
+        cluster = (_open_frame if frame else _open_array)(data, names, client)
+    elif is_source(data):
+        cluster = _open_sources([data], client)
     else:
-        sources = [open_source(file, names) for file in files_of(data)]
-    return _open_sources(sources, client)
+        cluster = _open_sources([open_source(file, names) for file in files_of(data)], client)
+    return ClusterTable(cluster, names, page_rows, run, cluster.ignored)
 
 
 def _open_sources(sources: Sequence[Source], client: Any) -> Cluster:

@@ -24,9 +24,6 @@ Chunk: TypeAlias = list[NDArray[Any]]
 """One array (rows,) for each column. Whoever is done with a chunk may empty the list, so that
 its memory is free before the next is read."""
 
-LARGEST_IN_MEMORY = 1 << 27
-"""Values, 1 GiB, that are read whole where a method needs all rows at once."""
-
 
 class Source(Protocol):
     """Rows that can be read again from the start."""
@@ -175,8 +172,8 @@ def cut(chunks: Iterator[Chunk], first: int, last: int | None) -> Iterator[Chunk
             yield chunk if whole else [column[begin:end] for column in chunk]
 
 
-def read_whole(source: Source, purpose: str) -> FloatArray:
-    """All rows of a source as one array (rows, columns), if they are not too many.
+def read_whole(source: Source, purpose: str, most: int) -> FloatArray:
+    """All rows of a source as one array (rows, columns), if that has at most `most` values.
 
     `purpose` says in the message what needs them.
     """
@@ -184,10 +181,10 @@ def read_whole(source: Source, purpose: str) -> FloatArray:
     values = 0
     for chunk in source.chunks():
         values += len(chunk) * len(chunk[0])
-        if values > LARGEST_IN_MEMORY:
+        if values > most:
             raise DataError(
                 f"{purpose} needs all rows in memory, and these are more than "
-                f"{LARGEST_IN_MEMORY * 8 >> 20} MiB: give an array, fewer rows, or another method"
+                f"{most * 8 >> 20} MiB: give an array, fewer rows, or another method"
             )
         held.append([np.array(column, dtype=np.float64) for column in chunk])
     if not held:
@@ -314,15 +311,11 @@ READERS: dict[str, Callable[[str, Sequence[str]], Loaded]] = {
 }
 
 
-LARGEST_WHOLE_BYTES = 64 * 1024 * 1024
-"""Files up to this size are read whole: the answer is the same, and they need not stay there."""
-
-
-def open_data(data: Any, names: Sequence[str]) -> Loaded | Source:
+def open_data(data: Any, names: Sequence[str], largest_whole: int = 64 << 20) -> Loaded | Source:
     """Rows in memory for arrays, frames and small files; else a source.
 
-    Large files, folders and lists of files are sources: they are read page by page, and again
-    whenever another pass is needed.
+    Files of more than `largest_whole` bytes, in all, are sources: they are read page by page, and
+    again whenever another pass is needed.
 
     Examples
     --------
@@ -336,7 +329,7 @@ def open_data(data: Any, names: Sequence[str]) -> Loaded | Source:
     files = files_of(data)
     if len(files) == 1 and (files[0] == STANDARD_INPUT or suffix(files[0]) not in _OPENERS):
         return read_rows(files[0], names)
-    return _open_files(files, names)
+    return _open_files(files, names, largest_whole)
 
 
 def files_of(data: Any) -> list[str]:
@@ -398,8 +391,8 @@ def open_source(file: str, names: Sequence[str]) -> Source:
     return _OPENERS[suffix(file)](file, names)
 
 
-def _open_files(files: Sequence[str], names: Sequence[str]) -> Loaded | Source:
-    if sum(os.path.getsize(file) for file in files if os.path.isfile(file)) <= LARGEST_WHOLE_BYTES:
+def _open_files(files: Sequence[str], names: Sequence[str], largest_whole: int) -> Loaded | Source:
+    if sum(os.path.getsize(file) for file in files if os.path.isfile(file)) <= largest_whole:
         return _whole([read_rows(file, names) for file in files])
     sources = tuple(open_source(file, names) for file in files)
     return sources[0] if len(sources) == 1 else Chain(sources)

@@ -1,21 +1,23 @@
-"""Log-likelihood, AIC and BIC of a fit on the rows that it was learnt from."""
+"""Scores of a fit on its own rows, fits side by side, and scores on rows that none has seen."""
 
 import math
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import numpy as np
 
 from gaussnet.data.columns import as_rows
+from gaussnet.data.passes import Pass, Stripe
+from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError, NetworkError, SettingError
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.text import text_table
 from gaussnet.graph.dag import shorten
-from gaussnet.model.scores import robust_score
-
-if TYPE_CHECKING:
-    from gaussnet.fitting.result import Fit
-
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.scores import log_likelihoods, robust_score
+from gaussnet.types import FloatArray, IntArray
 
 Fits = Mapping[str, Fit] | Iterable[Fit]
 
@@ -153,7 +155,7 @@ def _labels(fits: list[Fit]) -> list[str]:
 
 def _scored(name: str, fit: Fit, data: Any) -> FitScores:
     notes = []
-    if fit.method.name != "least-squares":
+    if not fit.method.maximizes_likelihood:
         notes.append("AIC and BIC are made for least squares, not for this method")
     if len(fit.notes):
         notes.append(f"{len(fit.notes)} notes on the fit, in fit.notes")
@@ -182,3 +184,54 @@ def _cells(one: FitScores) -> list[str]:
 
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
+
+
+Likelihoods = tuple[FloatArray, IntArray]
+"""Log-likelihood of each node, and the rows it rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the rows of a fit say about it, and how many numbers were learnt from them."""
+
+    log_likelihood: float
+    parameters: int
+    """Coefficients that the rows determine, variances, and intercepts if there are any."""
+    aic: float
+    bic: float
+
+
+def find_scores(fit: Fit) -> Scores:
+    r"""Scores on all rows that the network was learnt from.
+
+    .. math:: AIC = -2 \ell + 2 k, \qquad BIC = -2 \ell + \sum_i k_i \log m_i
+
+    with :math:`k_i` the parameters of node i and :math:`m_i` its rows: all of them, but for
+    ``missing="drop-by-node"``.
+    """
+    data = fit.required_data("score it where the data are, or give rows to network.score")
+    sums, counts = ask(data.table(), LikelihoodPass(fit.network))
+    total = float(sums.sum())
+    parameters = fit.details.ranks + 1 + int(fit.intercept)
+    count = int(parameters.sum())
+    penalty = float((parameters * np.log(counts)).sum())
+    return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
+
+
+@dataclass(frozen=True)
+class LikelihoodPass(Pass):
+    """Asks for the log-likelihood of each node, and the rows it rests on."""
+
+    network: GaussianNetwork
+
+    def summarize(self, stripe: Stripe) -> Likelihoods:
+        """Log-likelihoods of a stripe."""
+        return log_likelihoods(self.network, stripe.rows)
+
+    def merge(self, left: Likelihoods, right: Likelihoods) -> Likelihoods:
+        """Those of both."""
+        return left[0] + right[0], left[1] + right[1]
+
+    def then(self, summary: Likelihoods) -> Likelihoods:
+        """The sums themselves."""
+        return summary

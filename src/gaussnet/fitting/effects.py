@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from gaussnet.fitting.uncertainty.ask import find_covariances
+from gaussnet.fitting.uncertainty import find_covariances
 from gaussnet.model.inference.effects import gradient, stations
 from gaussnet.types import FloatArray
 

@@ -2,49 +2,19 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from scipy.special import stdtr
 
-from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.errors import Adjustment, adjusted
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
-
-Adjustment = Literal["holm", "benjamini-hochberg"]
-
-
-def adjusted(p_values: FloatArray, how: Adjustment) -> FloatArray:
-    """Adjusted p-values: those below a level keep an error rate of that level.
-
-    "holm" bounds the chance of a single false alarm; "benjamini-hochberg" the expected share of
-    false alarms among all alarms, for tests that do not counteract each other.
-
-    Examples
-    --------
-    >>> adjusted(np.array([0.01, 0.04, 0.03]), "holm").round(9).tolist()
-    [0.03, 0.06, 0.06]
-    >>> adjusted(np.array([0.01, 0.04, 0.03]), "benjamini-hochberg").round(9).tolist()
-    [0.03, 0.04, 0.04]
-    """
-    if how not in get_args(Adjustment):
-        raise SettingError(f"got adjust={how!r}, expected 'holm' or 'benjamini-hochberg'")
-    count = len(p_values)
-    order = np.argsort(p_values, kind="stable")
-    ranks = np.arange(1, count + 1)
-    found = np.empty(count)
-    if how == "holm":
-        found[order] = np.maximum.accumulate(p_values[order] * (count + 1 - ranks))
-    else:
-        steps = p_values[order] * (count / ranks)
-        found[order] = np.minimum.accumulate(steps[::-1])[::-1]
-    return np.minimum(found, 1.0)
-
 
 LITTLE = 1e-6
 """A sum of squares of which less than this share is left is found again from the residuals."""
@@ -293,13 +263,8 @@ def check_graph(fit: "Fit", level: float, adjust: Adjustment) -> GraphCheck:
 
 def _rows(fit: "Fit") -> tuple[FloatArray, list[str]]:
     """The rows learnt from, suspicious cells of a robust fit as missing, and notes."""
-    evidence = fit._evidence
-    if evidence is None:
-        raise EstimationError(
-            "this fit no longer has the rows that it was learnt from, because it was copied or "
-            "loaded: check the graph where the data are, or fit again"
-        )
-    rows = np.array(evidence.rows()[0], dtype=np.float64)
+    data = fit.required_data("check the graph where the data are, or fit again")
+    rows = np.array(data.table().in_memory("this").array, dtype=np.float64)
     notes = []
     if fit.trimming is not None and fit.trimming.cells:
         for node, cells in fit.trimming.cells.items():

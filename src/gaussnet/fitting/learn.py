@@ -1,34 +1,25 @@
 """`fit`: from rows and a graph to a network."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
-from gaussnet.data.columns import Loaded
-from gaussnet.data.pages import NotFinite, Progress, check_page_rows, default_page_rows
-from gaussnet.data.sources import open_data, read_whole
-from gaussnet.errors import DataError, SettingError
+import numpy as np
+
+from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
+from gaussnet.data.passes import NotFinite, Progress, Run, Together
+from gaussnet.data.table import Table, ask, default_page_rows, open_table
+from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.checks import checked_dag, thread_count
-from gaussnet.fitting.evidence import ClusterEvidence, Evidence, Reading, StreamedEvidence
-from gaussnet.fitting.learner import Learner
-from gaussnet.fitting.missing import Missing, check_missing
-from gaussnet.fitting.phases import SMALLEST_BUDGET, Work
-from gaussnet.fitting.result import Fit
-from gaussnet.fitting.trimmed import fit_trimmed
-from gaussnet.graph.dag import Dag, shorten
-from gaussnet.methods.base import Estimator
-from gaussnet.methods.least_squares import LeastSquares
-from gaussnet.methods.names import Method, check_together, method_named, scale_named
-from gaussnet.methods.robust.sequential_trim import SequentialTrim, Unproven
-from gaussnet.methods.scales import Scale
-from gaussnet.types import Rows
-
-STREAMED_BUDGET = 1 << 24
-"""Values that summaries of a stream may keep at a time (128 MiB)."""
-
-DRIFT_NOTE = (
-    "the rows drift, so that exact medians took {} passes over them instead of one: "
-    "are they in random order?"
-)
+from gaussnet.fitting.notes import general_notes
+from gaussnet.fitting.result import Details, Fit
+from gaussnet.graph.dag import Dag
+from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution
+from gaussnet.methods.groups import FitData, Fitted, Groups, ReadOptions, equation_groups
+from gaussnet.methods.moments import MomentsPass, with_mean_squares
+from gaussnet.methods.names import check_together, method_named, scale_named
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import IntArray
 
 
 def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
@@ -75,7 +66,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         At most so many threads; by default all processors. Never changes the answer.
     page_rows
         Rows of a page; batches and windows do not cross pages. See
-        `gaussnet.data.pages.default_page_rows`. Robust looks at all rows at once.
+        `gaussnet.data.table.default_page_rows`. Robust looks at all rows at once.
     progress
         Called with the rows read so far and their number (None if unknown) while files are
         read page by page.
@@ -91,129 +82,235 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     >>> {edge: round(value, 2) for edge, value in fit.network.coefficients.items()}
     {('rain', 'wet'): 2.06}
     """
-    estimator = method_named(method)
-    spread = scale_named(scale, estimator)
-    check_together(estimator, spread)
-    nodes = checked_dag(dag).nodes
-    height = default_page_rows(len(dag)) if page_rows is None else page_rows
-    reading = Reading(dag, intercept, split, missing, height)
-    count = thread_count(threads)
-    if client is not None:
-        return _fit_on_cluster(data, client, reading, (estimator, spread), progress)
-    opened = open_data(data, nodes)
-    if not isinstance(opened, Loaded) and not isinstance(estimator, SequentialTrim):
-        work = Work(count, STREAMED_BUDGET)
-        streamed = StreamedEvidence(opened, reading, work, opened.ignored, None, progress)
-        return fit_streamed(streamed, estimator, spread)
-    kept = isinstance(opened, Loaded) and not _read_once(data)
-    if not isinstance(opened, Loaded):
-        opened = Loaded(read_whole(opened, f"the method {estimator.name!r}"), opened.ignored)
-    given = opened.rows
-    work = Work(count, max(SMALLEST_BUDGET, given.size // 4))
-    evidence = Evidence(data if kept else given, reading, work, opened.ignored)
-    if isinstance(estimator, SequentialTrim):
-        return _fit_robust(given, evidence, estimator, spread)
-    learner = Learner(dag, estimator, spread, work)
-    used = _learn(learner, reading, given)
-    learner.count_dropped(used if split is None else sum(split))
-    notes = general_notes(opened.ignored, len(given), used)
-    found = (learner.network(intercept), used, estimator, spread, intercept, split)
-    return Fit(*found, learner.details, notes, evidence)
+    chosen = method_named(method)
+    spread = scale_named(scale, chosen)
+    check_together(chosen, spread, split)
+    height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
+    options = ReadOptions(dag, intercept, split, missing, height)
+    run = Run(thread_count(threads), progress)
+    return fit_with(run, data, options, (chosen, spread), client)
 
 
-def _learn(learner: Learner, reading: Reading, given: Rows) -> int:
-    """Learn from rows in memory; gives how many of them serve.
-
-    Finite sums of squares prove all values finite. So least squares looks at these alone, and
-    at the values only if that fails.
-    """
-    if isinstance(learner.estimator, LeastSquares) and reading.split is None and len(given):
-        check_missing(reading.missing)
-        try:
-            learner.learn(reading.portions(given, False), None, unchecked=True)
-        except NotFinite:
-            pass
-        else:
-            return len(given)
-    rows, holed = reading.rows(given)
-    learner.learn(reading.portions(rows, holed), reading.split)
-    return len(rows)
-
-
-def _fit_robust(given: Rows, evidence: Evidence, method: SequentialTrim, scale: Scale) -> Fit:
-    """`fit` by the robust method; values are looked at only if sums do not prove them finite."""
-    reading, ignored = evidence.reading, evidence.ignored
-    if len(given):
-        check_missing(reading.missing)
-        try:
-            notes = general_notes(ignored, len(given), len(given))
-            return fit_trimmed(given, None, evidence, method, scale, notes)
-        except Unproven:
-            pass
-    rows, holed = reading.rows(given)
-    notes = general_notes(ignored, len(given), len(rows))
-    return fit_trimmed(rows, holed, evidence, method, scale, notes)
-
-
-def _fit_on_cluster(
-    data: Any,
-    client: Any,
-    reading: Reading,
-    how: tuple[Method, Scale],
-    progress: Progress | None,
+def fit_with(
+    run: Run, data: Any, options: ReadOptions, how: tuple[Method, Scale], client: Any = None
 ) -> Fit:
-    from gaussnet.data.cluster import open_cluster
-
-    estimator, spread = how
-    if isinstance(estimator, SequentialTrim):
+    """`fit` with its settings checked, on a run of any kind."""
+    method, _ = how
+    if client is not None and method.needs_all_rows:
         raise SettingError(
-            f"got method={estimator.name!r} with a client, which needs all rows in one place: give "
+            f"got method={method.name!r} with a client, which needs all rows in one place: give "
             "another method, or fit without a client"
         )
-    if not len(reading.dag):
-        raise SettingError("the graph has no nodes, so a cluster has nothing to do: add some")
-    check_page_rows(reading.page_rows)
-    cluster = open_cluster(data, reading.dag.nodes, client)
-    work = Work(1, STREAMED_BUDGET)
-    evidence = ClusterEvidence(cluster, reading, work, cluster.ignored, None, progress)
-    return fit_streamed(evidence, estimator, spread)
+    table = open_table(data, options.dag.nodes, options.page_rows, run, client)
+    given = table if table.is_stream else data
+    if method.needs_all_rows:
+        table = table.in_memory(f"the method {method.name!r}")
+    if not table.is_stream and (given is not data or _is_read_once(data)):
+        given = table.in_memory("this").array
+    return learn(table, FitData(given, options, run, table.ignored), how)
 
 
-def fit_streamed(evidence: StreamedEvidence, estimator: Estimator, spread: Scale) -> Fit:
-    """`fit` page by page; a value that is not finite starts it again after a survey."""
-    reading = evidence.reading
-    check_missing(reading.missing)
-    check_page_rows(reading.page_rows)
-    if evidence.pages.known_rows == 0:
+def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
+    """Ask the method, ask the scale; values that are not finite are looked at first."""
+    method, scale = how
+    options, survey = data.options, data.survey
+    check_missing(options.missing)
+    if table.known_rows == 0:
         raise DataError("the data have no rows: give at least one")
-    learner = Learner(reading.dag, estimator, spread, evidence.work)
+    builder = NetworkBuilder(options, method, scale)
+    whole = method.needs_all_rows
     try:
-        learner.learn(evidence.portions(), reading.split)
+        builder.learn(equation_groups(table, options, survey, whole=whole))
     except NotFinite:
-        evidence = evidence.surveyed()
-        learner.learn(evidence.portions(), reading.split)
-    rows = evidence.pages.rows
-    learner.count_dropped(rows if reading.split is None else sum(reading.split))
-    given = rows if evidence.survey is None else evidence.survey.rows
-    notes = general_notes(evidence.ignored, given, rows)
-    if learner.passes > 1:
-        notes += (DRIFT_NOTE.format(learner.passes),)
-    found = (learner.network(reading.intercept), rows, estimator, spread)
-    return Fit(*found, reading.intercept, reading.split, learner.details, notes, evidence)
+        table, survey = treat_missing(table, options.dag.families, options.missing)
+        if whole:
+            _require_complete_rows(options.dag, survey)
+        given = table if table.is_stream else data.given
+        data = replace(data, given=given, survey=survey)
+        builder.learn(equation_groups(table, options, survey, whole=whole))
+    return builder.fit(table, data)
 
 
-def general_notes(ignored: tuple[str, ...], given: int, used: int) -> tuple[str, ...]:
-    """What is worth knowing of the data as a whole: columns ignored, rows dropped."""
-    notes = []
-    if ignored:
-        many = "column is" if len(ignored) == 1 else "columns are"
-        notes.append(f"{len(ignored)} {many} not in the graph and ignored: {shorten(ignored)}")
-    if used < given:
-        notes.append(f"{given - used} of {given} rows have missing values and were dropped")
-    return tuple(notes)
+class NetworkBuilder:
+    """The parameters of a network, filled in node by node."""
+
+    def __init__(self, options: ReadOptions, method: Method, scale: Scale) -> None:
+        nodes = len(options.dag)
+        self.options, self.dag, self.method, self.scale = options, options.dag, method, scale
+        self.coefficients = np.empty(len(self.dag.families.parents))
+        self.intercepts = np.zeros(nodes)
+        self.variances = np.full(nodes, np.nan)
+        self.is_final = np.zeros(nodes, dtype=bool)
+        """Whether the variance is that of the scale already, not a mean square."""
+        self.passes = 1
+        self.findings: Any = None
+        self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(5)))
+
+    @property
+    def same_rows(self) -> bool:
+        """Whether the same rows serve coefficients and variances."""
+        return self.options.split is None
+
+    def learn(self, groups: tuple[Groups, Groups]) -> None:
+        """Both phases: coefficients from the first groups, variances from the second."""
+        first, last = groups
+        for group in first:
+            self._learn_coefficients(group)
+        for group in last:
+            rest = self._without_variance(group) if self.same_rows else group
+            if rest is not None:
+                self._learn_variances(rest)
+        for group in last:
+            self.settle_variances(group.nodes, group.table.rows)
+
+    def _learn_coefficients(self, group: EquationGroup) -> None:
+        """Phase 1, in parts that keep within the budget."""
+        table, method = group.table, self.method
+        known = table.known_rows
+        if known is not None:
+            self.require_rows(group.nodes, group.equations, known)
+        for part in group.parts(method.kept_values):
+            solution = self._solution(part)
+            if known is None:
+                self.require_rows(part.nodes, part.equations, table.rows)
+            self.enter(part.nodes, solution, table.rows)
+
+    def _solution(self, group: EquationGroup) -> Solution:
+        """The method's solution, with mean squares if the scale needs no more than these."""
+        question = self.method.first(group.equations, self.scale)
+        beside = self.scale.uses_mean_squares and not self.method.finds_mean_squares
+        if not (beside and self.same_rows) or self.method.needs_all_rows:
+            found: Solution = ask(group.table, question)
+            return found
+        both = Together((question, MomentsPass(group.equations)))
+        return with_mean_squares(*ask(group.table, both))
+
+    def enter(self, nodes: IntArray, solution: Solution, rows: int) -> None:
+        """Enter what was found for some nodes from so many rows."""
+        self.coefficients[self.dag.families.edges_of(nodes)] = solution.coefficients
+        variances = solution.mean_squares if solution.variances is None else solution.variances
+        if solution.intercepts is not None and variances is not None:
+            self.intercepts[nodes], self.variances[nodes] = solution.intercepts, variances
+            self.is_final[nodes] = solution.variances is not None
+        details = self.details
+        details.rows[nodes] = rows if solution.rows is None else solution.rows
+        details.dropped[nodes] = 0 if solution.dropped is None else solution.dropped
+        details.batches[nodes], details.singular[nodes] = solution.batches, solution.singular
+        details.ranks[nodes] = solution.ranks
+        self.passes = max(self.passes, solution.passes)
+        self.findings = solution.findings
+        if np.isnan(solution.coefficients).any():
+            self._refuse_unanswered(nodes)
+
+    def _without_variance(self, group: EquationGroup) -> EquationGroup | None:
+        """The nodes whose variance phase 1 did not find on its way."""
+        if not self.scale.uses_mean_squares:
+            return group
+        chosen = np.flatnonzero(np.isnan(self.variances[group.nodes]))
+        return group.only(chosen) if len(chosen) else None
+
+    def _learn_variances(self, group: EquationGroup) -> None:
+        """Phase 2, in parts that keep within the budget."""
+        rows = group.table.rows
+        if rows == 0:
+            raise EstimationError(
+                f"the node {self.dag.nodes[group.nodes[0]]!r} has no complete row for its "
+                "variance: split the rows differently or not at all"
+            )
+        if not self.same_rows:
+            self.details.rows[group.nodes] += rows
+        for part in group.parts(self.scale.kept_values):
+            coefficients = self.coefficients[self.dag.families.edges_of(part.nodes)]
+            spread = ask(part.table, self.scale.first(part.equations, coefficients))
+            self.intercepts[part.nodes] = spread.locations
+            self.variances[part.nodes] = spread.variances
+
+    def settle_variances(self, nodes: IntArray, rows: int) -> None:
+        """Turn mean squares into the variances of a scale that knows the parents' number."""
+        open_nodes = nodes[~self.is_final[nodes]]
+        ranks = self.details.ranks[open_nodes] * self.same_rows
+        factors = self.scale.factors(rows, ranks, self.options.intercept)
+        if np.isnan(factors).any():
+            node = self.dag.nodes[open_nodes[np.flatnonzero(np.isnan(factors))[0]]]
+            raise EstimationError(
+                f"the node {node!r} has too few rows for scale='kl-optimal', {rows}: "
+                "give at least 4 more than it has parents, or scale='mean-square'"
+            )
+        self.variances[open_nodes] *= factors
+
+    def require_rows(self, nodes: IntArray, equations: Equations, rows: int) -> None:
+        """Refuse nodes with fewer rows than the method needs."""
+        for size, chosen, _ in equations.families.by_size:
+            needed = self.method.rows_needed(size, self.options.intercept)
+            if rows < needed:
+                node = self.dag.nodes[nodes[chosen[0]]]
+                raise EstimationError(
+                    f"the node {node!r} has {size} parents and {rows} rows, but "
+                    f"{self.method.name!r} needs {needed}: give more rows or another method"
+                )
+
+    def _refuse_unanswered(self, nodes: IntArray) -> None:
+        for node in nodes.tolist():
+            own = self.dag.families.edges_of(np.array([node]))
+            if np.isnan(self.coefficients[own]).any():
+                singular = int(self.details.singular[node])
+                reason = (
+                    f"all {singular} batches of rows are singular: its parents are collinear or "
+                    "constant, so drop one or use 'least-squares'"
+                    if singular
+                    else "no batch of rows fits into a page: give larger page_rows"
+                )
+                raise EstimationError(f"the node {self.dag.nodes[node]!r} has no answer, {reason}")
+
+    def network(self) -> GaussianNetwork:
+        """The learnt network."""
+        intercepts = self.intercepts if self.options.intercept else None
+        return GaussianNetwork.from_arrays(self.dag, self.coefficients, self.variances, intercepts)
+
+    def fit(self, table: Table, data: FitData) -> Fit:
+        """The fit to these rows."""
+        rows = table.rows
+        if self.findings is None:
+            used = rows if self.same_rows else sum(self.options.split or ())
+            self.details.dropped[:] = used - self.details.rows
+        network = self.network()
+        given = rows if data.survey is None else data.survey.rows
+        notes = general_notes(data.ignored, given, rows) + table.notes_on_passes(self.passes)
+        findings = self.findings
+        if findings is not None:
+            fitted = Fitted(network, self.scale, data, findings)
+            findings = replace(self.method.examined(fitted, table), row_numbers=table.row_numbers)
+            notes += findings.notes(len(self.dag))
+        return self.result(network, rows, notes, data=data, trimming=findings)
+
+    def result(
+        self, network: GaussianNetwork, rows: int, notes: tuple[str, ...], **more: Any
+    ) -> Fit:
+        """The fit with this network; `more` is what it can be asked about."""
+        return Fit(
+            network=network,
+            rows=rows,
+            method=self.method,
+            scale=self.scale,
+            intercept=self.options.intercept,
+            split=self.options.split,
+            details=self.details,
+            general_notes=notes,
+            **more,
+        )
 
 
-def _read_once(data: Any) -> bool:
+def _require_complete_rows(dag: Dag, survey: Survey) -> None:
+    """Refuse a node that has no row in which neither it nor a parent is missing."""
+    empty = np.flatnonzero(survey.complete_by_family == 0)
+    if len(empty):
+        raise EstimationError(
+            f"the node {dag.nodes[empty[0]]!r} has no row in which neither it nor a parent is "
+            "missing: leave the node out of the graph or give more rows"
+        )
+
+
+def _is_read_once(data: Any) -> bool:
     """Whether data may not be there, or not the same, when they are asked for again."""
     if isinstance(data, list | tuple) and len(data):
         return isinstance(data[0], str | os.PathLike)

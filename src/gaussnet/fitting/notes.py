@@ -1,6 +1,8 @@
-"""How one node was learnt, and what is worth saying about it."""
+"""How one node was learnt, and what is worth saying about it and about the data."""
 
 from dataclasses import dataclass
+
+from gaussnet.graph.dag import shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,7 +42,7 @@ class NodeReport:
     """Whether its values are few and recur, so that only what lies apart is flagged."""
 
 
-def remarks(report: NodeReport, zero_variance: bool) -> list[str]:
+def node_notes(report: NodeReport, zero_variance: bool) -> list[str]:
     """What there is to say about one node, a sentence each."""
     found = []
     if report.dropped:
@@ -83,3 +85,14 @@ def _trimmed(report: NodeReport) -> str:
     if report.confirmed:
         parts.append(f"{report.confirmed} far off but confirmed by its relatives")
     return ", ".join(parts)
+
+
+def general_notes(ignored: tuple[str, ...], given: int, used: int) -> tuple[str, ...]:
+    """What is worth knowing of the data as a whole: columns ignored, rows dropped."""
+    notes = []
+    if ignored:
+        many = "column is" if len(ignored) == 1 else "columns are"
+        notes.append(f"{len(ignored)} {many} not in the graph and ignored: {shorten(ignored)}")
+    if used < given:
+        notes.append(f"{given - used} of {given} rows have missing values and were dropped")
+    return tuple(notes)

@@ -9,78 +9,14 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gaussnet.data.columns import as_rows, is_frame
-from gaussnet.errors import EstimationError, SettingError
-from gaussnet.fitting.evidence import StreamedEvidence
+from gaussnet.errors import SettingError
 from gaussnet.fitting.text import shown, text_table
-from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED
-from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.findings import STATUSES, Trimming
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.fitting.contamination import ContaminationTest
     from gaussnet.fitting.result import Fit
-
-STATUSES = {
-    "flagged": FLAGGED,
-    "confirmed": CONFIRMED,
-    "unverified": UNVERIFIED,
-    "missing": MISSING,
-}
-"""What a suspicious cell can be."""
-
-
-@dataclass(frozen=True, eq=False)
-class Trimming:
-    """Suspicious cells and rows left out; nodes go by their positions in the graph."""
-
-    rows: int
-    """Rows learnt from."""
-    cutoffs: FloatArray
-    """Residuals beyond so many standard deviations were rejected, (nodes,); infinite where
-    nothing was."""
-    cells: Mapping[int, SuspiciousCells]
-    """For the nodes that have any."""
-    recorded: Mapping[int, FloatArray]
-    """The values that were recorded in those cells."""
-    left_out: Mapping[int, IntArray]
-    """Rows that a node's coefficients do not rest on, ascending, for the nodes that leave out
-    any."""
-    row_numbers: IntArray | None = None
-    """Where the rows learnt from stand in the data, if not all of these were."""
-    discrete: tuple[int, ...] = ()
-    """Nodes of few recurring values: only what lies apart from these is flagged."""
-    contamination: "ContaminationTest | None" = None
-    """Whether the data look contaminated, where that was asked for."""
-
-    def numbered(self, rows: IntArray) -> IntArray:
-        """Numbers in the data of these rows."""
-        return rows if self.row_numbers is None else self.row_numbers[rows]
-
-    def places(self, node: int, *statuses: str) -> IntArray:
-        """Which of a node's suspicious cells have one of these statuses."""
-        if node not in self.cells:
-            return np.empty(0, dtype=np.int64)
-        wanted = np.zeros(1 + max(STATUSES.values()), dtype=bool)
-        wanted[[STATUSES[status] for status in statuses]] = True
-        return np.flatnonzero(wanted[self.cells[node].statuses])
-
-    def count(self, node: int, status: str) -> int:
-        """How many of a node's cells have this status."""
-        if node not in self.cells:
-            return 0
-        return int(np.count_nonzero(self.cells[node].statuses == STATUSES[status]))
-
-    def recorded_rows(self, node: int) -> int:
-        """Rows in which the node has a value."""
-        return self.rows - self.count(node, "missing")
-
-    def found(self, *statuses: str) -> Iterator[tuple[int, IntArray]]:
-        """The nodes that have cells with one of these statuses, and which, node after node."""
-        for node in sorted(self.cells):
-            places = self.places(node, *statuses)
-            if len(places):
-                yield node, places
-
+    from gaussnet.methods.robust.contamination import ContaminationTest
 
 LONGEST_TABLE = 20
 """Lines of a printed table."""
@@ -194,18 +130,13 @@ def cleaned_data(fit: "Fit") -> Any:
     A frame gives a frame, anything else an array.
     """
     trimming = required_trimming(fit)
-    if fit._evidence is None:
-        raise EstimationError(
-            "this fit no longer has the rows that it was learnt from, because it was copied or "
-            "loaded: ask for cleaned data where the data are, or fit again"
-        )
-    data = fit._evidence.data
+    data = fit.required_data("ask for cleaned data where the data are, or fit again").given
     given = as_rows(data, fit.dag.nodes)
     cleaned = np.array(given, dtype=np.float64, order="C")
     for node, places in trimming.found("flagged", "missing"):
         cells = trimming.cells[node]
         cleaned[trimming.numbered(cells.rows[places]), node] = cells.expected[places]
-    if isinstance(fit._evidence, StreamedEvidence) or not is_frame(data):
+    if not is_frame(data):
         return cleaned
     from gaussnet.data.frames import with_columns
 

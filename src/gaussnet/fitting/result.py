@@ -1,26 +1,30 @@
 """What `fit` gives back."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussnet.fitting.notes import NodeReport, Note, remarks
-from gaussnet.fitting.questions import Questions
-from gaussnet.fitting.scores import Scored
+from gaussnet.errors import EstimationError
+from gaussnet.fitting.notes import NodeReport, Note, node_notes
 from gaussnet.graph.dag import Dag
-from gaussnet.methods.names import Method
-from gaussnet.methods.scales import Scale
+from gaussnet.methods.base import Method, Scale
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.fitting.contamination import ContaminationTest
-    from gaussnet.fitting.evidence import Evidence
-    from gaussnet.fitting.outliers import Outliers, Trimming
+    from gaussnet.fitting.comparison import Scores
+    from gaussnet.fitting.effects import Effect
+    from gaussnet.fitting.graph_tests import GraphCheck
+    from gaussnet.fitting.outliers import Outliers
     from gaussnet.fitting.summaries import Summary
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
+    from gaussnet.methods.errors import Adjustment
+    from gaussnet.methods.groups import FitData
+    from gaussnet.methods.robust.contamination import ContaminationTest
+    from gaussnet.methods.robust.findings import Trimming
     from gaussnet.planning import Certificate
 
 
@@ -36,7 +40,7 @@ class Details:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class Fit(Scored, Questions):
+class Fit:
     """A learnt network and how it was learnt; printing it shows tables.
 
     Examples
@@ -64,15 +68,17 @@ class Fit(Scored, Questions):
     split: tuple[int, int] | None
     details: Details
     general_notes: tuple[str, ...] = ()
-    _evidence: "Evidence | None" = field(default=None, repr=False, compare=False)
+    data: "FitData | None" = field(default=None, repr=False, compare=False)
+    """The data behind the fit; None if it was loaded or copied, or comes from a summary."""
     trimming: "Trimming | None" = field(default=None, repr=False, compare=False)
     """What the robust method found wrong with the data; None for the other methods."""
-    _summary: "Summary | None" = field(default=None, repr=False, compare=False)
+    summary: "Summary | None" = field(default=None, repr=False, compare=False)
+    """What rows that are added later go on from, if there is one."""
 
     @property
     def ignored(self) -> tuple[str, ...]:
         """Columns of the data that are not in the graph."""
-        return () if self._evidence is None else self._evidence.ignored
+        return () if self.data is None else self.data.ignored
 
     @property
     def dag(self) -> Dag:
@@ -95,7 +101,7 @@ class Fit(Scored, Questions):
         for position in np.flatnonzero(odd).tolist():
             node = self.dag.nodes[position]
             zero = self.network.variance_array[position] == 0.0
-            notes += [Note(node, text) for text in remarks(self.node(node), bool(zero))]
+            notes += [Note(node, text) for text in node_notes(self.node(node), bool(zero))]
         return tuple(notes)
 
     def node(self, name: str) -> NodeReport:
@@ -121,6 +127,86 @@ class Fit(Scored, Questions):
             confirmed=confirmed,
             discrete=discrete,
         )
+
+    def check_graph(self, *, level: float = 0.05, adjust: "Adjustment" = "holm") -> "GraphCheck":
+        """Where the data disagree with the graph: a test of every missing edge, worst first.
+
+        The graph makes each node independent of the earlier ones that are no parents, given
+        its parents; their partial correlation is tested with Student's t. P-values are adjusted
+        for their number: "holm" keeps the chance of any false alarm below `level`,
+        "benjamini-hochberg" the share of false alarms.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|a:b]"), seed=0)
+        >>> rows = truth.sample(500, seed=1)
+        >>> gn.fit(rows, gn.Dag.parse("[a][b|a][c|b]")).check_graph().verdict
+        'The data contradict 1 missing edge at level 0.05 (Holm, 1 tests): look first at a and c.'
+        """
+        from gaussnet.fitting.graph_tests import check_graph
+
+        return check_graph(self, level, adjust)
+
+    def effect(
+        self,
+        cause: str,
+        target: str,
+        *,
+        via: str | Iterable[str] | None = None,
+        level: float = 0.95,
+        kind: str | None = None,
+    ) -> "Effect":
+        """The total effect of one node on another with its standard error and an interval.
+
+        As `GaussianNetwork.effect`, with the error of the learnt coefficients carried through
+        by the delta method. `kind` is that of `uncertainty`, but for "bootstrap".
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("[a][b|a][c|a:b]")
+        >>> truth = gn.GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0])
+        >>> found = gn.fit(truth.sample(1_000, seed=0), dag).effect("a", "c")
+        >>> round(found.value, 2), round(found.standard_error, 3), found.low < 7.0 < found.high
+        (6.96, 0.098, True)
+        """
+        from gaussnet.fitting.effects import find_effect
+
+        return find_effect(self, (cause, target), via, level, kind)
+
+    @cached_property
+    def scores(self) -> "Scores":
+        """Log-likelihood, number of parameters, AIC and BIC on the rows learnt from.
+
+        Found when first asked for, in one more pass over the rows. AIC and BIC are on the scale
+        of -2 log-likelihood, lower is better; bnlearn and pgmpy give -1/2 of that.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], gn.Dag.parse("y ~ x"))
+        >>> fit.scores.parameters, round(fit.log_likelihood, 3), round(fit.bic, 3)
+        (5, -0.18, 7.29)
+        """
+        from gaussnet.fitting.comparison import find_scores
+
+        return find_scores(self)
+
+    @property
+    def log_likelihood(self) -> float:
+        """The log-likelihood of the rows learnt from."""
+        return self.scores.log_likelihood
+
+    @property
+    def aic(self) -> float:
+        """Akaike's criterion, -2 log-likelihood + 2 parameters; lower is better."""
+        return self.scores.aic
+
+    @property
+    def bic(self) -> float:
+        """The Bayesian criterion, -2 log-likelihood + parameters log(rows); lower is better."""
+        return self.scores.bic
 
     def outliers(self, status: str = "flagged") -> "Outliers":
         """The cells that do not fit, worst first; for method="robust" only.
@@ -170,7 +256,7 @@ class Fit(Scored, Questions):
         >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 2)
         (4, 2.06)
         """
-        from gaussnet.fitting.solving import update
+        from gaussnet.fitting.summaries import update
 
         return update(self, more_rows)
 
@@ -203,7 +289,7 @@ class Fit(Scored, Questions):
         >>> round(promise.expected_kl, 5), round(promise.kl, 4)
         (0.00252, 0.006)
         """
-        from gaussnet.fitting.certifying import certificate_of
+        from gaussnet.fitting.uncertainty import certificate_of
 
         return certificate_of(self, delta)
 
@@ -263,9 +349,18 @@ class Fit(Scored, Questions):
 
         return find_uncertainty(self, kind, level, repetitions, seed)
 
+    def required_data(self, purpose: str) -> "FitData":
+        """The data behind the fit; else one sentence that says for what they are missing."""
+        if self.data is None:
+            raise EstimationError(
+                "this fit no longer has the rows that it was learnt from, because it was copied or "
+                f"loaded: {purpose}"
+            )
+        return self.data
+
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data."""
-        return self.__dict__ | {"_evidence": None, "_summary": None}
+        return self.__dict__ | {"data": None, "summary": None}
 
     def __repr__(self) -> str:
         return (

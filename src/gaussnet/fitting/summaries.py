@@ -1,24 +1,36 @@
 """Summaries: what rows say about a network, to be added to, merged, kept and solved."""
 
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
 
-from gaussnet.data.columns import Loaded
-from gaussnet.data.pages import NotFinite, StreamedPages, check_page_rows, default_page_rows
-from gaussnet.data.sources import ArraySource, Chain, Source, open_data
-from gaussnet.errors import DataError, SettingError
+from gaussnet.data.missing import Missing, check_missing, treat_missing
+from gaussnet.data.passes import NotFinite, Run
+from gaussnet.data.sources import ArraySource, Chain
+from gaussnet.data.table import (
+    FileTable,
+    check_page_rows,
+    default_page_rows,
+    open_table,
+    page_summary,
+)
+from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.files import Path
 from gaussnet.fitting.checks import checked_dag, thread_count
-from gaussnet.fitting.missing import Missing, Survey, check_missing
-from gaussnet.fitting.states import States, SummaryMethod
+from gaussnet.fitting.learn import NetworkBuilder, fit_with
+from gaussnet.fitting.notes import general_notes
+from gaussnet.fitting.result import Fit
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials, merge_in_order
-from gaussnet.methods.base import Estimator
-from gaussnet.methods.names import method_named
+from gaussnet.methods.base import Equations, Method, Scale, Solution, SummaryPass
+from gaussnet.methods.groups import FitData, ReadOptions
+from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.types import FloatArray, Rows
+
+
+class NotInSummary(EstimationError):
+    """The rows say more than their summary does."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -30,39 +42,36 @@ class Summary:
     `share` summarises them too: then no row is left in it.
     """
 
-    states: States
+    dag: Dag
+    method: Method
+    """How coefficients will be found."""
+    intercept: bool
     page_rows: int
     missing: Missing = "raise"
     closed: tuple[Any, ...] = ()
-    """States of finished runs of rows, as of other sites."""
+    """Summaries of finished runs of rows, as of other sites."""
     partials: Partials[Any] = field(default_factory=Partials)
-    """States of the pages of the run that is still open."""
+    """Summaries of the pages of the run that is still open."""
     tail: FloatArray | None = None
     """Rows of the open run after its last full page."""
     dropped: int = 0
     """Rows left out because they lack a value."""
 
-    @property
-    def dag(self) -> Dag:
-        """The graph."""
-        return self.states.dag
+    def __post_init__(self) -> None:
+        _ = self.question  # refuses a method that has none
 
     @property
-    def method(self) -> SummaryMethod:
-        """How coefficients will be found."""
-        return self.states.method
-
-    @property
-    def intercept(self) -> bool:
-        """Whether the equations have a constant."""
-        return self.states.intercept
+    def question(self) -> SummaryPass:
+        """The pass whose summaries these are."""
+        families = self.dag.families.sorted_by_size[1]
+        return self.method.summary_pass(Equations(families, self.intercept))
 
     @property
     def rows(self) -> int:
         """Rows that are summarised, with those kept as they are."""
-        whole = sum(self.states.rows(state) for state in self.closed)
-        open_rows = sum(self.states.rows(state) for _, state in self.partials.held)
-        return whole + open_rows + (0 if self.tail is None else len(self.tail))
+        pages = (summary for _, summary in self.partials.held)
+        known = sum(self.question.rows(summary) for summary in (*self.closed, *pages))
+        return known + self.rows_inside
 
     @property
     def rows_inside(self) -> int:
@@ -71,31 +80,47 @@ class Summary:
 
     def add(self, data: Any, *, threads: int | None = None) -> "Summary":
         """The summary of these rows and then more: the same as of all rows at once."""
-        opened = open_data(data, self.dag.nodes)
-        source = ArraySource(opened.rows) if isinstance(opened, Loaded) else opened
-        pages = StreamedPages(source, self.page_rows, checked=True)
-        count = thread_count(threads)
+        run = Run(thread_count(threads))
+        opened = open_table(data, self.dag.nodes, self.page_rows, run)
+        table = FileTable(opened.as_source(), self.dag.nodes, self.page_rows, run)
         try:
-            return self._with(pages, count)
+            return self._with(table)
         except NotFinite:
-            return self._with_holes(source, count)
+            complete, survey = treat_missing(table, self.dag.families, self.missing)
+            found = self._with(complete)
+            return replace(found, dropped=self.dropped + survey.rows - survey.complete)
 
     def share(self) -> "Summary":
-        """The same with the open run finished: no row is left inside.
+        """The summary with the open run finished: no row is left inside.
 
         Rows that are added later begin a page of their own.
         """
-        total = self._open_total()
-        closed = self.closed if total is None else (*self.closed, total)
-        return replace(self, closed=closed, partials=Partials(), tail=None)
+        return replace(self, closed=self._runs(), partials=Partials(), tail=None)
 
     def total(self) -> Any:
-        """The state of all rows."""
-        run = self._open_total()
-        states = self.closed if run is None else (*self.closed, run)
-        if not states:
+        """The summary of all rows, as the method solves it."""
+        runs = self._runs()
+        if not runs:
             raise DataError("the summary has no rows: add some")
-        return merge_in_order(states, self.states.merge)
+        return merge_in_order(runs, self.question.merge)
+
+    def solution(self) -> tuple[Solution, tuple[str, ...]]:
+        """The solution with intercepts and mean squares, sorted by number of parents, and notes.
+
+        Refuses what the summary alone does not determine.
+        """
+        question, total = self.question, self.total()
+        solution = question.solve(total)
+        assert solution.mean_squares is not None
+        lost = np.isnan(solution.mean_squares)
+        if lost.any():
+            position = self.dag.families.sorted_by_size[0][np.flatnonzero(lost)[0]]
+            raise NotInSummary(
+                f"the summary has too few digits for the node {self.dag.nodes[position]!r}: its "
+                "parents are nearly collinear, or determine it, or no batch of rows has an "
+                "answer, so fit the rows themselves"
+            )
+        return solution, question.notes(total)
 
     def save(self, path: Path) -> None:
         """Write the summary as one file, whole or not at all; see `gaussnet.load_summary`."""
@@ -109,41 +134,31 @@ class Summary:
             f"{self.rows_inside} rows inside)"
         )
 
-    def _open_total(self) -> Any:
-        merge, partials = self.states.merge, self.partials
+    def _runs(self) -> tuple[Any, ...]:
+        """The summaries of all runs of rows, the open one among them."""
+        question, partials = self.question, self.partials
         if self.tail is not None and len(self.tail):
-            partials = partials.add(self.states.of_page(self.tail), merge)
-        return partials.total(merge) if partials.held else None
+            partials = partials.add(page_summary(question, self.tail), question.merge)
+        return (*self.closed, *((partials.total(question.merge),) if partials.held else ()))
 
-    def _with(self, pages: StreamedPages, threads: int) -> "Summary":
+    def _with(self, table: FileTable) -> "Summary":
+        """With the rows of a table after these: full pages summarised, the rest kept."""
         if self.tail is not None and len(self.tail):
-            both = Chain((ArraySource(self.tail), pages.source))
-            pages = replace(pages, source=both)
-        of_page, merge = self.states.of_page, self.states.merge
+            table = replace(table, source=Chain((ArraySource(self.tail), table.source)))
+        question, height = self.question, self.page_rows
 
-        def state_or_rows(page: Rows) -> Any:
-            return (
-                of_page(page)
-                if len(page) == self.page_rows
-                else _Tail(np.array(page, dtype=np.float64))
-            )
+        def look(page: Rows) -> tuple[Any, FloatArray | None]:
+            if len(page) == height:
+                return page_summary(question, page), None
+            return None, np.array(page, dtype=np.float64)
 
         partials, tail = self.partials, None
-        for found in pages.summaries(state_or_rows, threads):
-            if isinstance(found, _Tail):
-                tail = found.rows
+        for summary, rest in table.map_pages(look):
+            if rest is None:
+                partials = partials.add(summary, question.merge)
             else:
-                partials = partials.add(found, merge)
+                tail = rest
         return replace(self, partials=partials, tail=tail)
-
-    def _with_holes(self, source: Source, threads: int) -> "Summary":
-        """As `missing` says, after a look at all that is missing."""
-        survey: Survey = StreamedPages(source, self.page_rows).fold(
-            partial(Survey.of, families=self.dag.families), Survey.merge, threads
-        )
-        survey.judge(self.dag.nodes, self.missing)
-        found = self._with(StreamedPages(source, self.page_rows, complete=True), threads)
-        return replace(found, dropped=self.dropped + survey.rows - survey.complete)
 
 
 def check_summary(summary: Any) -> None:
@@ -155,15 +170,10 @@ def check_summary(summary: Any) -> None:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class _Tail:
-    rows: FloatArray
-
-
 def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     data: Any,
     dag: Dag,
-    method: str | Estimator = "least-squares",
+    method: str | Method = "least-squares",
     *,
     intercept: bool = True,
     missing: Missing = "raise",
@@ -192,8 +202,8 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
         )
     height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
     check_page_rows(height)
-    states = States(checked_dag(dag), method_named(method), bool(intercept))  # type: ignore[arg-type]
-    found = Summary(states, height, missing).add(data, threads=threads)
+    empty = Summary(checked_dag(dag), method_named(method), bool(intercept), height, missing)
+    found = empty.add(data, threads=threads)
     if found.rows == 0:
         raise DataError("the data have no rows: give at least one")
     return found
@@ -224,3 +234,88 @@ def merge(first: Summary, second: Summary) -> Summary:
             )
     left, right = first.share(), second.share()
     return replace(left, closed=left.closed + right.closed, dropped=left.dropped + right.dropped)
+
+
+def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
+    """The fit that a summary gives, the same as `gaussnet.fit` gives for its rows.
+
+    Variances are mean squares, or for least squares "kl-optimal": other scales need the
+    rows themselves, as do standard errors.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
+    >>> gn.solve(gn.summarize(rows, dag)).network == gn.fit(rows, dag).network
+    True
+    """
+    check_summary(summary)
+    chosen = scale_named(scale, summary.method)
+    check_together(summary.method, chosen)
+    if not chosen.uses_mean_squares:
+        raise SettingError(
+            f"got scale={chosen.name!r}, expected 'mean-square': a summary has no residuals, so "
+            "fit the rows themselves"
+        )
+    rows, dag = summary.rows, summary.dag
+    nodes, families = dag.families.sorted_by_size
+    options = ReadOptions(dag, summary.intercept, None, summary.missing, summary.page_rows)
+    builder = NetworkBuilder(options, summary.method, chosen)
+    equations = Equations(families, summary.intercept)
+    builder.require_rows(nodes, equations, rows)
+    solution, notes = summary.solution()
+    builder.enter(nodes, solution, rows)
+    builder.settle_variances(nodes, rows)
+    notes = general_notes((), rows + summary.dropped, rows) + notes
+    return builder.result(builder.network(), rows, notes, summary=summary)
+
+
+def update(fit: Fit, more_rows: Any) -> Fit:
+    """The fit to the old rows and then these, the same as to all of them at once."""
+    if fit.split is not None:
+        raise SettingError(
+            "the fit used some rows for coefficients and others for variances: fit all rows "
+            "again, with a split of their new number"
+        )
+    if fit.data is None and fit.summary is not None:
+        return solve(fit.summary.add(more_rows), scale=fit.scale)
+    data = fit.required_data("update a summary of them instead, as summary.add(rows)")
+    options, how = data.options, (fit.method, fit.scale)
+    old = open_table(data.given, options.dag.nodes, options.page_rows, data.run)
+    more = open_table(more_rows, options.dag.nodes, options.page_rows, Run())
+    both = FileTable(
+        Chain((old.as_source(), more.as_source())),
+        options.dag.nodes,
+        options.page_rows,
+        Run(),
+        tuple(dict.fromkeys((*data.ignored, *more.ignored))),
+    )
+    summary = _summary_of(fit, options, old.as_source())
+    if summary is None:
+        return fit_with(both.run, both, options, how)
+    summary = summary.add(more_rows)
+    try:
+        found = solve(summary, scale=fit.scale)
+    except NotInSummary:
+        return replace(fit_with(both.run, both, options, how), summary=summary)
+    if summary.question.notes(summary.total()):
+        return replace(fit_with(both.run, both, options, how), summary=summary)
+    notes = general_notes(both.ignored, 0, 0) + found.general_notes
+    table = both.complete(summary.rows) if summary.dropped else both
+    joined = FitData(table, options, both.run, both.ignored)
+    return replace(found, general_notes=notes, data=joined)
+
+
+def _summary_of(fit: Fit, options: ReadOptions, old: Any) -> Summary | None:
+    """The summary that rows can be added to, if one says all that the next fit needs."""
+    if fit.summary is not None:
+        return fit.summary
+    if not fit.scale.uses_mean_squares or options.missing == "drop-by-node":
+        return None
+    settings = (fit.dag, fit.method, fit.intercept, options.page_rows, options.missing)
+    try:
+        empty = Summary(*settings)
+    except SettingError:
+        return None
+    return empty.add(old)

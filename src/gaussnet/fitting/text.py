@@ -5,7 +5,6 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.evidence import StreamedEvidence
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
@@ -88,9 +87,9 @@ def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:
     heads = ["edge", "coefficient"]
     values = fit.network.coefficients.items()
     lines = [[f"{shown(a)} -> {shown(b)}", f"{value:.4g}"] for (a, b), value in values]
-    if fit._evidence is None or isinstance(fit._evidence, StreamedEvidence):
-        return heads, lines
     try:
+        if fit.data is None or fit.data.table().is_stream:
+            return heads, lines
         intervals = fit.confidence_intervals(LEVEL).coefficient_array.tolist()
     except GaussnetError:  # too few rows, or data that were changed since
         return heads, lines

@@ -13,7 +13,7 @@ from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.fitting.checks import checked_dag
 from gaussnet.fitting.learn import fit
 from gaussnet.graph.dag import Dag, shorten
-from gaussnet.methods.base import Estimator
+from gaussnet.methods.base import Method
 from gaussnet.methods.names import method_named
 from gaussnet.model.checks import check_finite
 from gaussnet.model.network import GaussianNetwork
@@ -22,7 +22,7 @@ from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, IntArray, Rows, Seed
 
 Settings = Mapping[str, Any]
-Methods = Sequence[str | Estimator] | Mapping[str, str | Estimator | Settings]
+Methods = Sequence[str | Method] | Mapping[str, str | Method | Settings]
 
 STANDARD_ERRORS = 2.0
 """A method must be better by more than so many standard errors to displace one named before."""
@@ -157,7 +157,7 @@ def _known(settings: Settings) -> dict[str, Any]:
     return dict(settings)
 
 
-def _by_name(methods: Sequence[str | Estimator]) -> Iterator[tuple[str, str | Estimator]]:
+def _by_name(methods: Sequence[str | Method]) -> Iterator[tuple[str, str | Method]]:
     return ((one if isinstance(one, str) else method_named(one).name, one) for one in methods)
 
 

@@ -4,179 +4,36 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal, Self, get_args
+from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gaussnet.errors import CycleError, GraphError
-from gaussnet.graph.formats import networkx as convert, text
-from gaussnet.graph.order import child_lists, find_cycle, is_forest, topological_order
-from gaussnet.graph.separation import Separation
+from gaussnet.graph import algorithms
+from gaussnet.graph.formats import networkx, text
+from gaussnet.graph.formats.adjacency import Orientation, parent_lists
 from gaussnet.kernels.families import Families
-from gaussnet.types import FloatArray, IntArray
-
-
-def node_name(label: object) -> str:
-    """The name of a node: a string as it is, an integer by its digits.
-
-    Examples
-    --------
-    >>> node_name("rain"), node_name(7)
-    ('rain', '7')
-    """
-    if isinstance(label, str):
-        return str.__str__(label)  # a plain string, also for numpy strings and enum members
-    if isinstance(label, int | np.integer) and not isinstance(label, bool):
-        return str(label)
-    raise GraphError(f"got the node name {label!r}, expected a string: rename the node")
-
-
-def edge_names(edge: object) -> tuple[str, str]:
-    """The names of a (parent, child) pair, which may also be a list or an array of two.
-
-    Examples
-    --------
-    >>> edge_names(["rain", 7])
-    ('rain', '7')
-    """
-    match edge.tolist() if isinstance(edge, np.ndarray) else edge:
-        case (parent, child):
-            return node_name(parent), node_name(child)
-    raise GraphError(
-        f"got the edge {edge!r}, expected a pair (parent, child): give two names for each edge"
-    )
-
-
-def square_matrix(matrix: ArrayLike, *, allow_nan: bool = False) -> FloatArray:
-    """The matrix as floats, (nodes, nodes), all of them numbers unless NaN is allowed.
-
-    Examples
-    --------
-    >>> square_matrix([[0, 1], [0, 0]]).shape
-    (2, 2)
-    """
-    try:
-        weights = np.asarray(matrix)
-    except ValueError:
-        raise GraphError(
-            "the rows of the adjacency matrix differ in length: give a square matrix"
-        ) from None
-    if not weights.shape or weights.shape != 2 * weights.shape[:1]:
-        raise GraphError(
-            f"got an adjacency matrix of shape {weights.shape}, expected a square one: give one "
-            "row and one column for each node"
-        )
-    numbers = weights.dtype.kind in "biuf"
-    if not numbers or (not allow_nan and np.isnan(weights.astype(np.float64)).any()):
-        raise GraphError("the adjacency matrix holds NaN or non-numbers: use 0 for 'no edge'")
-    return weights.astype(np.float64)
-
-
-def check_parents(nodes: Sequence[str], families: Families) -> None:
-    """Refuse parents that are no nodes, and parents listed twice; each family is sorted.
-
-    Examples
-    --------
-    >>> check_parents(["a", "b"], Families(np.arange(2), np.array([0, 0, 1]), np.array([0])))
-    """
-    parents, owners = families.parents, families.family_of_edge
-    wrong = parents[(parents < 0) | (parents >= len(nodes))]
-    if len(wrong):
-        raise GraphError(
-            f"got the parent position {wrong[0]} in a graph of {len(nodes)} nodes: count the "
-            "nodes from 0"
-        )
-    twice = np.flatnonzero((np.diff(parents) == 0) & (np.diff(owners) == 0))
-    if len(twice):
-        parent, child = nodes[parents[twice[0]]], nodes[owners[twice[0]]]
-        raise GraphError(f"the edge {parent!r} -> {child!r} is listed twice: list it once")
-
-
-Orientation = Literal["parent-row", "child-row", "lingam", "causal-learn"]
-
-_ENDS = {-1.0: "-", 1.0: ">", 2.0: "o"}
-
-
-def parent_lists(
-    matrix: ArrayLike, names: Sequence[object], orientation: Orientation
-) -> list[list[int]]:
-    """The positions of every node's parents; `names` are for messages.
-
-    Examples
-    --------
-    >>> parent_lists([[0, 1], [0, 0]], "ab", "parent-row")
-    [[], [0]]
-    >>> parent_lists([[0, 1], [0, 0]], "ab", "lingam")
-    [[1], []]
-    >>> parent_lists([[0, -1], [1, 0]], "ab", "causal-learn")
-    [[], [0]]
-    """
-    if orientation not in get_args(Orientation):
-        raise GraphError(
-            f"got orientation={orientation!r}, expected 'parent-row' (matrix[i, j] means i -> j), "
-            "'child-row' or 'lingam' (j -> i), or 'causal-learn' (marks at both ends)"
-        )
-    weights = square_matrix(matrix, allow_nan=orientation == "lingam")
-    if len(names) != len(weights):
-        raise GraphError(
-            f"got {len(names)} names for {len(weights)} nodes: give one name for each row"
-        )
-    _refuse_unknown(weights, names)
-    if orientation == "causal-learn":
-        into = _arrows(weights, names)
-    else:
-        into = weights.T if orientation == "parent-row" else weights
-    return [np.flatnonzero(row).tolist() for row in into]
-
-
-def row_count(matrix: ArrayLike) -> int:
-    """The number of rows, 0 for what has none.
-
-    Examples
-    --------
-    >>> row_count([[0, 1], [0, 0]]), row_count(3)
-    (2, 0)
-    """
-    return len(matrix) if isinstance(matrix, Sized) else 0
-
-
-def _arrows(marks: FloatArray, names: Sequence[object]) -> FloatArray:
-    """Row j, column i is not 0 where the edge goes i -> j.
-
-    causal-learn writes at ``[i, j]`` the mark at i of the edge between i and j: -1 a tail, 1 an
-    arrowhead, 2 a circle.
-    """
-    arrows = (marks == 1.0) & (marks.T == -1.0)
-    wrong = np.argwhere(((marks != 0.0) | (marks.T != 0.0)) & ~arrows & ~arrows.T)
-    if len(wrong):
-        i, j = wrong[0].tolist()
-        near, far = (_ENDS.get(mark, "?") for mark in (marks[i, j], marks[j, i]))
-        shown = f"{near.replace('>', '<')}-{far}"
-        raise GraphError(
-            f"the edge between {names[i]!r} and {names[j]!r} is {names[i]!r} {shown} {names[j]!r}, "
-            "expected a direction: a DAG has neither undirected nor two-headed edges, so decide it "
-            "(-1 at the parent's end, 1 at the child's)"
-        )
-    return np.asarray(arrows, dtype=np.float64)
-
-
-def _refuse_unknown(weights: FloatArray, names: Sequence[object]) -> None:
-    """Refuse NaN, which lingam writes for pairs with a common cause that was not observed."""
-    unknown = np.argwhere(np.isnan(weights))
-    if len(unknown):
-        i, j = unknown[0].tolist()
-        raise GraphError(
-            f"lingam could not tell how {str(names[j])!r} and {str(names[i])!r} are related and "
-            "wrote NaN, expected a number: decide it, with 0 for 'no edge'"
-        )
-
+from gaussnet.types import IntArray
 
 Edge = tuple[str, str]
 
 
+@dataclass(frozen=True, slots=True)
+class Independence:
+    """`node` is independent of `other` given `given`."""
+
+    node: str
+    other: str
+    given: tuple[str, ...]
+
+    def __str__(self) -> str:
+        condition = f" | {', '.join(self.given)}" if self.given else ""
+        return f"{self.node} _||_ {self.other}{condition}"
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Dag(Separation):
+class Dag:
     """A directed acyclic graph over named nodes; every edge goes parent -> child.
 
     Nodes keep the order they were given in; data columns follow that order. The parents of
@@ -280,14 +137,15 @@ class Dag(Separation):
         >>> Dag.from_adjacency([[0, 1], [0, 0]], ["a", "b"]).edges
         (('a', 'b'),)
         """
-        labels = list(range(row_count(matrix))) if names is None else list(names)
+        count = len(matrix) if isinstance(matrix, Sized) else 0
+        labels = list(range(count) if names is None else names)
         parents = parent_lists(matrix, labels, orientation)
         return cls.from_parents([node_name(label) for label in labels], parents)
 
     @classmethod
-    def from_networkx(cls, graph: convert.DiGraph) -> Self:
+    def from_networkx(cls, graph: networkx.DiGraph) -> Self:
         """The graph of a networkx DiGraph; node labels become names by `str`."""
-        nodes, edges = convert.networkx_parts(graph)
+        nodes, edges = networkx.networkx_parts(graph)
         return cls.from_edges(edges, nodes=nodes)
 
     @classmethod
@@ -304,9 +162,9 @@ class Dag(Separation):
         nodes, edges = text.parse_model(model)
         return cls.from_edges(edges, nodes=nodes)
 
-    def to_networkx(self) -> convert.DiGraph:
+    def to_networkx(self) -> networkx.DiGraph:
         """A networkx DiGraph with the same nodes, in the same order, and edges."""
-        return convert.to_networkx(self.nodes, self.edges)
+        return networkx.to_networkx(self.nodes, self.edges)
 
     def to_model_string(self) -> str:
         """The bnlearn model string, nodes in topological order; `parse` keeps that order.
@@ -335,7 +193,9 @@ class Dag(Separation):
 
     def to_dot(self) -> str:
         """The graph in Graphviz DOT."""
-        return text.dot(self.nodes, self.edges)
+        from gaussnet.graph.formats.dot import to_dot  # its parser is seldom needed
+
+        return to_dot(self.nodes, self.edges)
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -353,9 +213,10 @@ class Dag(Separation):
     @cached_property
     def order(self) -> IntArray:
         """Node positions in topological order; of several, the first in node order."""
-        order = topological_order(self.families)
+        order = algorithms.topological_order(self.families)
         if len(order) < len(self.nodes):
-            raise CycleError(tuple(self.nodes[i] for i in find_cycle(self.families, order)))
+            cycle = algorithms.find_cycle(self.families, order)
+            raise CycleError(tuple(self.nodes[i] for i in cycle))
         return order
 
     def parents(self, node: str) -> tuple[str, ...]:
@@ -401,7 +262,46 @@ class Dag(Separation):
         >>> Dag.parse("[a][b][c|a:b]").is_polytree, Dag.parse("[a][b|a][c|a:b]").is_polytree
         (True, False)
         """
-        return is_forest(self.families)
+        return algorithms.is_forest(self.families)
+
+    def d_separated(
+        self, first: str | Iterable[str], second: str | Iterable[str], given: Iterable[str] = ()
+    ) -> bool:
+        """Whether the graph makes two nodes, or sets of nodes, independent given others.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("[rain][sprinkler][wet|rain:sprinkler]")
+        >>> dag.d_separated("rain", "sprinkler"), dag.d_separated("rain", "sprinkler", ["wet"])
+        (True, False)
+        """
+        ones, others, known = (self._position_set(nodes) for nodes in (first, second, given))
+        for left, right in ((ones, others), (ones, known), (others, known)):
+            if left & right:
+                name = self.nodes[min(left & right)]
+                raise GraphError(
+                    f"the node {name!r} stands in two of the three sets: name it in one only"
+                )
+        return not algorithms.active_reach(self.families, ones, known) & others
+
+    def markov_basis(self) -> tuple[Independence, ...]:
+        """Independences that imply all others of the graph, one for each pair without an edge.
+
+        Each node is independent of every node before it in topological order that is no
+        parent of its, given its parents.
+
+        Examples
+        --------
+        >>> [str(implied) for implied in Dag.parse("[a][b|a][c|b]").markov_basis()]
+        ['c _||_ a | b']
+        """
+        order = [self.nodes[index] for index in self.order.tolist()]
+        basis: list[Independence] = []
+        for rank, node in enumerate(order):
+            parents = self.parents(node)
+            earlier = [other for other in order[:rank] if other not in parents]
+            basis += [Independence(node, other, parents) for other in earlier]
+        return tuple(basis)
 
     def __len__(self) -> int:
         """Number of nodes."""
@@ -430,13 +330,71 @@ class Dag(Separation):
         edges = len(self.families.parents)
         return f"Dag({len(self.nodes)} nodes, {edges} edges: {shorten(self.nodes)})"
 
+    def _position_set(self, nodes: str | Iterable[str]) -> set[int]:
+        return {self.position(node) for node in ([nodes] if isinstance(nodes, str) else nodes)}
+
     @cached_property
     def _child_lists(self) -> list[list[int]]:
-        return child_lists(self.families)
+        return algorithms.child_lists(self.families)
 
 
-def shorten(names: Sequence[str], limit: int = 6) -> str:
-    """The first few names, quoted, for a message."""
-    shown = ", ".join(repr(name) for name in names[:limit])
+def node_name(label: object) -> str:
+    """The name of a node: a string as it is, an integer by its digits.
+
+    Examples
+    --------
+    >>> node_name("rain"), node_name(7)
+    ('rain', '7')
+    """
+    if isinstance(label, str):
+        return str.__str__(label)  # a plain string, also for numpy strings and enum members
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
+        return str(label)
+    raise GraphError(f"got the node name {label!r}, expected a string: rename the node")
+
+
+def edge_names(edge: object) -> tuple[str, str]:
+    """The names of a (parent, child) pair, which may also be a list or an array of two.
+
+    Examples
+    --------
+    >>> edge_names(["rain", 7])
+    ('rain', '7')
+    """
+    match edge.tolist() if isinstance(edge, np.ndarray) else edge:
+        case (parent, child):
+            return node_name(parent), node_name(child)
+    raise GraphError(
+        f"got the edge {edge!r}, expected a pair (parent, child): give two names for each edge"
+    )
+
+
+def check_parents(nodes: Sequence[str], families: Families) -> None:
+    """Refuse parents that are no nodes, and parents listed twice; each family is sorted."""
+    parents, owners = families.parents, families.family_of_edge
+    wrong = parents[(parents < 0) | (parents >= len(nodes))]
+    if len(wrong):
+        raise GraphError(
+            f"got the parent position {wrong[0]} in a graph of {len(nodes)} nodes: count the "
+            "nodes from 0"
+        )
+    twice = np.flatnonzero((np.diff(parents) == 0) & (np.diff(owners) == 0))
+    if len(twice):
+        parent, child = nodes[parents[twice[0]]], nodes[owners[twice[0]]]
+        raise GraphError(f"the edge {parent!r} -> {child!r} is listed twice: list it once")
+
+
+def shorten(names: Sequence[object], limit: int = 6) -> str:
+    """The first few names or edges, quoted, for a message.
+
+    Examples
+    --------
+    >>> shorten(["rain", ("rain", "wet")])
+    "'rain', 'rain' -> 'wet'"
+    """
+    shown = ", ".join(
+        f"{name[0]!r} -> {name[1]!r}" if isinstance(name, tuple) else repr(name)
+        for name in names[:limit]
+    )
     more = len(names) - limit
     return f"{shown} and {more} more" if more > 0 else shown or "none"

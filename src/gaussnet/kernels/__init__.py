@@ -1,116 +1,81 @@
 """Kernels: arrays in, arrays out, over all families at once.
 
-Each exists twice, in NumPy (`plain`, the definition) and compiled (`native`). The compiled
-ones are used if they were built; the environment variable GAUSSNET_KERNELS, set to `numpy` or
-`native` before the import, decides otherwise. `backend` says which are in use.
+Each is defined in NumPy (`numpy_*.py`) and most are compiled too (`c`, called by `native`). The
+compiled ones are used if they were built; the environment variable GAUSSNET_KERNELS, set to
+`numpy` or `native` before the import, decides otherwise. `backend` says which are in use.
 """
 
 import os
-from types import ModuleType, SimpleNamespace
+from collections.abc import Callable
+from types import ModuleType
+from typing import Any, TypeVar
 
 from gaussnet.errors import SettingError
 from gaussnet.kernels import numpy_core, numpy_medians, numpy_robust
-from gaussnet.kernels.numpy_medians import Sieve, Sifted
+from gaussnet.kernels.numpy_medians import Draw as Draw, Ends as Ends, Split as Split
 from gaussnet.kernels.numpy_robust import (
-    Cells,
-    CellTable,
-    Judged,
-    JudgeTask,
-    Learnt,
-    Screen,
-    TrimAnswer,
-    TrimTask,
-    WalkTask,
+    Cells as Cells,
+    CellTable as CellTable,
+    Learnt as Learnt,
+    Screen as Screen,
+    WalkTask as WalkTask,
 )
 
-__all__ = [
-    "CellTable",
-    "Cells",
-    "JudgeTask",
-    "Judged",
-    "Learnt",
-    "Screen",
-    "Sieve",
-    "Sifted",
-    "TrimAnswer",
-    "TrimTask",
-    "WalkTask",
-    "all_finite",
-    "backend",
-    "batch_solutions",
-    "copy_finite",
-    "family_moments",
-    "find_cells",
-    "joined_medians",
-    "joined_spreads",
-    "judge_rows",
-    "learn_nodes",
-    "list_parents",
-    "propagate",
-    "residual_moments",
-    "residuals",
-    "row_medians",
-    "screen_families",
-    "sift_residuals",
-    "sift_solutions",
-    "sifted_ranks",
-    "solve_moments",
-    "solve_triangles",
-    "split_rows",
-    "split_solutions",
-    "square_solutions",
-    "trim_family",
-    "upper_triangles",
-    "whole_columns",
-]
+Definition = TypeVar("Definition", bound=Callable[..., Any])
 
 
-def _choose(wanted: str) -> tuple[str, ModuleType | SimpleNamespace]:
-    """The name of a backend, and where its kernels are."""
+def _compiled(wanted: str) -> ModuleType | None:
+    """The compiled kernels, or None if those in NumPy are used."""
     if wanted not in ("", "numpy", "native"):
         raise SettingError(
             f"GAUSSNET_KERNELS is {wanted!r}, expected 'numpy' or 'native': set one or unset it"
         )
-    if wanted != "numpy":
-        try:
-            from gaussnet.kernels import native
-        except ImportError as error:
-            if wanted == "native":
-                raise SettingError(
-                    "GAUSSNET_KERNELS is 'native' but the compiled kernels are not there "
-                    f"({error}): install gaussnet where a C compiler is found, or unset it"
-                ) from error
-        else:
-            return "native", native
-    parts = (vars(module) for module in (numpy_core, numpy_medians, numpy_robust))
-    return "numpy", SimpleNamespace(**{name: own for part in parts for name, own in part.items()})
+    if wanted == "numpy":
+        return None
+    try:
+        from gaussnet.kernels import native
+    except ImportError as error:
+        if wanted == "native":
+            raise SettingError(
+                "GAUSSNET_KERNELS is 'native' but the compiled kernels are not there "
+                f"({error}): install gaussnet where a C compiler is found, or unset it"
+            ) from error
+        return None
+    return native
 
 
-backend, _kernels = _choose(os.environ.get("GAUSSNET_KERNELS", ""))
+_compiled_kernels = _compiled(os.environ.get("GAUSSNET_KERNELS", ""))
 
-all_finite = _kernels.all_finite
-batch_solutions = _kernels.batch_solutions
-copy_finite = _kernels.copy_finite
-family_moments = _kernels.family_moments
-find_cells = _kernels.find_cells
-joined_medians = _kernels.joined_medians
-joined_spreads = _kernels.joined_spreads
-judge_rows = _kernels.judge_rows
-learn_nodes = _kernels.learn_nodes
-list_parents = _kernels.list_parents
-propagate = _kernels.propagate
-residual_moments = _kernels.residual_moments
-residuals = _kernels.residuals
-row_medians = _kernels.row_medians
-screen_families = _kernels.screen_families
-sift_residuals = _kernels.sift_residuals
-sift_solutions = _kernels.sift_solutions
-sifted_ranks = _kernels.sifted_ranks
-solve_moments = _kernels.solve_moments
-solve_triangles = _kernels.solve_triangles
-split_rows = _kernels.split_rows
-split_solutions = _kernels.split_solutions
-square_solutions = _kernels.square_solutions
-trim_family = _kernels.trim_family
-upper_triangles = _kernels.upper_triangles
-whole_columns = _kernels.whole_columns
+backend = "numpy" if _compiled_kernels is None else "native"
+
+
+def _chosen(definition: Definition) -> Definition:
+    """The kernel of this name that is in use."""
+    if _compiled_kernels is None:
+        return definition
+    found: Definition = getattr(_compiled_kernels, definition.__name__)
+    return found
+
+
+all_finite = _chosen(numpy_core.all_finite)
+copy_finite = _chosen(numpy_core.copy_finite)
+family_moments = _chosen(numpy_core.family_moments)
+solve_moments = _chosen(numpy_core.solve_moments)
+upper_triangles = _chosen(numpy_core.upper_triangles)
+solve_triangles = _chosen(numpy_core.solve_triangles)
+batch_solutions = _chosen(numpy_core.batch_solutions)
+square_solutions = _chosen(numpy_core.square_solutions)
+residuals = _chosen(numpy_core.residuals)
+residual_moments = _chosen(numpy_core.residual_moments)
+propagate = _chosen(numpy_core.propagate)
+split_solutions = _chosen(numpy_medians.split_solutions)
+split_residuals = _chosen(numpy_medians.split_residuals)
+split_rows = _chosen(numpy_medians.split_rows)
+kept_ranks = _chosen(numpy_medians.kept_ranks)
+joined_medians = _chosen(numpy_medians.joined_medians)
+joined_spreads = _chosen(numpy_medians.joined_spreads)
+whole_columns = _chosen(numpy_robust.whole_columns)
+screen_families = _chosen(numpy_robust.screen_families)
+learn_nodes = _chosen(numpy_robust.learn_nodes)
+list_parents = _chosen(numpy_robust.list_parents)
+find_cells = _chosen(numpy_robust.find_cells)

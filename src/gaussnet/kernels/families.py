@@ -11,7 +11,7 @@ from gaussnet.types import IntArray
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """The families of one size: their number of parents and their place among the families."""
+    """The families of one size: their number of parents and which of all families they are."""
 
     size: int
     families: slice
@@ -101,6 +101,11 @@ class Families:
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         return Families(self.children[chosen], offsets, self.parents[self.edges_of(chosen)])
 
+    def renumbered(self) -> "Families":
+        """One family whose columns are the only ones: its parents are 0 .. p - 1, the child p."""
+        size = len(self.parents)
+        return Families(np.array([size]), np.array([0, size]), np.arange(size))
+
     def edges_of(self, chosen: IntArray) -> IntArray:
         """Positions in `parents` of all edges of the chosen families, in their order."""
         sorting = self.__dict__.get("sorted_by_size")
@@ -141,7 +146,14 @@ class Families:
     def sorted_by_size(self) -> tuple[IntArray, "Families"]:
         """The families in order of their number of parents, and that order, (families,)."""
         order = np.argsort(self.sizes, kind="stable")
-        return order, self.subset(order)
+        ordered = self.subset(order)
+        ordered.__dict__["by_node"] = self
+        return order, ordered
+
+    @cached_property
+    def by_node(self) -> "Families":
+        """The families in the order of their children, where there is one for each column."""
+        return self.subset(np.argsort(self.children))
 
     @cached_property
     def _edges_by_size(self) -> IntArray:

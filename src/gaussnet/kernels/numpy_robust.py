@@ -1,6 +1,6 @@
 """The kernels of the robust method in NumPy: what they take and give."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import numpy as np
@@ -41,18 +41,6 @@ class Screen(NamedTuple):
     """Largest half-sample statistics, (families,)."""
     means: FloatArray
     """Of parents and child, family after family, (edges + families,); 0 without an intercept."""
-
-
-class TrimTask(NamedTuple):
-    """A node to be trimmed."""
-
-    child: int
-    parents: IntArray
-    sound: BoolArray
-    """Which rows are to be judged, (rows,)."""
-    judged: int
-    """How many these are."""
-    intercept: bool
 
 
 class TrimAnswer(NamedTuple):
@@ -130,18 +118,13 @@ class Judged(NamedTuple):
 
 
 def whole_columns(x: Rows) -> FloatArray:
-    """The same values (rows, columns) as float64, each column without gaps."""
+    """The values (rows, columns) as float64, each column without gaps."""
     return np.asfortranarray(x, dtype=np.float64)
 
 
 def screen_families(columns: FloatArray, families: Families, screen: Screen) -> FloatArray:
     """Whether least squares needs no trimming, family by family: NaN, it is left to the caller."""
     return np.full(screen.part[1] - screen.part[0], np.nan)
-
-
-def trim_family(columns: FloatArray, task: TrimTask, limits: FloatArray) -> TrimAnswer | None:
-    """Trimmed least squares of one child on its parents; None: left to the caller."""
-    return None
 
 
 @quiet
@@ -204,9 +187,9 @@ def _opinions(columns: FloatArray, task: JudgeTask, rows: IntArray) -> _Opinions
     recorded_parents = columns[np.ix_(rows, task.parents)].T - centres[:, None]
     cleaned_parents, variances = recorded_parents.copy(), np.zeros_like(recorded_parents)
     owners = np.repeat(np.arange(len(task.parents)), np.diff(task.above.offsets))
-    places = np.searchsorted(rows, task.above.rows)
+    positions = np.searchsorted(rows, task.above.rows)
     inside = ~task.sound[task.above.rows]
-    at = (owners[inside], places[inside])
+    at = (owners[inside], positions[inside])
     cleaned_parents[at] = task.above.expected[inside] - centres[owners[inside]]
     variances[at] = task.above.variances[inside]
     child = columns[rows, task.child] - trimmed.reference
@@ -321,53 +304,52 @@ class Learnt:
         return np.asarray(self.counts[2])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class CellTable:
+class CellTable(NamedTuple):
     """Suspicious cells and rows left out of all nodes, in the order in which nodes were learnt."""
 
     bounds: IntArray
     """First and last + 1 of each node's cells, and of its rows left out, (4, nodes)."""
     rows: IntArray
-    """Of cells, and left out, (2, room)."""
+    """Of cells, and left out, (2, capacity)."""
     statuses: NDArray[np.uint8]
-    """(room,)"""
+    """(capacity,)"""
     values: FloatArray
-    """Expected values, their variances, deviations, (3, room)."""
+    """Expected values, their variances, deviations, (3, capacity)."""
     testimony: FloatArray
-    """What the children say, (room,)."""
+    """What the children say, (capacity,)."""
     progress: IntArray
     """Cells and rows left out in the table, nodes done by the last walk, and whether it wanted
-    room, (4,)."""
+    space, (4,)."""
 
     @classmethod
-    def empty(cls, nodes: int, room: int) -> "CellTable":
-        """Room for so many cells, in one piece of memory that can serve the next fit."""
-        memory = np.empty(49 * room, dtype=np.uint8)
-        words = memory[: 48 * room].view(np.int64).reshape(6, room)
+    def empty(cls, nodes: int, capacity: int) -> "CellTable":
+        """Space for so many cells, in one piece of memory that can serve the next fit."""
+        memory = np.empty(49 * capacity, dtype=np.uint8)
+        words = memory[: 48 * capacity].view(np.int64).reshape(6, capacity)
         values = words[2:].view(np.float64)
         return cls(
             np.zeros((4, nodes), dtype=np.int64),
             words[:2],
-            memory[48 * room :],
+            memory[48 * capacity :],
             values[:3],
             values[3],
             np.zeros(4, dtype=np.int64),
         )
 
     def doubled(self, more: int) -> "CellTable":
-        """The same with twice the room and more."""
+        """A copy with twice the capacity and more."""
         found = CellTable.empty(self.bounds.shape[1], 2 * len(self.statuses) + more)
         used = max(self.progress[:2].tolist())
         for name in ("rows", "statuses", "values", "testimony"):
             getattr(found, name)[..., :used] = getattr(self, name)[..., :used]
-        return replace(found, bounds=self.bounds, progress=self.progress)
+        return found._replace(bounds=self.bounds, progress=self.progress)
 
     def unheard(self) -> "CellTable":
-        """The same cells without any testimony."""
-        return replace(self, testimony=np.zeros(len(self.testimony)))
+        """These cells without any testimony."""
+        return self._replace(testimony=np.zeros(len(self.testimony)))
 
     def span(self, node: int) -> slice:
-        """Where the cells of a node stand."""
+        """Which cells are those of a node."""
         return slice(*self.bounds[:2, node].tolist())
 
     def left_out(self, node: int) -> IntArray:
@@ -377,7 +359,7 @@ class CellTable:
     def add(
         self, node: int, rows: IntArray, statuses: NDArray[np.uint8], values: tuple[FloatArray, ...]
     ) -> None:
-        """Enter the cells of a node; there is room."""
+        """Enter the cells of a node; there is space."""
         first = int(self.progress[0])
         last = first + len(rows)
         self.rows[0, first:last], self.statuses[first:last] = rows, statuses
@@ -387,7 +369,7 @@ class CellTable:
         self.progress[0] = last
 
     def add_left_out(self, node: int, rows: IntArray) -> None:
-        """Enter the rows that a node left out; there is room."""
+        """Enter the rows that a node left out; there is space."""
         first = int(self.progress[1])
         last = first + len(rows)
         self.rows[1, first:last] = rows
@@ -405,7 +387,7 @@ def learn_nodes(
     """Learn nodes, parents first, from the known cells of the first table into the second.
 
     Gives how many were done, those among them for which least squares stands, and whether the
-    walk stopped for want of room; if not, the next node is left to the caller.
+    walk stopped for want of space; if not, the next node is left to the caller.
     """
     return 0, False
 
@@ -427,13 +409,13 @@ def list_parents(table: CellTable, families: Families, reach: FloatArray, rows: 
 
 
 def find_cells(table: CellTable, nodes: IntArray, rows: IntArray) -> IntArray:
-    """Where these cells stand in the table, -1 for those that do not, (cells,)."""
-    places = np.full(len(nodes), -1)
+    """Indices of these cells in the table, -1 for those that are not there, (cells,)."""
+    indices = np.full(len(nodes), -1)
     for node in np.unique(nodes).tolist():
         span, wanted = table.span(node), nodes == node
         own, some = table.rows[0, span], rows[wanted]
         at = np.searchsorted(own, some)
         there = at < len(own)
         there[there] = own[at[there]] == some[there]
-        places[wanted] = np.where(there, span.start + at, -1)
-    return places
+        indices[wanted] = np.where(there, span.start + at, -1)
+    return indices

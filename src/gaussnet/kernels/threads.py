@@ -1,15 +1,10 @@
-"""Running independent pieces of work on a few threads, and memory that they share."""
+"""Running independent pieces of work on a few threads."""
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from threading import Lock
 from typing import TYPE_CHECKING, Generic, TypeVar
-
-import numpy as np
-
-from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -120,38 +115,3 @@ def merge_in_order(items: Iterable[Item], merge: Callable[[Item, Item], Item]) -
     for item in items:
         partials = partials.add(item, merge)
     return partials.total(merge)
-
-
-class Reserve:
-    """Room for so many values, of which threads take pieces; beyond it they get fresh memory.
-
-    Examples
-    --------
-    >>> reserve = Reserve(10)
-    >>> first = reserve.take(8)
-    >>> reserve.keep(first, 3)
-    >>> first.base is reserve.take(7).base, first.base is reserve.take(7).base
-    (True, False)
-    """
-
-    def __init__(self, values: int) -> None:
-        self._values = np.empty(values)
-        self._used = 0
-        self._last: FloatArray | None = None
-        self._lock = Lock()
-
-    def take(self, values: int) -> FloatArray:
-        """A piece of so many values."""
-        with self._lock:
-            if self._used + values > len(self._values):
-                return np.empty(values)
-            self._last = self._values[self._used : self._used + values]
-            self._used += values
-            return self._last
-
-    def keep(self, piece: FloatArray, values: int) -> None:
-        """Say that only the first values of a piece are needed; the rest of the last is free."""
-        with self._lock:
-            if piece is self._last:
-                self._used -= len(piece) - values
-                self._last = None

@@ -1,142 +1,285 @@
-"""What a method works on and gives back."""
+"""What a method is: settings, the passes that it asks for, and what follows from its answer.
 
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import Any, NamedTuple, Protocol
+A new method is one class: a frozen dataclass that derives from `Method`, has a `name` and says in
+`first` what it asks of the rows. It then works in memory, on files and on a cluster, with
+bootstrap errors, in comparisons and reports. Errors of its own, summaries that can be kept and
+certificates are further methods of the same class, for those that have them. Scales, which find
+the variances, are made in the same way.
+"""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gaussnet.data.passes import Limits, Pass, Run
+from gaussnet.data.table import Table
+from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Block, Families
-from gaussnet.types import FloatArray, IntArray, Rows
+from gaussnet.types import FloatArray, IntArray
 
-STRIPE_BYTES = 8 * 1024 * 1024
-SMALLEST_STRIPE_ROWS = 1_024
-LARGEST_STRIPE_ROWS = 32_768
-"""About a millisecond of work for 20 columns: less is not worth a thread, and each stripe costs a
-call from Python and a merge."""
+if TYPE_CHECKING:
+    from gaussnet.methods.errors import Assembly, Slopes, Spreads
+    from gaussnet.methods.groups import Fitted
+
+MANY_ROWS = 1 << 28
+"""Rows to be ready for where their number is not known."""
 
 
 @dataclass(frozen=True)
 class Equations:
     """One regression of a child on its parents for each family, with or without intercept.
 
-    The families are sorted by their number of parents.
+    The families are sorted by their number of parents. `limits` says what is known of the table
+    that they are learnt from.
     """
 
     families: Families
     intercept: bool
+    limits: Limits = field(default_factory=partial(Limits, None, False, Run(threads=1)))
 
     def blocks(self, *, with_roots: bool = False) -> list[Block]:
         """The families size by size; roots, which have no parents, only with `with_roots`."""
         return [block for block in self.families.blocks if block.size or with_roots]
 
+    def only(self, chosen: IntArray) -> "Equations":
+        """The chosen equations alone."""
+        return replace(self, families=self.families.subset(chosen))
 
-class Stripe(NamedTuple):
-    """Rows start..stop of a page: the unit of work.
 
-    Sums are over these rows; a batch or window belongs to the stripe that it begins in, and
-    may run on beyond `stop` inside the page.
-    """
+@dataclass(frozen=True)
+class EquationGroup:
+    """Equations that share their rows, and the table of those rows."""
 
-    page: Rows
-    start: int
-    stop: int
+    nodes: IntArray
+    """Positions of the nodes in the graph, sorted by number of parents."""
+    equations: Equations
+    """Their families; columns are numbered as in the table."""
+    table: Table
 
     @property
-    def rows(self) -> Rows:
-        """The stripe's own rows."""
-        return self.page[self.start : self.stop]
+    def likely_rows(self) -> int:
+        """Number of rows if it is known, else as many as one should be ready for."""
+        known = self.table.known_rows
+        return MANY_ROWS if known is None else known
 
+    def only(self, chosen: IntArray) -> "EquationGroup":
+        """The chosen equations alone."""
+        if len(chosen) == len(self.nodes):
+            return self
+        return EquationGroup(self.nodes[chosen], self.equations.only(chosen), self.table)
 
-def cut_stripes(page: Rows) -> list[Stripe]:
-    """The page in stripes of nearly equal height, which its shape alone decides."""
-    fitting = STRIPE_BYTES // (8 * max(page.shape[1], 1))
-    height = min(max(fitting, SMALLEST_STRIPE_ROWS), LARGEST_STRIPE_ROWS)
-    count = max(1, -(-len(page) // height))
-    edges = [len(page) * index // count for index in range(count + 1)]
-    return [Stripe(page, start, stop) for start, stop in pairwise(edges)]
+    def parts(self, kept_values: Callable[[Equations], FloatArray]) -> "Iterator[EquationGroup]":
+        """The group in parts whose summaries keep within the table's budget (or one node).
+
+        `kept_values` says how many values a summary keeps per row, (families,).
+        """
+        rows, budget = self.likely_rows, self.table.budget
+        most = 4 * len(self.equations.families.columns)  # nobody keeps more than so many copies
+        if rows * most <= budget:
+            yield self
+            return
+        totals = np.cumsum(kept_values(self.equations) * rows)
+        number = (totals // max(budget, 1)).astype(np.int64)
+        for part in np.unique(number):
+            yield self.only(np.flatnonzero(number == part))
 
 
 @dataclass(frozen=True)
 class Solution:
-    """Coefficients of the equations, and what happened on the way to them."""
+    """Coefficients of the equations, and what was found on the way to them; (families,) each."""
 
     coefficients: FloatArray
     """(edges,); NaN where nothing determines them."""
     ranks: IntArray
-    """Rank of each family's parents, (families,)."""
+    """Rank of the parents."""
     batches: IntArray
-    """Batches or windows used, (families,); 0 where the estimator uses none."""
+    """Batches or windows used; 0 where the method uses none."""
     singular: IntArray
-    """Singular batches or windows set aside, (families,)."""
+    """Singular batches or windows set aside."""
     intercepts: FloatArray | None = None
-    """(families,), where phase 1 finds them on its way."""
+    """Where the method finds them on its way."""
     mean_squares: FloatArray | None = None
-    """Mean squared residual, (families,), where phase 1 finds it on its way."""
-    doubtful: IntArray | None = None
-    """Families that lost digits and should be learnt again by the careful twin."""
+    """Mean squared residuals, where the method finds them; NaN where digits are lacking."""
+    variances: FloatArray | None = None
+    """Of the scale that was asked for, where the method finds them itself."""
+    rows: IntArray | None = None
+    """Rows that the coefficients rest on, where these differ by family."""
+    dropped: IntArray | None = None
+    """Rows that lack a value, where the method leaves them out itself."""
     passes: int = 1
-    """Passes over the rows that it took."""
+    """Passes that medians took over all rows."""
+    findings: Any = None
+    """What a method that looks for wrong cells has found."""
+
+    @classmethod
+    def of(cls, equations: Equations, coefficients: FloatArray, **found: Any) -> "Solution":
+        """Full ranks and no batches, but for what is `found`.
+
+        Examples
+        --------
+        >>> families = Families(np.array([1]), np.array([0, 1]), np.array([0]))
+        >>> Solution.of(Equations(families, True), np.array([2.0])).ranks
+        array([1])
+        """
+        none = np.zeros(len(equations.families), dtype=np.int64)
+        usual = {"ranks": equations.families.sizes, "batches": none, "singular": none}
+        return cls(coefficients, **(usual | found))
 
     def patched(self, families: Families, chosen: IntArray, part: "Solution") -> "Solution":
         """This solution with the chosen families taken from `part`."""
         edges = families.edges_of(chosen)
-        changes: dict[str, Any] = {"doubtful": None, "passes": max(self.passes, part.passes)}
+        changes: dict[str, Any] = {"passes": max(self.passes, part.passes)}
         for name in ("ranks", "batches", "singular", "intercepts", "mean_squares"):
             changes[name] = _patched(getattr(self, name), chosen, getattr(part, name))
         changes["coefficients"] = _patched(self.coefficients, edges, part.coefficients)
         return replace(self, **changes)
 
-    def with_spread(self, intercepts: FloatArray, mean_squares: FloatArray) -> "Solution":
-        """This solution with intercepts and mean squared residuals, (families,) each."""
-        return replace(self, intercepts=intercepts, mean_squares=mean_squares)
+
+class Spread(NamedTuple):
+    """Location and variance of each family's residuals, (families,) each."""
+
+    locations: FloatArray
+    variances: FloatArray
 
 
-class Estimator(Protocol):
-    """Phase 1: finds the coefficients.
+class SummaryPass(Pass):
+    """A pass whose summary can be kept, added to, merged, and solved by itself."""
 
-    Summaries of stripes merge, in the order of the rows, to the summary of all rows; the
-    solution comes from that alone.
-    """
+    __slots__ = ()
 
-    @property
-    def name(self) -> str:
-        """The name that `fit` knows the method by."""
-        ...
+    @abstractmethod
+    def rows(self, summary: Any) -> int:
+        """Rows that a summary is of."""
 
-    def summarize(self, stripe: Stripe, equations: Equations) -> Any:
-        """All that these rows say of the coefficients."""
-        ...
+    @abstractmethod
+    def solve(self, summary: Any) -> Solution:
+        """The solution with intercepts and mean squares; NaN where the summary lacks digits."""
 
-    def merge(self, left: Any, right: Any) -> Any:
-        """The summary of the rows of both, `left` before `right`."""
-        ...
+    def notes(self, summary: Any) -> tuple[str, ...]:
+        """What is worth knowing of a solution that is not exact; nothing if it is."""
+        return ()
 
-    def solve(self, summary: Any, equations: Equations) -> Solution:
-        """The coefficients of all equations."""
-        ...
+    @abstractmethod
+    def to_arrays(self, summary: Any) -> dict[str, Any]:
+        """The summary as plain arrays."""
 
-    def careful(self) -> "Estimator":
-        """The same method, slower, for equations that lost digits."""
-        ...
+    @abstractmethod
+    def from_arrays(self, arrays: dict[str, Any]) -> Any:
+        """The summary that `to_arrays` gave; ValueError if it cannot be one of this pass."""
+
+
+class Method(ABC):
+    """How coefficients are found."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    """The name that `fit` knows the method by."""
+    default_scale: ClassVar[str] = "mean-square"
+    finds_mean_squares: ClassVar[bool] = False
+    """Whether the solution has intercepts and mean squares, so that no other pass is needed."""
+    needs_all_rows: ClassVar[bool] = False
+    """Whether all rows must be in memory; then it also treats missing values itself."""
+    maximizes_likelihood: ClassVar[bool] = False
+    uses_row_order: ClassVar[bool] = False
+    """Whether the answer depends on the order of the rows, as that of batches does."""
+    error_kinds: ClassVar[tuple[str, ...]] = ()
+    """Kinds of standard errors that the method has itself, its own first."""
+
+    @abstractmethod
+    def first(self, equations: Equations, scale: "Scale") -> Pass:
+        """The first question; its last answer is a `Solution`.
+
+        `scale` is the one that variances will be asked of, for a method that finds them on its
+        way.
+        """
 
     def rows_needed(self, parents: int, intercept: bool) -> int:
         """The fewest rows with which an equation with so many parents has an answer."""
-        ...
+        return 1
 
-    def kept_values(self, parents: IntArray) -> FloatArray:
-        """Values that a summary keeps per row for families with so many parents."""
-        ...
+    def kept_values(self, equations: Equations) -> FloatArray:
+        """Values that a summary keeps per row, (families,)."""
+        return np.zeros(len(equations.families))
+
+    def summary_pass(self, equations: Equations) -> SummaryPass:
+        """The pass whose summary says all that the method needs; refused if there is none."""
+        raise SettingError(
+            f"got method={self.name!r}, which needs all rows more than once, expected "
+            "'least-squares', 'batch-average', 'batch-median' or 'cauchy-tree': use one of "
+            "these, or fit the rows themselves"
+        )
+
+    def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
+        """Errors of the coefficients of a group, size by size, roots first."""
+        raise SettingError(
+            f"the method {self.name!r} has no standard errors of its own: give kind='bootstrap'"
+        )
+
+    def error_values(self, equations: Equations) -> FloatArray:
+        """Values that `slopes` keeps per row, (families,)."""
+        return np.zeros(len(equations.families))
+
+    def fewest_batches(self, level: float) -> int:
+        """Batches below which a coefficient has no interval."""
+        return 0
+
+    def find_errors(self, fitted: "Fitted", kind: str, level: float) -> "Assembly":
+        """Standard errors and interval ends of all parameters, by one of `error_kinds`."""
+        from gaussnet.methods.errors import assemble
+
+        return assemble(self, fitted, kind, level)
+
+    def examined(self, fitted: "Fitted", table: Table) -> Any:
+        """The findings, after a look at the learnt network beside its rows."""
+        return fitted.findings
+
+    def certified_as(self, scale: "Scale", findings: Any) -> "tuple[Method, Scale]":
+        """The method and scale whose certificate holds for an answer with these findings."""
+        return self, scale
 
 
-def no_batches(equations: Equations) -> IntArray:
-    """Zero batches for each family."""
-    return np.zeros(len(equations.families), dtype=np.int64)
+class Scale(ABC):
+    """How variances are found from the residuals."""
+
+    __slots__ = ()
+    name: ClassVar[str]
+    """The name that `fit` knows the scale by."""
+    uses_mean_squares: ClassVar[bool] = False
+    """Whether mean squared residuals are all that it needs."""
+
+    @abstractmethod
+    def first(self, equations: Equations, coefficients: FloatArray) -> Pass:
+        """The first question about residuals; its last answer is a `Spread`."""
+
+    def kept_values(self, equations: Equations) -> FloatArray:
+        """Values that a summary keeps per row, (families,)."""
+        return np.zeros(len(equations.families))
+
+    def factors(self, rows: int | IntArray, parents: IntArray, intercept: bool) -> FloatArray:
+        """What mean squares, or variances, are to be multiplied by, (families,); NaN if refused."""
+        return np.ones(len(parents))
+
+    def enter_errors(
+        self,
+        spreads: "Spreads",
+        group: EquationGroup,
+        coefficients: FloatArray,
+        kind: str,
+        level: float,
+    ) -> None:
+        """Enter the errors of location and variance of a group; `coefficients` are the graph's."""
+        raise SettingError(
+            f"the scale {self.name!r} has no standard errors of its own: give kind='bootstrap'"
+        )
 
 
-def _patched(whole: Any, places: IntArray, part: Any) -> Any:
+def _patched(whole: Any, positions: IntArray, part: Any) -> Any:
     if whole is None or part is None:
         return None
     out = whole.copy()
-    out[places] = part
+    out[positions] = part
     return out

@@ -1,111 +1,37 @@
-"""Solutions of many small systems, kept size by size until their mean or median is taken."""
+"""Least squares on batches of rows, then the mean or the median of the solutions."""
 
-from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Self
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.data.passes import Pass, Stripe, Together
+from gaussnet.data.table import ask
 from gaussnet.errors import SettingError
-from gaussnet.kernels.families import Block
+from gaussnet.kernels import Ends
 from gaussnet.kernels.numpy_core import SINGULAR, batch_range
-from gaussnet.methods.base import Equations, Solution, Stripe, no_batches
-from gaussnet.methods.least_squares import triangle
-from gaussnet.methods.medians.brackets import Medians
+from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution, SummaryPass
+from gaussnet.methods.medians.brackets import Brackets, Medians
+from gaussnet.methods.medians.passes import Found, KeptValues, MedianPass, Plan, Values
+from gaussnet.methods.medians.samples import Ragged
+from gaussnet.methods.moments import Moments, MomentsPass, triangle, with_mean_squares
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
+if TYPE_CHECKING:
+    from gaussnet.methods.errors import Slopes
 
-@dataclass(frozen=True, slots=True)
-class Solutions:
-    """Solutions of batches or windows, in runs as they were found; NaN marks a singular one.
-
-    Each run has one array (families of that size, p, count) for each size p >= 1.
-    """
-
-    runs: tuple[tuple[FloatArray, ...], ...]
-
-    def merge(self, other: "Solutions") -> "Solutions":
-        """The runs of both."""
-        return Solutions(self.runs + other.runs)
-
-    def parts(self, index: int) -> list[FloatArray]:
-        """The solutions of the families of one size, run by run: (families, p, count) each."""
-        return [run[index] for run in self.runs]
-
-    def of_block(self, index: int) -> FloatArray:
-        """All solutions of the families of one size: (families, p, count), a fresh array."""
-        return np.concatenate(self.parts(index), axis=2)
-
-
-class Tally:
-    """Collects the answer block by block into one `Solution`."""
-
-    def __init__(self, equations: Equations) -> None:
-        self.equations = equations
-        self.coefficients = np.empty(len(equations.families.parents))
-        self.batches = no_batches(equations)
-        self.singular = no_batches(equations)
-
-    def add_medians(
-        self, block: Block, parts: list[FloatArray], upper: FloatArray | None = None
-    ) -> None:
-        """Enter the coordinate-wise medians of solutions in parts (families, p, count).
-
-        With `upper`, (families, p, p), they are taken of ``upper @ solution`` and turned back.
-        """
-        answer, used = kernels.joined_medians(parts, upper)
-        if upper is not None:
-            answer = turned_back(upper, answer)
-        self.add(block, answer, used, sum(part.shape[2] for part in parts))
-
-    def add(self, block: Block, answer: FloatArray, used: IntArray, count: int | IntArray) -> None:
-        """Enter coefficients (families, p) found from `used` of `count` batches."""
-        self.coefficients[block.edges] = answer.ravel()
-        self.batches[block.families] = used
-        self.singular[block.families] = count - used
-
-    def solution(self, doubtful: IntArray | None = None, passes: int = 1) -> Solution:
-        """The collected answer; the parents of an answered family have full rank."""
-        return Solution(
-            self.coefficients,
-            ranks=self.equations.families.sizes,
-            batches=self.batches,
-            singular=self.singular,
-            doubtful=doubtful,
-            passes=passes,
-        )
-
-
-def turned_back(upper: FloatArray, answer: FloatArray) -> FloatArray:
-    """The solutions x of ``upper @ x = answer``, (families, p); NaN where there is none."""
-    found: FloatArray = kernels.solve_triangles(upper, answer)
-    return found
-
-
-def tally_medians(
-    equations: Equations,
-    medians: Medians,
-    counts: IntArray,
-    uppers: Sequence[FloatArray] | None = None,
-) -> Tally:
-    """The medians of all coefficients, with what was used of so many."""
-    tally = Tally(equations)
-    for index, block in enumerate(equations.blocks()):
-        shape = (block.count, block.size)
-        answer = medians.values[block.edges].reshape(shape)
-        if uppers is not None:
-            answer = turned_back(uppers[index], answer)
-        used, count = (own[block.edges].reshape(shape)[:, 0] for own in (medians.used, counts))
-        tally.add(block, answer, used, count)
-    return tally
+WORKING_COPIES = 4
+"""Arrays of the solutions' size that are held while medians and signs are taken."""
 
 
 @dataclass(frozen=True, slots=True)
-class Batches:
+class Batches(Method):
     """Batches of p + extra_rows successive rows, one more with an intercept."""
 
     extra_rows: int = 20
+    uses_row_order = True
 
     def __post_init__(self) -> None:
         if not isinstance(self.extra_rows, int | np.integer) or self.extra_rows < 1:
@@ -118,26 +44,13 @@ class Batches:
         """The rows of one batch; a node without parents needs one row."""
         return parents + self.extra_rows + intercept if parents else 1
 
-    def careful(self) -> Self:
-        """Itself: batches that lose digits are solved again at once."""
-        return self
+    def error_values(self, equations: Equations) -> FloatArray:
+        """One value for each coefficient and batch, several times."""
+        return WORKING_COPIES * self._values_per_row(equations)
 
-    def solutions(self, stripe: Stripe, equations: Equations) -> list[FloatArray]:
-        """Least squares of the batches that begin in the stripe, size by size."""
-        found: list[FloatArray] = kernels.batch_solutions(
-            *stripe, equations.families, self.extra_rows, equations.intercept
-        )
-        if not _lacks_solutions(found):
-            return found
-        for block, solutions in zip(equations.blocks(), found, strict=True):
-            unsolved = np.isnan(solutions[:, 0])
-            if unsolved.any():
-                height = self.rows_needed(block.size, equations.intercept)
-                for place in np.flatnonzero(unsolved.any(axis=1)).tolist():
-                    columns = _columns(equations, block.families.start + place)
-                    rows = _batch_rows(stripe, height, columns, unsolved[place])
-                    solutions[place][:, unsolved[place]] = _by_qr(rows, equations.intercept).T
-        return found
+    def _values_per_row(self, equations: Equations) -> FloatArray:
+        sizes = equations.families.sizes
+        return np.asarray(sizes / (sizes + self.extra_rows))
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,40 +61,30 @@ class BatchAverage(Batches):
     """
 
     name = "batch-average"
+    error_kinds = ("between-batch",)
 
-    @np.errstate(over="ignore", invalid="ignore")
-    def summarize(self, stripe: Stripe, equations: Equations) -> FloatArray:
-        """Sums of the solutions and counts: (3, edges) of sum, solved, singular."""
-        out = np.zeros((3, len(equations.families.parents)))
-        for block, found in zip(equations.blocks(), self.solutions(stripe, equations), strict=True):
-            sums = out[0, block.edges].reshape(block.count, block.size)
-            np.add.reduce(found, axis=2, out=sums)
-            out[1:, block.edges] = found.shape[2]
-            if np.isnan(sums).any():
-                solved = ~np.isnan(found)
-                sums[:] = np.where(solved, found, 0.0).sum(axis=2)
-                out[1, block.edges] = np.count_nonzero(solved, axis=2).ravel()
-        return out
+    def first(self, equations: Equations, scale: Scale) -> Pass:
+        """Sums of the solutions."""
+        return AveragePass(BatchValues(equations, self.extra_rows))
 
-    def merge(self, left: FloatArray, right: FloatArray) -> FloatArray:
-        """Sums of both."""
-        return left + right
+    def summary_pass(self, equations: Equations) -> SummaryPass:
+        """Sums of the solutions, and moments."""
+        average = AveragePass(BatchValues(equations, self.extra_rows))
+        return WithMomentsPass((average, MomentsPass(equations)))
 
-    def solve(self, summary: FloatArray, equations: Equations) -> Solution:
-        """Means of the solutions."""
-        sums, solved, tried = summary
-        means = np.divide(sums, solved, out=np.full_like(sums, np.nan), where=solved > 0)
-        tally = Tally(equations)
-        tally.coefficients[:] = means
-        has_parents = equations.families.sizes > 0
-        first = equations.families.offsets[:-1][has_parents]
-        tally.batches[has_parents] = solved[first]
-        tally.singular[has_parents] = tried[first] - solved[first]
-        return tally.solution()
+    def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
+        """Student's t between the batches."""
+        from gaussnet.methods.errors import between_batches, no_slopes
 
-    def kept_values(self, parents: IntArray) -> FloatArray:
-        """None: only sums are kept."""
-        return np.zeros(len(parents))
+        kept, blocks = all_solutions(group, BatchValues(group.equations, self.extra_rows))
+        return [
+            between_batches(block, kept[block.size], level) if block.size else no_slopes(block)
+            for block in blocks
+        ]
+
+    def fewest_batches(self, level: float) -> int:
+        """Two, which have a difference."""
+        return 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,30 +96,277 @@ class BatchMedian(Batches):
     """
 
     name = "batch-median"
+    error_kinds = ("order-statistic",)
 
-    def summarize(self, stripe: Stripe, equations: Equations) -> Solutions:
-        """The solutions of the stripe's batches."""
-        return Solutions((tuple(self.solutions(stripe, equations)),))
+    def first(self, equations: Equations, scale: Scale) -> Pass:
+        """Medians of the solutions."""
+        values = BatchValues(equations, self.extra_rows)
+        return solution_medians(values, equations, self._plan(equations))
 
-    def merge(self, left: Solutions, right: Solutions) -> Solutions:
-        """Solutions of both."""
+    def kept_values(self, equations: Equations) -> FloatArray:
+        """One value for each coefficient and batch, or those near the medians."""
+        return self._values_per_row(equations) * self._plan(equations).share
+
+    def summary_pass(self, equations: Equations) -> SummaryPass:
+        """Brackets of the solutions, and moments."""
+        return median_summary(BatchValues(equations, self.extra_rows), equations)
+
+    def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
+        """Order statistics of the solutions."""
+        from gaussnet.methods.errors import median_slopes, no_slopes
+
+        kept, blocks = all_solutions(group, BatchValues(group.equations, self.extra_rows))
+        return [
+            median_slopes(block, kept[block.size], None, level) if block.size else no_slopes(block)
+            for block in blocks
+        ]
+
+    def fewest_batches(self, level: float) -> int:
+        """As many as have an interval of the median."""
+        from gaussnet.methods.errors.order_statistics import fewest_values
+
+        return fewest_values(level)
+
+    def _plan(self, equations: Equations) -> Plan:
+        values = float(self._values_per_row(equations).sum())
+        sizes = equations.families.sizes
+        height = float(sizes @ sizes) / max(int(sizes.sum()), 1) + self.extra_rows + 1.0
+        return Plan.of(equations.limits, values, len(equations.families.parents), height)
+
+
+@dataclass(frozen=True)
+class BatchValues(Values):
+    """Solutions of the batches: one row of values for each coefficient."""
+
+    equations: Equations
+    extra_rows: int
+
+    @property
+    def rows(self) -> int:
+        """Number of coefficients."""
+        return len(self.equations.families.parents)
+
+    def blocks(self, stripe: Stripe) -> list[FloatArray]:
+        """Least squares of the batches that begin in the stripe, size by size.
+
+        A batch whose cross-products lack digits is solved again by QR.
+        """
+        equations = self.equations
+        found: list[FloatArray] = kernels.batch_solutions(
+            *stripe[:3], equations.families, self.extra_rows, equations.intercept
+        )
+        if not _lacks_solutions(found):
+            return found
+        for block, solutions in zip(equations.blocks(), found, strict=True):
+            unsolved = np.isnan(solutions[:, 0])
+            height = block.size + self.extra_rows + equations.intercept
+            for index in np.flatnonzero(unsolved.any(axis=1)).tolist():
+                columns = _columns(equations, block.families.start + index)
+                rows = _batch_rows(stripe, height, columns, unsolved[index])
+                solutions[index][:, unsolved[index]] = _by_qr(rows, equations.intercept).T
+        return found
+
+    def split(self, stripe: Stripe, ends: Ends, capacity: int | None) -> Brackets:
+        """The solutions, split at fixed ends."""
+        return Brackets.of(Ragged.of_blocks(self.blocks(stripe)), ends, capacity)
+
+    def only(self, chosen: IntArray) -> tuple["BatchValues", IntArray]:
+        """The families that the chosen coefficients belong to."""
+        equations, own = chosen_families(self.equations, chosen)
+        return replace(self, equations=equations), own
+
+
+@dataclass(frozen=True)
+class AveragePass(Pass):
+    """Asks for the means of the batches' solutions."""
+
+    values: BatchValues
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def summarize(self, stripe: Stripe) -> FloatArray:
+        """Sums of the solutions and counts: (3, edges) of sum, solved, tried."""
+        out = np.zeros((3, self.values.rows))
+        blocks = self.values.equations.blocks()
+        for block, found in zip(blocks, self.values.blocks(stripe), strict=True):
+            sums = out[0, block.edges].reshape(block.count, block.size)
+            np.add.reduce(found, axis=2, out=sums)
+            out[1:, block.edges] = found.shape[2]
+            if np.isnan(sums).any():
+                solved = ~np.isnan(found)
+                sums[:] = np.where(solved, found, 0.0).sum(axis=2)
+                out[1, block.edges] = np.count_nonzero(solved, axis=2).ravel()
+        return out
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def merge(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """Sums of both."""
+        return left + right
+
+    def then(self, summary: FloatArray) -> Solution:
+        """Means of the solutions."""
+        sums, solved, tried = summary
+        means = np.divide(sums, solved, out=np.full_like(sums, np.nan), where=solved > 0)
+        return counted_solution(self.values.equations, means, solved, tried)
+
+    def notes(self, summary: FloatArray) -> tuple[str, ...]:
+        """Sums are exact."""
+        return ()
+
+    def to_arrays(self, summary: FloatArray) -> dict[str, Any]:
+        """The sums."""
+        return {"sums": summary}
+
+    def from_arrays(self, arrays: dict[str, Any]) -> FloatArray:
+        """The sums that `to_arrays` gave."""
+        sums: FloatArray = arrays["sums"]
+        if sums.shape != (3, self.values.rows) or sums.dtype != np.float64:
+            raise ValueError
+        return sums
+
+
+@dataclass(frozen=True)
+class FreeMedianPass(Pass):
+    """Asks for medians of rows that nobody has seen together: brackets with free ends."""
+
+    values: Values
+    equations: Equations
+
+    def summarize(self, stripe: Stripe) -> Brackets:
+        """Brackets of a stripe."""
+        blocks = Ragged.of_blocks(self.values.blocks(stripe))
+        return Brackets.of(blocks, capacity=self.equations.limits.run.capacity)
+
+    def merge(self, left: Brackets, right: Brackets) -> Brackets:
+        """Brackets of both."""
         return left.merge(right)
 
-    def solve(self, summary: Solutions, equations: Equations) -> Solution:
-        """Medians of the solutions."""
-        return solve_medians(summary, equations)
+    def then(self, summary: Brackets) -> Solution:
+        """Medians, exact or not."""
+        medians = summary.medians()
+        return counted_solution(self.equations, medians.values, medians.used, summary.lengths)
 
-    def kept_values(self, parents: IntArray) -> FloatArray:
-        """One value for each coefficient and batch."""
-        return np.asarray(parents / (parents + self.extra_rows))
+    def notes(self, summary: Brackets) -> tuple[str, ...]:
+        """How far medians may be off that are not exact."""
+        return _rank_notes(summary.medians())
+
+    def to_arrays(self, summary: Brackets) -> dict[str, Any]:
+        """The brackets as plain arrays."""
+        return {f"brackets/{key}": value for key, value in summary.to_arrays().items()}
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Brackets:
+        """The brackets that `to_arrays` gave."""
+        start = "brackets/"
+        own = {key.removeprefix(start): arrays[key] for key in arrays if key.startswith(start)}
+        brackets = Brackets.from_arrays(own)
+        values, starts = brackets.kept.whole
+        rising = starts[0] == 0 and bool((np.diff(starts) >= 0).all()) and starts[-1] == len(values)
+        if not len(brackets.counts) == self.values.rows == len(starts) - 1 or not rising:
+            raise ValueError
+        return brackets
 
 
-def solve_medians(summary: Solutions, equations: Equations) -> Solution:
-    """The coordinate-wise medians of all solutions."""
-    tally = Tally(equations)
-    for index, block in enumerate(equations.blocks()):
-        tally.add_medians(block, summary.parts(index))
-    return tally.solution()
+@dataclass(frozen=True)
+class WithMomentsPass(Together, SummaryPass):
+    """Sums or brackets of solutions with the moments beside them, as a summary that can be kept."""
+
+    def rows(self, summary: tuple[Any, Moments]) -> int:
+        """Rows of the moments."""
+        return summary[1].rows
+
+    def solve(self, summary: tuple[Any, Moments]) -> Solution:
+        """The solution with intercepts and mean squares."""
+        return with_mean_squares(self.questions[0].then(summary[0]), summary[1])
+
+    def notes(self, summary: tuple[Any, Moments]) -> tuple[str, ...]:
+        """Those of the solutions."""
+        return tuple(self.questions[0].notes(summary[0]))
+
+    def to_arrays(self, summary: tuple[Any, Moments]) -> dict[str, Any]:
+        """Both as plain arrays."""
+        own: dict[str, Any] = self.questions[0].to_arrays(summary[0])
+        return summary[1].to_arrays() | own
+
+    def from_arrays(self, arrays: dict[str, Any]) -> tuple[Any, Moments]:
+        """Both from what `to_arrays` gave."""
+        families = self.questions[1].equations.families
+        return self.questions[0].from_arrays(arrays), Moments.from_arrays(families, arrays)
+
+
+def median_summary(values: Values, equations: Equations) -> SummaryPass:
+    """Brackets of solutions, and moments."""
+    return WithMomentsPass((FreeMedianPass(values, equations), MomentsPass(equations)))
+
+
+def solution_medians(values: Values, equations: Equations, plan: Plan) -> Pass:
+    """Asks for the medians of solutions, one row of values for each coefficient."""
+    return MedianPass.first(values, plan, partial(_median_solution, equations))
+
+
+def _median_solution(equations: Equations, found: Found) -> Solution:
+    medians = found.medians
+    solution = counted_solution(equations, medians.values, medians.used, found.lengths)
+    return replace(solution, passes=found.passes)
+
+
+def counted_solution(
+    equations: Equations,
+    coefficients: FloatArray,
+    used: FloatArray | IntArray,
+    tried: FloatArray | IntArray,
+) -> Solution:
+    """The solution from so many of the batches or windows of each coefficient, (edges,) each."""
+    families = equations.families
+    has_parents = families.sizes > 0
+    first = families.offsets[:-1][has_parents]
+    batches, singular = np.zeros((2, len(families)), dtype=np.int64)
+    batches[has_parents] = used[first]
+    singular[has_parents] = tried[first] - used[first]
+    return Solution.of(equations, coefficients, batches=batches, singular=singular)
+
+
+def chosen_families(equations: Equations, chosen: IntArray) -> tuple[Equations, IntArray]:
+    """The families of the chosen coefficients, and where these are among their coefficients."""
+    families = equations.families
+    some = np.unique(families.family_of_edge[chosen])
+    return equations.only(some), np.searchsorted(families.edges_of(some), chosen)
+
+
+@dataclass(frozen=True)
+class KeepAllPass(Pass):
+    """Asks for all values."""
+
+    values: Values
+
+    def summarize(self, stripe: Stripe) -> KeptValues:
+        """The values of a stripe."""
+        return KeptValues((tuple(self.values.blocks(stripe)),))
+
+    def merge(self, left: KeptValues, right: KeptValues) -> KeptValues:
+        """The values of both."""
+        return left.merge(right)
+
+    def then(self, summary: KeptValues) -> KeptValues:
+        """The values themselves."""
+        return summary
+
+
+def all_solutions(group: EquationGroup, values: Values) -> tuple[dict[int, FloatArray], list[Any]]:
+    """All solutions by number of parents, (families, p, count) each, and the blocks with roots."""
+    kept: KeptValues = ask(group.table, KeepAllPass(values))
+    sizes = [block.size for block in group.equations.blocks()]
+    solutions = {size: kept.block(index) for index, size in enumerate(sizes)}
+    return solutions, group.equations.blocks(with_roots=True)
+
+
+def _rank_notes(found: Medians) -> tuple[str, ...]:
+    if found.proven.all():
+        return ()
+    missed = int(np.count_nonzero(~found.proven))
+    worst = float((found.rank_errors / np.maximum(found.used, 1)).max())
+    return (
+        f"the rows drift, so that {missed} medians are not exact: the share of values below "
+        f"them may be off a half by {worst:.2g}; a fit to the rows themselves is exact",
+    )
 
 
 @np.errstate(over="ignore", invalid="ignore")

@@ -1,24 +1,40 @@
 """Medians of the solutions of square systems, whose errors are Cauchy variables."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.data.passes import Pass, Stripe
 from gaussnet.errors import SettingError
+from gaussnet.kernels import Ends
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED, window_range
-from gaussnet.methods.base import Equations, Solution, Stripe
-from gaussnet.methods.batches import Solutions, Tally, solve_medians
-from gaussnet.methods.least_squares import Factors, Moments
-from gaussnet.types import FloatArray, IntArray, Rows
+from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution, SummaryPass
+from gaussnet.methods.batches import (
+    WORKING_COPIES,
+    all_solutions,
+    chosen_families,
+    counted_solution,
+    median_summary,
+    solution_medians,
+)
+from gaussnet.methods.medians.brackets import Brackets, sample_limit
+from gaussnet.methods.medians.passes import Found, MedianPass, Plan, Values
+from gaussnet.methods.medians.samples import Sample, drawn_indices
+from gaussnet.methods.moments import Factors, FactorsPass, Moments, MomentsPass, with_mean_squares
+from gaussnet.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gaussnet.methods.errors import Slopes
 
 Windows = Literal["disjoint", "sliding"]
 
 
 @dataclass(frozen=True, slots=True)
-class SquareWindows:
+class SquareWindows(Method):
     """Windows of p successive rows, one more with an intercept, each a square system.
 
     "disjoint": one after the other, floor(m / p) windows, as in the paper's text. "sliding": one
@@ -27,6 +43,8 @@ class SquareWindows:
     """
 
     windows: Windows = "disjoint"
+    uses_row_order = True
+    error_kinds = ("order-statistic",)
 
     def __post_init__(self) -> None:
         if self.windows not in ("disjoint", "sliding"):
@@ -36,28 +54,56 @@ class SquareWindows:
         """The rows of one window; a node without parents needs one row."""
         return parents + intercept if parents else 1
 
-    def kept_values(self, parents: IntArray) -> FloatArray:
-        """One value for each coefficient and window."""
+    def kept_values(self, equations: Equations) -> FloatArray:
+        """One value for each coefficient and window, or those near the medians."""
+        return self._values_per_row(equations) * self._plan(equations).share
+
+    def error_values(self, equations: Equations) -> FloatArray:
+        """One value for each coefficient and window, several times."""
+        return WORKING_COPIES * self._values_per_row(equations)
+
+    def fewest_batches(self, level: float) -> int:
+        """As many as have an interval of the median."""
+        from gaussnet.methods.errors.order_statistics import fewest_values
+
+        return fewest_values(level)
+
+    def _values_per_row(self, equations: Equations) -> FloatArray:
+        sizes = equations.families.sizes
         if self.windows == "sliding":
-            return parents.astype(np.float64)
-        return np.minimum(parents, 1).astype(np.float64)
+            return sizes.astype(np.float64)
+        return np.minimum(sizes, 1).astype(np.float64)
 
-    def window_counts(self, page: Rows, equations: Equations) -> IntArray:
-        """How many windows a page has for each coefficient, (edges,)."""
-        counts = np.zeros(len(equations.families.parents), dtype=np.int64)
-        rows, sliding = len(page), self.windows == "sliding"
-        for block in equations.blocks():
-            height = block.size + equations.intercept
-            first, last = window_range(0, rows, rows, height, sliding)
-            counts[block.edges] = last - first
-        return counts
+    def _plan(self, equations: Equations) -> Plan:
+        values = float(self._values_per_row(equations).sum())
+        sizes = equations.families.sizes
+        height = float(sizes @ sizes) / max(int(sizes.sum()), 1) + equations.intercept
+        overlap = height if self.windows == "sliding" else 1.0
+        return Plan.of(equations.limits, values, len(equations.families.parents), height, overlap)
 
-    def solutions(self, stripe: Stripe, equations: Equations) -> Solutions:
-        """Solutions of the windows that begin in the stripe."""
-        found = kernels.square_solutions(
-            *stripe, equations.families, self.windows == "sliding", equations.intercept
-        )
-        return Solutions((tuple(found),))
+    def _values(self, equations: Equations) -> "WindowValues":
+        return WindowValues(equations, self.windows == "sliding")
+
+    def _slopes(
+        self, group: EquationGroup, level: float, uppers: Sequence[FloatArray] | None
+    ) -> "list[Slopes]":
+        """Order statistics of the solutions, in coordinates multiplied by triangles if any."""
+        from gaussnet.methods.errors import median_slopes, no_slopes
+
+        kept, blocks = all_solutions(group, self._values(group.equations))
+        slopes = []
+        for index, block in enumerate(blocks):
+            if block.size == 0:
+                slopes.append(no_slopes(block))
+                continue
+            solutions, back = kept[block.size], None
+            if uppers is not None:
+                solutions = uppers[index] @ solutions
+                back = np.asarray(np.linalg.inv(uppers[index]), dtype=np.float64)
+            intercept = group.equations.intercept
+            overlap = self.rows_needed(block.size, intercept) if self.windows == "sliding" else 1
+            slopes.append(median_slopes(block, solutions, back, level, overlap))
+        return slopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +115,17 @@ class CauchyTree(SquareWindows):
 
     name = "cauchy-tree"
 
-    def summarize(self, stripe: Stripe, equations: Equations) -> Solutions:
-        """The solutions of the stripe's windows."""
-        return self.solutions(stripe, equations)
-
-    def merge(self, left: Solutions, right: Solutions) -> Solutions:
-        """Solutions of both."""
-        return left.merge(right)
-
-    def solve(self, summary: Solutions, equations: Equations) -> Solution:
+    def first(self, equations: Equations, scale: Scale) -> Pass:
         """Medians of the solutions."""
-        return solve_medians(summary, equations)
+        return solution_medians(self._values(equations), equations, self._plan(equations))
 
-    def careful(self) -> "CauchyTree":
-        """Itself: partial pivoting keeps the digits."""
-        return self
+    def summary_pass(self, equations: Equations) -> SummaryPass:
+        """Brackets of the solutions, and moments."""
+        return median_summary(self._values(equations), equations)
+
+    def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
+        """Order statistics of the solutions."""
+        return self._slopes(group, level, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,63 +138,127 @@ class Cauchy(SquareWindows):
     """
 
     name = "cauchy"
+    finds_mean_squares = True
 
-    def summarize(self, stripe: Stripe, equations: Equations) -> tuple[Moments, Solutions]:
-        """Moments of the stripe and the solutions of its windows."""
-        return Moments.of(stripe, equations), self.solutions(stripe, equations)
+    def first(self, equations: Equations, scale: Scale) -> Pass:
+        """Moments, for the whitening; then medians in whitened coordinates."""
+        return WhiteningPass(equations, self._values(equations), self._plan(equations))
 
-    def merge(
-        self, left: tuple[Moments, Solutions], right: tuple[Moments, Solutions]
-    ) -> tuple[Moments, Solutions]:
-        """Moments and solutions of both."""
-        return left[0].merge(right[0]), left[1].merge(right[1])
+    def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
+        """Order statistics of the whitened solutions."""
+        from gaussnet.methods.errors.regressions import regress
 
-    def solve(self, summary: tuple[Moments, Solutions], equations: Equations) -> Solution:
-        """Medians in whitened coordinates, turned back; marks doubtful families."""
-        moments, solutions = summary
-        uppers, doubtful = whitening(moments, equations)
-        tally = Tally(equations)
-        for index, block in enumerate(equations.blocks()):
-            tally.add_medians(block, solutions.parts(index), uppers[index])
-        return tally.solution(doubtful)
-
-    def careful(self) -> "CarefulCauchy":
-        """The same with factors by QR."""
-        return CarefulCauchy(self.windows)
+        return self._slopes(group, level, [part.upper for part in regress(group)])
 
 
-@dataclass(frozen=True, slots=True)
-class CarefulCauchy(SquareWindows):
-    """`Cauchy` with the parents' factor from QR: for nearly collinear parents."""
+@dataclass(frozen=True)
+class WindowValues(Values):
+    """Solutions of the windows: one row of values for each coefficient, whitened if asked."""
 
-    name = "cauchy"
+    equations: Equations
+    sliding: bool
+    uppers: tuple[FloatArray, ...] | None = None
+    """Upper triangles (families, p, p), block by block, that solutions are multiplied by."""
 
-    def summarize(self, stripe: Stripe, equations: Equations) -> tuple[Factors, Solutions]:
-        """Triangular factors of the stripe and the solutions of its windows."""
-        return Factors.of(stripe, equations), self.solutions(stripe, equations)
+    @property
+    def rows(self) -> int:
+        """Number of coefficients."""
+        return len(self.equations.families.parents)
 
-    def merge(
-        self, left: tuple[Factors, Solutions], right: tuple[Factors, Solutions]
-    ) -> tuple[Factors, Solutions]:
-        """Factors and solutions of both."""
-        return left[0].merge(right[0]), left[1].merge(right[1])
+    def blocks(self, stripe: Stripe) -> list[FloatArray]:
+        """Solutions of the windows that begin in the stripe, size by size, not yet whitened."""
+        equations = self.equations
+        found: list[FloatArray] = kernels.square_solutions(
+            *stripe[:3], equations.families, self.sliding, equations.intercept
+        )
+        return found
 
-    def solve(self, summary: tuple[Factors, Solutions], equations: Equations) -> Solution:
-        """Medians in whitened coordinates, turned back."""
-        factors, solutions = summary
-        tally = Tally(equations)
-        for index, block in enumerate(equations.blocks()):
-            members = range(block.families.start, block.families.stop)
-            upper = np.stack([factors.parent_factor(family) for family in members])
-            tally.add_medians(block, solutions.parts(index), upper)
-        return tally.solution()
+    def transforms(self, block: int) -> FloatArray | None:
+        """The triangles of a block."""
+        return None if self.uppers is None else self.uppers[block]
 
-    def careful(self) -> "CarefulCauchy":
-        """Itself."""
-        return self
+    def split(self, stripe: Stripe, ends: Ends, capacity: int | None) -> Brackets:
+        """Solutions are split as they are found, not written down."""
+        equations, draw = self.equations, None
+        lengths = self._window_counts(stripe)
+        if capacity is not None:
+            draw = drawn_indices(int(lengths.max(initial=0)), sample_limit(capacity))
+        flat = None if self.uppers is None else _flat(self.uppers)
+        windows = (self.sliding, equations.intercept, flat)
+        split = kernels.split_solutions(*stripe[:3], equations.families, *windows, ends, draw)
+        sample = None if split.drawn is None or draw is None else Sample((split.drawn,), draw[1])
+        return Brackets.of_split(split, ends, lengths, capacity, sample)
+
+    def only(self, chosen: IntArray) -> tuple["WindowValues", IntArray]:
+        """The families that the chosen coefficients belong to."""
+        equations, own = chosen_families(self.equations, chosen)
+        uppers = self.uppers
+        if uppers is not None:
+            some = np.unique(self.equations.families.family_of_edge[chosen])
+            uppers = _some_triangles(self.equations, uppers, some)
+        return replace(self, equations=equations, uppers=uppers), own
+
+    def for_sample(self) -> "WindowValues":
+        """Disjoint windows, which say most for their number."""
+        return replace(self, sliding=False)
+
+    def _window_counts(self, stripe: Stripe) -> IntArray:
+        """How many windows begin in a stripe for each coefficient, (edges,)."""
+        counts = np.zeros(self.rows, dtype=np.int64)
+        for block in self.equations.blocks():
+            height = block.size + self.equations.intercept
+            first, last = window_range(
+                stripe.start, stripe.stop, len(stripe.page), height, self.sliding
+            )
+            counts[block.edges] = last - first
+        return counts
 
 
-def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray], IntArray]:
+@dataclass(frozen=True)
+class WhiteningPass(MomentsPass):
+    """Asks for moments, which whiten the solutions, and then for their medians."""
+
+    values: WindowValues
+    plan: Plan
+
+    def then(self, summary: Moments) -> Any:
+        """Medians in whitened coordinates; of families that lost digits after QR factors."""
+        equations = self.equations
+        uppers, doubtful = whitening(summary, equations)
+        finish = partial(self._finish, summary, uppers)
+        if not len(doubtful):
+            return MedianPass.first(replace(self.values, uppers=uppers), self.plan, finish)
+        again = equations.only(doubtful)
+        return FactorsPass(again, partial(self._careful, summary, uppers, doubtful))
+
+    def _careful(
+        self,
+        moments: Moments,
+        uppers: tuple[FloatArray, ...],
+        doubtful: IntArray,
+        factors: Factors,
+    ) -> Any:
+        blocks, given = self.equations.blocks(), list(uppers)
+        for index, family in enumerate(doubtful.tolist()):
+            for block, upper in zip(blocks, given, strict=True):
+                if block.families.start <= family < block.families.stop:
+                    upper[family - block.families.start] = factors.parent_factor(index)
+        own = tuple(given)
+        finish = partial(self._finish, moments, own)
+        return MedianPass.first(replace(self.values, uppers=own), self.plan, finish)
+
+    def _finish(self, moments: Moments, uppers: tuple[FloatArray, ...], found: Found) -> Solution:
+        """Back from whitened coordinates, with mean squares from the moments."""
+        coefficients = np.empty(len(found.medians.values))
+        for block, upper in zip(self.equations.blocks(), uppers, strict=True):
+            white = found.medians.values[block.edges].reshape(block.count, block.size)
+            coefficients[block.edges] = kernels.solve_triangles(upper, white).ravel()
+        counts = found.medians.used, found.lengths
+        solution = counted_solution(self.equations, coefficients, *counts)
+        return with_mean_squares(replace(solution, passes=found.passes), moments)
+
+
+def whitening(moments: Moments, equations: Equations) -> tuple[tuple[FloatArray, ...], IntArray]:
     """Upper triangles L' of the parents' cross-products, block by block, and doubtful families.
 
     A doubtful family, which has lost digits, gets the identity.
@@ -167,9 +273,19 @@ def whitening(moments: Moments, equations: Equations) -> tuple[list[FloatArray],
         stop = start + block.count * block.size * block.size
         uppers.append(flat[start:stop].reshape(block.count, block.size, block.size))
         start = stop
-    return uppers, np.flatnonzero(doubtful)
+    return tuple(uppers), np.flatnonzero(doubtful)
 
 
-def flat_triangles(uppers: Sequence[FloatArray]) -> FloatArray:
+def _flat(uppers: Sequence[FloatArray]) -> FloatArray:
     """The triangles of all blocks, one family after the other, as kernels take them."""
     return np.concatenate([np.zeros(0), *(upper.ravel() for upper in uppers)])
+
+
+def _some_triangles(
+    equations: Equations, uppers: Sequence[FloatArray], chosen: IntArray
+) -> tuple[FloatArray, ...]:
+    """The triangles of the chosen families, block by block."""
+    blocks = zip(equations.blocks(), uppers, strict=True)
+    spans = ((np.arange(b.families.start, b.families.stop), upper) for b, upper in blocks)
+    parts = [upper[np.isin(members, chosen)] for members, upper in spans]
+    return tuple(part for part in parts if len(part))

@@ -1,179 +1,25 @@
-"""Means and cross-products of every family: the summary that least squares needs."""
+"""Ordinary least squares on all rows, and its standard errors."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet.kernels.families import Families
-from gaussnet.kernels.numpy_core import WELL_CONDITIONED, centred, places_in_triangle
-from gaussnet.methods.base import Equations, Solution, Stripe, no_batches
+from gaussnet.data.passes import Pass
+from gaussnet.kernels.numpy_core import WELL_CONDITIONED
+from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution, SummaryPass
+from gaussnet.methods.moments import Factors, FactorsPass, Moments, MomentsPass, intercepts
 from gaussnet.types import FloatArray, IntArray
 
-
-@dataclass(frozen=True)
-class Moments:
-    """Row count, column means and packed cross-products about them (about 0 if not centred)."""
-
-    families: Families
-    rows: int
-    means: FloatArray
-    products: FloatArray
-
-    @classmethod
-    def of(cls, stripe: Stripe, equations: Equations) -> "Moments":
-        """The moments of a stripe's rows, about the mean if there is an intercept."""
-        families = equations.families
-        means, products = kernels.family_moments(stripe.rows, families, equations.intercept)
-        return cls(families, stripe.stop - stripe.start, means, products)
-
-    @property
-    def is_finite(self) -> bool:
-        """Whether no product overflows, and so no value of the rows is NaN or infinite."""
-        return bool(np.isfinite(self.products).all())
-
-    def merge(self, other: "Moments") -> "Moments":
-        r"""The moments of the rows of both.
-
-        .. math:: S = S_1 + S_2 + \frac{m_1 m_2}{m_1 + m_2} (\mu_2 - \mu_1)(\mu_2 - \mu_1)'
-        """
-        rows = self.rows + other.rows
-        products = self.products + other.products
-        shift = other.means - self.means
-        if shift.any():
-            row, column = self.families.product_columns
-            products += (self.rows * other.rows / rows) * shift[row] * shift[column]
-        means = self.means + shift * (other.rows / rows)
-        return Moments(self.families, rows, means, products)
-
-    def parent_products(self, size: int, chosen: slice) -> FloatArray:
-        """Cross-products among the parents of families of one size: (families, p, p)."""
-        start, stop = self.families.product_offsets[[chosen.start, chosen.stop]].tolist()
-        packed = self.products[start:stop].reshape(chosen.stop - chosen.start, -1)
-        return packed[:, places_in_triangle(size)].reshape(len(packed), size, size)
-
-
-def intercepts(families: Families, means: FloatArray, coefficients: FloatArray) -> FloatArray:
-    """Child's mean minus the parents' means times their coefficients, (families,)."""
-    if not means.any():
-        return np.zeros(len(families))
-    last = families.column_offsets[1:] - 1
-    edge_means = np.delete(means, last)
-    terms = np.bincount(
-        families.family_of_edge, weights=coefficients * edge_means, minlength=len(families)
-    )
-    return np.asarray(means[last] - terms)
-
-
-# Triangular factors of every family: the careful summary, which never squares a condition number.
-#
-# The columns [parents, child] of a family are factored as Q R; only R is kept. Factors of two
-# runs of rows merge by factoring them stacked (tall-skinny QR). R holds all of least squares:
-# ``R = [[T, t], [0, r]]`` gives the coefficients ``T^-1 t`` and the residual sum of squares r^2,
-# and T' is a Cholesky factor of the parents' cross-products.
-
-ROUNDING = 16 * np.finfo(np.float64).eps
-"""What is smaller than this, beside the column it is left over from, is rounding error."""
-
-
-@dataclass(frozen=True)
-class Factors:
-    """Row count, column means (0 if not centred) and the factor R of each family."""
-
-    families: Families
-    rows: int
-    means: FloatArray
-    roundings: FloatArray
-    """How far the values of each column may be off by having been rounded, (columns,)."""
-    factors: tuple[FloatArray, ...]
-
-    @classmethod
-    def of(cls, stripe: Stripe, equations: Equations) -> "Factors":
-        """The factors of a stripe's rows, centred if there is an intercept."""
-        families = equations.families
-        means = np.zeros(len(families.columns))
-        roundings = np.zeros(len(families.columns))
-        eps = np.finfo(stripe.page.dtype).eps
-        factors = []
-        for family in range(len(families)):
-            span = slice(*families.column_offsets[family : family + 2].tolist())
-            columns = stripe.rows[:, families.columns[span]].astype(np.float64, copy=False)
-            roundings[span] = eps * np.abs(columns).max(axis=0)
-            if equations.intercept:
-                columns, means[span] = centred(columns)
-            factors.append(triangle(columns))
-        return cls(families, stripe.stop - stripe.start, means, roundings, tuple(factors))
-
-    def merge(self, other: "Factors") -> "Factors":
-        """The factors of the rows of both; the shift of the means is one more row."""
-        rows = self.rows + other.rows
-        shift = other.means - self.means
-        weight = np.sqrt(self.rows * (other.rows / rows))
-        factors = []
-        for family, (left, right) in enumerate(zip(self.factors, other.factors, strict=True)):
-            span = slice(*self.families.column_offsets[family : family + 2].tolist())
-            stacked = np.vstack((left, right, weight * shift[span]))
-            factors.append(triangle(stacked))
-        means = self.means + shift * (other.rows / rows)
-        roundings = np.maximum(self.roundings, other.roundings)
-        return Factors(self.families, rows, means, roundings, tuple(factors))
-
-    @np.errstate(over="ignore", invalid="ignore")
-    def regress(self, family: int) -> tuple[FloatArray, float, int]:
-        """Coefficients, residual sum of squares and rank of one family.
-
-        The rank is judged with every column at unit length. Parents of lower rank get the
-        solution of least norm. A residual that rounding of the values explains is zero.
-        """
-        factor = self.factors[family]
-        size = factor.shape[1] - 1
-        lengths = np.linalg.norm(factor, axis=0)
-        start = self.families.column_offsets[family]
-        roundings = np.sqrt(self.rows) * self.roundings[start : start + size + 1]
-        parents, child = factor[:size, :size], factor[:size, size]
-        coefficients, rank = least_norm(parents, child, lengths[:size], roundings[:size])
-        rest = factor[:, size] - factor[:, :size] @ coefficients
-        residual = float(np.linalg.norm(rest))
-        if residual <= roundings[size] + np.abs(coefficients) @ roundings[:size]:
-            residual = 0.0
-        return coefficients, residual**2, rank
-
-    def parent_factor(self, family: int) -> FloatArray:
-        """Upper triangular T with T'T the parents' cross-products, (p, p)."""
-        factor = self.factors[family]
-        size = factor.shape[1] - 1
-        return np.asarray(factor[:size, :size])
-
-
-def triangle(columns: FloatArray) -> FloatArray:
-    """The factor R of the QR factorisation of (..., rows, columns)."""
-    return np.asarray(np.linalg.qr(columns, mode="r"))
-
-
-def least_norm(
-    parents: FloatArray, child: FloatArray, lengths: FloatArray, roundings: FloatArray
-) -> tuple[FloatArray, int]:
-    """Least squares of (r,) on (r, p) by singular values, and the rank.
-
-    The rank is that of the columns at unit length, beyond what rounding of their values
-    explains: `roundings` are the lengths of that. If it is below p, of all solutions the one
-    of least norm (in the columns' own units) is given.
-    """
-    size = parents.shape[1]
-    scale = np.where(lengths > 0.0, lengths, 1.0)
-    blur = max(ROUNDING * size, 4.0 * float((roundings / scale).max(initial=0.0)))
-    left, values, right = np.linalg.svd(parents / scale, full_matrices=True)
-    rank = int(np.count_nonzero(values > blur * values[:1].sum()))
-    shares = (left.T @ child)[:rank] / values[:rank]
-    coefficients = right[:rank].T @ shares / scale
-    if rank < size:
-        free = right[rank:].T / scale[:, None]
-        coefficients -= free @ np.linalg.lstsq(free, coefficients, rcond=None)[0]
-    return coefficients, rank
+if TYPE_CHECKING:
+    from gaussnet.methods.errors import Slopes
 
 
 @dataclass(frozen=True, slots=True)
-class LeastSquares:
+class LeastSquares(Method):
     """Ordinary least squares of each node on its parents.
 
     Works from cross-products of each family, scaled to unit diagonal; a family whose parents
@@ -183,83 +29,107 @@ class LeastSquares:
     """
 
     name = "least-squares"
+    finds_mean_squares = True
+    maximizes_likelihood = True
+    error_kinds = ("classical", "heteroscedastic")
 
-    def summarize(self, stripe: Stripe, equations: Equations) -> Moments:
-        """Means and cross-products of the stripe."""
-        return Moments.of(stripe, equations)
+    def first(self, equations: Equations, scale: Scale) -> Pass:
+        """Moments; then factors of what they lack the digits for."""
+        return LeastSquaresPass(equations)
 
-    def merge(self, left: Moments, right: Moments) -> Moments:
-        """Moments of both."""
-        return left.merge(right)
+    def summary_pass(self, equations: Equations) -> SummaryPass:
+        """Moments."""
+        return LeastSquaresPass(equations)
 
-    def solve(self, summary: Moments, equations: Equations) -> Solution:
-        """Coefficients, intercepts and mean squared residuals; marks doubtful families."""
-        families = equations.families
-        coefficients, squares, pivots = kernels.solve_moments(families, summary.products)
-        doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
-        return Solution(
-            coefficients,
-            ranks=families.sizes,
-            batches=no_batches(equations),
-            singular=no_batches(equations),
-            intercepts=intercepts(families, summary.means, coefficients),
-            mean_squares=squares / summary.rows,
-            doubtful=np.flatnonzero(doubtful),
-        )
+    def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
+        """Exact errors under the model, or those of noise with a variance for every row."""
+        from gaussnet.methods.errors import classical
+        from gaussnet.methods.errors.regressions import heteroscedastic, regress
 
-    def careful(self) -> "CarefulLeastSquares":
-        """Least squares by QR."""
-        return CarefulLeastSquares()
-
-    def rows_needed(self, parents: int, intercept: bool) -> int:
-        """One row is enough: what is not determined gets the solution of least norm."""
-        return 1
-
-    def kept_values(self, parents: IntArray) -> FloatArray:
-        """None: the summary does not grow with the rows."""
-        return np.zeros(len(parents))
+        found = regress(group)
+        if kind == "classical":
+            return [classical(own, level) for own in found]
+        return [part.slopes for part in heteroscedastic(group, found, level)]
 
 
-@dataclass(frozen=True, slots=True)
-class CarefulLeastSquares:
-    """Least squares from QR factors: for nearly or exactly collinear parents."""
+@dataclass(frozen=True)
+class LeastSquaresPass(MomentsPass, SummaryPass):
+    """Asks for moments, and for factors of the families that lost digits."""
 
-    name = "least-squares"
+    finish: Callable[[Moments, Solution, dict[int, FloatArray]], Any] | None = None
+    """From moments, solution and the parents' factors of doubtful families to the answer."""
 
-    def summarize(self, stripe: Stripe, equations: Equations) -> Factors:
-        """Triangular factors of the stripe."""
-        return Factors.of(stripe, equations)
+    def then(self, summary: Moments) -> Any:
+        """The solution, or factors first."""
+        solution, doubtful = solve_moments(summary, self.equations)
+        if not len(doubtful):
+            return self._answer(summary, solution, {})
+        again = self.equations.only(doubtful)
+        return FactorsPass(again, partial(self._patched, summary, solution, doubtful, again))
 
-    def merge(self, left: Factors, right: Factors) -> Factors:
-        """Factors of both."""
-        return left.merge(right)
+    def _patched(
+        self,
+        moments: Moments,
+        solution: Solution,
+        doubtful: IntArray,
+        again: Equations,
+        factors: Factors,
+    ) -> Any:
+        part = solve_factors(factors, again)
+        patched = solution.patched(self.equations.families, doubtful, part)
+        uppers = {int(f): factors.parent_factor(i) for i, f in enumerate(doubtful)}
+        return self._answer(moments, patched, uppers)
 
-    def solve(self, summary: Factors, equations: Equations) -> Solution:
-        """Coefficients, intercepts, mean squared residuals and ranks."""
-        families = equations.families
-        coefficients = np.empty(len(families.parents))
-        squares = np.empty(len(families))
-        ranks = np.empty(len(families), dtype=np.int64)
-        for family in range(len(families)):
-            edges = slice(*families.offsets[family : family + 2].tolist())
-            coefficients[edges], squares[family], ranks[family] = summary.regress(family)
-        return Solution(
-            coefficients,
-            ranks=ranks,
-            batches=no_batches(equations),
-            singular=no_batches(equations),
-            intercepts=intercepts(families, summary.means, coefficients),
-            mean_squares=squares / summary.rows,
-        )
+    def _answer(self, moments: Moments, solution: Solution, uppers: dict[int, FloatArray]) -> Any:
+        return solution if self.finish is None else self.finish(moments, solution, uppers)
 
-    def careful(self) -> "CarefulLeastSquares":
-        """Itself."""
-        return self
+    def rows(self, summary: Moments) -> int:
+        """Rows of the moments."""
+        return summary.rows
 
-    def rows_needed(self, parents: int, intercept: bool) -> int:
-        """One row is enough."""
-        return 1
+    def solve(self, summary: Moments) -> Solution:
+        """The solution; its mean squares are NaN where digits are lacking."""
+        solution, doubtful = solve_moments(summary, self.equations)
+        assert solution.mean_squares is not None
+        solution.mean_squares[doubtful] = np.nan
+        return solution
 
-    def kept_values(self, parents: IntArray) -> FloatArray:
-        """None: the summary does not grow with the rows."""
-        return np.zeros(len(parents))
+    def to_arrays(self, summary: Moments) -> dict[str, Any]:
+        """The moments as plain arrays."""
+        return summary.to_arrays()
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Moments:
+        """The moments that `to_arrays` gave."""
+        return Moments.from_arrays(self.equations.families, arrays)
+
+
+def solve_moments(moments: Moments, equations: Equations) -> tuple[Solution, IntArray]:
+    """Least squares from moments, and the families that lost digits."""
+    families = equations.families
+    coefficients, squares, pivots = kernels.solve_moments(families, moments.products)
+    doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
+    solution = Solution.of(
+        equations,
+        coefficients,
+        intercepts=intercepts(families, moments.means, coefficients),
+        mean_squares=squares / moments.rows,
+    )
+    return solution, np.flatnonzero(doubtful)
+
+
+def solve_factors(factors: Factors, equations: Equations) -> Solution:
+    """Least squares from triangular factors: for nearly or exactly collinear parents."""
+    families = equations.families
+    coefficients = np.empty(len(families.parents))
+    squares = np.empty(len(families))
+    ranks = np.empty(len(families), dtype=np.int64)
+    for family in range(len(families)):
+        edges = slice(*families.offsets[family : family + 2].tolist())
+        coefficients[edges], squares[family], ranks[family] = factors.regress(family)
+    return Solution.of(
+        equations,
+        coefficients,
+        ranks=ranks,
+        intercepts=intercepts(families, factors.means, coefficients),
+        mean_squares=squares / factors.rows,
+    )

@@ -1,21 +1,18 @@
 """Methods and scales by name."""
 
+from typing import Any
+
 from gaussnet.errors import SettingError
-from gaussnet.methods.base import Estimator
+from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.batches import BatchAverage, BatchMedian
-from gaussnet.methods.cauchy import CarefulCauchy, Cauchy, CauchyTree
+from gaussnet.methods.cauchy import Cauchy, CauchyTree
 from gaussnet.methods.least_squares import LeastSquares
+from gaussnet.methods.mad import Mad
 from gaussnet.methods.robust.sequential_trim import Auto, SequentialTrim
-from gaussnet.methods.scales import GaussianCore, KlOptimal, Mad, MeanSquare, Scale
+from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 
 METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy, SequentialTrim, Auto)
 SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
-
-Method = Estimator | SequentialTrim
-"""What `fit` can learn by: three verbs over pages of rows, or the walk over whole rows."""
-
-MedianMethod = BatchMedian | CauchyTree | Cauchy | CarefulCauchy
-"""What takes medians of solutions."""
 
 
 def method_named(method: str | Method) -> Method:
@@ -26,14 +23,11 @@ def method_named(method: str | Method) -> Method:
     >>> method_named("batch-median")
     BatchMedian(extra_rows=20)
     """
-    if not isinstance(method, str):
-        known_verbs = hasattr(method, "rows_needed") or isinstance(method, SequentialTrim)
-        if known_verbs and not isinstance(method, type):
-            return method
-    else:
-        for kind in METHODS:
-            if kind.name == method:
-                return kind()
+    if isinstance(method, Method):
+        return method
+    for kind in METHODS:
+        if kind.name == method:
+            return kind()
     known = ", ".join(repr(kind.name) for kind in METHODS)
     raise SettingError(
         f"got method={method!r}, expected {known} or an estimator such as gn.BatchMedian(20)"
@@ -48,26 +42,19 @@ def scale_named(scale: str | Scale | None, method: Method) -> Scale:
     >>> scale_named("mad", LeastSquares()), scale_named(None, LeastSquares())
     (Mad(), MeanSquare())
     """
-    if scale is None:
-        return GaussianCore() if isinstance(method, SequentialTrim) else MeanSquare()
-    if not isinstance(scale, str):
-        if (
-            hasattr(scale, "kept_values")
-            and not hasattr(scale, "rows_needed")
-            and not isinstance(scale, type)
-        ):
-            return scale
-    else:
-        for kind in SCALES:
-            if kind.name == scale:
-                return kind()
+    if isinstance(scale, Scale):
+        return scale
+    wanted = method.default_scale if scale is None else scale
+    for kind in SCALES:
+        if kind.name == wanted:
+            return kind()
     known = ", ".join(repr(kind.name) for kind in SCALES)
     raise SettingError(f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()")
 
 
-def check_together(method: Method, scale: Scale) -> None:
-    """Refuse a scale that rests on the law of another method."""
-    robust = isinstance(method, SequentialTrim)
+def check_together(method: Method, scale: Scale, split: Any = None) -> None:
+    """Refuse a scale that rests on the law of another method, and a split that it cannot use."""
+    robust = method.needs_all_rows
     if isinstance(scale, KlOptimal) and not robust and method.name != "least-squares":
         raise SettingError(
             f"got scale='kl-optimal' with method={method.name!r}, expected 'least-squares' or "
@@ -82,4 +69,9 @@ def check_together(method: Method, scale: Scale) -> None:
         raise SettingError(
             f"got scale={scale.name!r} with method={method.name!r}, expected 'core', 'kl-optimal' "
             "or 'mean-square': trimming finds its scale on the way, so leave scale out"
+        )
+    if robust and split is not None:
+        raise SettingError(
+            f"got split={split!r} with method={method.name!r}, which finds coefficients "
+            "and variances together: leave split out"
         )

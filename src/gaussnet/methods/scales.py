@@ -1,49 +1,47 @@
-"""Phase 2: location and variance of the residuals."""
+"""Variances as mean squared residuals, and multiples of these."""
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gaussnet import kernels
-from gaussnet.kernels.families import Families
-from gaussnet.types import FloatArray, IntArray, Rows
+from gaussnet.data.passes import Pass, Stripe
+from gaussnet.methods.base import EquationGroup, Equations, Scale, Spread
+from gaussnet.types import FloatArray, IntArray
 
-NORMAL_MAD = 1.482602218505602
-"""1 / Phi^-1(3/4): turns a median absolute deviation into a standard deviation."""
-
-
-class Spread(NamedTuple):
-    """Location and variance of each family's residuals, (families,) each."""
-
-    locations: FloatArray
-    variances: FloatArray
+if TYPE_CHECKING:
+    from gaussnet.methods.errors import Spreads
 
 
-class Scale(Protocol):
-    """Finds location and variance of the residuals by summarize, merge, solve."""
+@dataclass(frozen=True, slots=True)
+class MeanSquare(Scale):
+    """Mean square of the residuals, about their mean if there is an intercept, else about 0."""
 
-    @property
-    def name(self) -> str:
-        """The name that `fit` knows the scale by."""
-        ...
+    name = "mean-square"
+    uses_mean_squares = True
 
-    @property
-    def kept_values(self) -> float:
-        """Values that a summary keeps per row and family."""
-        ...
+    def first(self, equations: Equations, coefficients: FloatArray) -> Pass:
+        """Moments of the residuals."""
+        return ResidualMomentsPass(equations, coefficients)
 
-    def summarize(self, rows: Rows, families: Families, coefficients: FloatArray) -> Any:
-        """All that the residuals of these rows say of the spread."""
-        ...
+    def enter_errors(
+        self,
+        spreads: "Spreads",
+        group: EquationGroup,
+        coefficients: FloatArray,
+        kind: str,
+        level: float,
+    ) -> None:
+        """Student's t and chi-square, or HC3 and the fourth moment."""
+        from gaussnet.methods.errors import enter_heteroscedastic, enter_mean_squares
+        from gaussnet.methods.errors.regressions import heteroscedastic, regress
 
-    def merge(self, left: Any, right: Any) -> Any:
-        """The summary of both, `left` before `right`."""
-        ...
-
-    def solve(self, summary: Any, intercept: bool) -> Spread:
-        """Location and variance; without an intercept the location is 0."""
-        ...
+        found = regress(group)
+        enter_mean_squares(spreads, group.nodes, found, level)
+        if kind == "heteroscedastic":
+            parts = heteroscedastic(group, found, level)
+            enter_heteroscedastic(spreads, group.nodes, found, parts)
 
 
 class ResidualMoments(NamedTuple):
@@ -54,18 +52,17 @@ class ResidualMoments(NamedTuple):
     squares: FloatArray
 
 
-@dataclass(frozen=True, slots=True)
-class MeanSquare:
-    """Mean square of the residuals, about their mean if there is an intercept, else about 0."""
+@dataclass(frozen=True)
+class ResidualMomentsPass(Pass):
+    """Asks for mean and mean square of the residuals."""
 
-    name = "mean-square"
-    kept_values = 0.0
+    equations: Equations
+    coefficients: FloatArray
 
-    def summarize(
-        self, rows: Rows, families: Families, coefficients: FloatArray
-    ) -> ResidualMoments:
-        """Moments of the residuals."""
-        return ResidualMoments(len(rows), *kernels.residual_moments(rows, families, coefficients))
+    def summarize(self, stripe: Stripe) -> ResidualMoments:
+        """Moments of the residuals of a stripe."""
+        own = kernels.residual_moments(stripe.rows, self.equations.families, self.coefficients)
+        return ResidualMoments(stripe.stop - stripe.start, *own)
 
     def merge(self, left: ResidualMoments, right: ResidualMoments) -> ResidualMoments:
         """Moments of both."""
@@ -75,10 +72,10 @@ class MeanSquare:
         return ResidualMoments(rows, left.means + shift * (right.rows / rows), squares)
 
     @np.errstate(over="ignore", invalid="ignore")
-    def solve(self, summary: ResidualMoments, intercept: bool) -> Spread:
+    def then(self, summary: ResidualMoments) -> Spread:
         """Means (0 without an intercept) and mean squares about them."""
         variances = summary.squares / summary.rows
-        if intercept:
+        if self.equations.intercept:
             return Spread(summary.means, variances)
         return Spread(np.zeros_like(summary.means), variances + summary.means**2)
 
@@ -133,40 +130,3 @@ class GaussianCore(MeanSquare):
     """
 
     name = "core"
-
-
-@dataclass(frozen=True, slots=True)
-class Mad:
-    r"""Median absolute deviation of the residuals from their median.
-
-    .. math:: \hat s = 1.4826 \cdot \mathrm{median}_k |r_k - \mathrm{median}\, r|
-
-    With an intercept, the median is the location; without, the location is 0 and the scale is
-    still taken about the median, as in the paper.
-    """
-
-    name = "mad"
-    kept_values = 1.0
-
-    def summarize(
-        self, rows: Rows, families: Families, coefficients: FloatArray
-    ) -> tuple[FloatArray, ...]:
-        """The residuals themselves, (families, rows)."""
-        return (kernels.residuals(rows, families, coefficients),)
-
-    def merge(
-        self, left: tuple[FloatArray, ...], right: tuple[FloatArray, ...]
-    ) -> tuple[FloatArray, ...]:
-        """Residuals of both."""
-        return left + right
-
-    def solve(self, summary: tuple[FloatArray, ...], intercept: bool) -> Spread:
-        """Medians (0 without an intercept) and squared scales."""
-        medians, deviations = kernels.joined_spreads(list(summary))
-        return mad_spread(medians, deviations, intercept)
-
-
-def mad_spread(medians: FloatArray, deviations: FloatArray, intercept: bool) -> Spread:
-    """Location (0 without an intercept) and variance from medians and median deviations."""
-    locations = medians if intercept else np.zeros_like(medians)
-    return Spread(locations, (NORMAL_MAD * deviations) ** 2)

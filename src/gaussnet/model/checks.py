@@ -1,8 +1,8 @@
-"""What the model layer checks at its doors: numbers by name, names, rows of data."""
+"""Checks of what users give: numbers by name, names, settings, rows; and of overflowing results."""
 
 import math
 from collections import Counter
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
 from typing import TypeVar
 
@@ -15,20 +15,13 @@ from gaussnet.types import FloatArray, Rows
 
 Name = TypeVar("Name", bound=Hashable)
 
-BLOCK_VALUES = 1 << 21
-"""Float64 values held at a time while many rows are worked through."""
 
-
-def blocks(count: int, width: int) -> Iterator[slice]:
-    """Consecutive slices of `count` rows, each of about `BLOCK_VALUES` values.
-
-    Examples
-    --------
-    >>> list(blocks(3, BLOCK_VALUES // 2))
-    [slice(0, 2, None), slice(2, 3, None)]
-    """
-    height = max(1, BLOCK_VALUES // max(width, 1))
-    return (slice(start, min(start + height, count)) for start in range(0, count, height))
+def check_dag(dag: object) -> None:
+    """Refuse what is not a graph."""
+    if not isinstance(dag, Dag):
+        raise NetworkError(
+            f"got {type(dag).__name__} for the graph, expected a Dag: make one with Dag.from_edges"
+        )
 
 
 def values_by_name(given: Mapping[Name, float], expected: Sequence[Name], what: str) -> FloatArray:
@@ -40,12 +33,12 @@ def values_by_name(given: Mapping[Name, float], expected: Sequence[Name], what: 
         )
     missing = [name for name in expected if name not in given]
     if missing:
-        raise NetworkError(f"there is no {what} for {_shown(missing)}: give one for each")
+        raise NetworkError(f"there is no {what} for {shorten(missing)}: give one for each")
     if len(given) > len(expected):
         known = set(expected)
         unknown = [name for name in given if name not in known]
         raise NetworkError(
-            f"there is a {what} for {_shown(unknown)}, which the graph does not have: drop it"
+            f"there is a {what} for {shorten(unknown)}, which the graph does not have: drop it"
         )
     return np.array([finite_number(given[name], name, what) for name in expected], dtype=np.float64)
 
@@ -60,9 +53,24 @@ def frozen_array(values: ArrayLike, names: Sequence[object], what: str) -> Float
     bad = np.flatnonzero(~np.isfinite(array))
     if len(bad):
         raise NetworkError(
-            f"the {what} of {_shown([names[bad[0]]])} is {array[bad[0]]}, expected a finite number"
+            f"the {what} of {shorten([names[bad[0]]])} is {array[bad[0]]}, expected a finite number"
         )
     return read_only(array)
+
+
+def finite_number(value: object, name: Hashable, what: str) -> float:
+    """A finite real number, not a bool; `name` says whose it is."""
+    try:
+        if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
+            raise TypeError
+        number = float(value)
+    except (TypeError, OverflowError):
+        number = math.nan
+    if not math.isfinite(number):
+        raise NetworkError(
+            f"the {what} of {shorten([name])} is {value!r}, expected a finite number"
+        )
+    return number
 
 
 def as_numbers(values: ArrayLike, what: str) -> FloatArray:
@@ -77,38 +85,9 @@ def as_numbers(values: ArrayLike, what: str) -> FloatArray:
 
 
 def read_only(array: FloatArray) -> FloatArray:
-    """The same array, closed to writing."""
+    """The array itself, closed to writing."""
     array.setflags(write=False)
     return array
-
-
-def lengths(rows: FloatArray) -> FloatArray:
-    """The Euclidean length of each row, also where squares leave the range of floating point.
-
-    Examples
-    --------
-    >>> lengths(np.array([[3e-200, 4e-200]])).tolist()
-    [5e-200]
-    """
-    sizes = np.abs(rows).max(axis=1, initial=0.0)
-    unit = rows / np.where(sizes > 0.0, sizes, 1.0)[:, None]
-    return np.asarray(sizes * np.sqrt(np.einsum("ij,ij->i", unit, unit)))
-
-
-def check_dag(dag: object) -> None:
-    """Refuse what is not a graph."""
-    if not isinstance(dag, Dag):
-        raise NetworkError(
-            f"got {type(dag).__name__} for the graph, expected a Dag: make one with Dag.from_edges"
-        )
-
-
-def check_overflow(values: FloatArray) -> None:
-    """Refuse results that ran out of the range of floating point."""
-    if not np.isfinite(values).all():
-        raise NetworkError(
-            "the values of the network overflow: its coefficients or variances are too large"
-        )
 
 
 def check_not_negative(variances: FloatArray, names: Sequence[str]) -> None:
@@ -127,6 +106,14 @@ def check_has_density(variances: FloatArray, names: Sequence[str]) -> None:
         raise NetworkError(
             f"the node {names[exact[0]]!r} has variance 0, so the network has no density: give "
             "the node a positive variance, or leave it out with to_gaussian().marginal(...)"
+        )
+
+
+def check_overflow(values: FloatArray) -> None:
+    """Refuse results that ran out of the range of floating point."""
+    if not np.isfinite(values).all():
+        raise NetworkError(
+            "the values of the network overflow: its coefficients or variances are too large"
         )
 
 
@@ -151,6 +138,46 @@ def row_count(rows: int) -> int:
     if isinstance(rows, bool) or not isinstance(rows, int | np.integer) or rows < 0:
         raise SettingError(f"got rows={rows!r}, expected a whole number of 0 or more")
     return int(rows)
+
+
+def whole_number(name: str, value: object, least: int = 0, most: float = math.inf) -> int:
+    """The setting as an integer between `least` and `most`.
+
+    Examples
+    --------
+    >>> whole_number("nodes", 5)
+    5
+    """
+    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
+    if not is_whole or not least <= value <= most:  # type: ignore[operator]
+        raise SettingError(f"got {name}={value!r}, expected a whole number {_range(least, most)}")
+    return int(value)  # type: ignore[call-overload, no-any-return]
+
+
+def real_number(
+    name: str, value: object, least: float = -math.inf, most: float = math.inf
+) -> float:
+    """The setting as a finite float between `least` and `most`.
+
+    Examples
+    --------
+    >>> real_number("share", 0.05, 0.0, 1.0)
+    0.05
+    """
+    is_real = isinstance(value, int | float | np.integer | np.floating)
+    if isinstance(value, bool) or not is_real or not math.isfinite(value):  # type: ignore[arg-type]
+        raise SettingError(f"got {name}={value!r}, expected a finite number")
+    number = float(value)  # type: ignore[arg-type]
+    if not least <= number <= most:
+        raise SettingError(f"got {name}={value!r}, expected a number {_range(least, most)}")
+    return number
+
+
+def choice(name: str, value: object, allowed: Sequence[str]) -> None:
+    """Refuse a word that is not among those allowed."""
+    if value not in allowed:
+        words = ", ".join(repr(word) for word in allowed)
+        raise SettingError(f"got {name}={value!r}, expected one of {words}")
 
 
 def as_rows(data: object, names: Sequence[str]) -> Rows:
@@ -178,6 +205,15 @@ def as_rows(data: object, names: Sequence[str]) -> Rows:
     return kept
 
 
+def column_labels(data: object) -> list[str] | None:
+    """The names of a data frame's columns; None for an array."""
+    columns = getattr(data, "column_names", None)
+    columns = getattr(data, "columns", None) if columns is None else columns
+    if columns is None or callable(columns):
+        return None
+    return [str(column) for column in columns]
+
+
 def check_finite(rows: Rows, names: Sequence[str], first_row: int = 0) -> None:
     """Refuse rows with a missing or infinite value; `first_row` is the number of rows before."""
     finite = np.isfinite(rows)
@@ -196,15 +232,6 @@ def check_densities(densities: FloatArray) -> None:
         raise DataError(f"row {row} is too large: its residuals overflow, so rescale the data")
 
 
-def column_labels(data: object) -> list[str] | None:
-    """The names of a data frame's columns; None for an array."""
-    columns = getattr(data, "column_names", None)
-    columns = getattr(data, "columns", None) if columns is None else columns
-    if columns is None or callable(columns):
-        return None
-    return [str(column) for column in columns]
-
-
 def _column_order(data: object, names: Sequence[str]) -> list[int] | None:
     """Where each name stands among the columns of a data frame; None for an array."""
     labels = column_labels(data)
@@ -219,30 +246,11 @@ def _column_order(data: object, names: Sequence[str]) -> list[int] | None:
     repeated = [name for name in names if counts[name] > 1]
     if repeated:
         raise DataError(f"the data have several columns {shorten(repeated)}: keep one of each")
-    place = {label: index for index, label in enumerate(labels)}
-    return [place[name] for name in names]
+    position = {label: index for index, label in enumerate(labels)}
+    return [position[name] for name in names]
 
 
-def finite_number(value: object, name: Hashable, what: str) -> float:
-    """A finite real number, not a bool; `name` says whose it is."""
-    try:
-        if isinstance(value, bool | np.bool_) or not isinstance(value, Real):
-            raise TypeError
-        number = float(value)
-    except (TypeError, OverflowError):
-        number = math.nan
-    if not math.isfinite(number):
-        raise NetworkError(f"the {what} of {_shown([name])} is {value!r}, expected a finite number")
-    return number
-
-
-def _shown(names: Sequence[object], limit: int = 6) -> str:
-    """The first few nodes or edges, for a message."""
-    shown = ", ".join(_label(name) for name in names[:limit])
-    return f"{shown} and {len(names) - limit} more" if len(names) > limit else shown
-
-
-def _label(name: object) -> str:
-    if isinstance(name, tuple) and len(name) == 2:
-        return f"{name[0]!r} -> {name[1]!r}"
-    return repr(name)
+def _range(least: float, most: float) -> str:
+    if math.isinf(most):
+        return f"of at least {least:g}"
+    return f"from {least:g} to {most:g}"

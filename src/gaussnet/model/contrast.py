@@ -1,17 +1,36 @@
-"""Two Gaussians in the coordinates in which one of them is standard normal."""
+r"""Two distributions compared in coordinates in which one of them is standard normal.
+
+Two networks over the same nodes are compared node by node. Let P have
+:math:`(I - A') x = c + S z` with z standard normal, and Q likewise with hats. With
+:math:`D = \hat A - A`, kept only on the edges of either graph, the error of equation i of Q at a
+draw of P is
+
+.. math:: s_i z_i - w_i' S z - e_i, \quad (I - A) w_i = D_i, \quad e_i = \hat c_i - c_i + w_i' c
+
+so no covariance is ever formed and nothing is subtracted that D has not subtracted already:
+digits survive noise scales of 1e-10 next to 1. Where the edges of both graphs together have no
+cycle, :math:`w_{ii} = 0` and the KL divergence is a sum of one non-negative term a node.
+Any other pair is compared by dense factors.
+"""
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import NamedTuple, Self
+from typing import NamedTuple, Self, TypeAlias, Union
 
 import numpy as np
 
 from gaussnet import kernels
 from gaussnet.errors import NetworkError
+from gaussnet.graph.dag import shorten
 from gaussnet.kernels.families import Families
-from gaussnet.model import checks
+from gaussnet.model.equations import blocks, reversed_edges
+from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
+
+Distribution = GaussianNetwork | Gaussian
+Contrast: TypeAlias = Union["NetworkContrast", "Whitened"]
+"""Distribution Q as seen from distribution P."""
 
 DENSE_NODES = 2_000
 """Up to this many nodes a singular value decomposition is made without being asked for."""
@@ -21,6 +40,70 @@ FEW_DIGITS = 1e-6
 
 WIDE_SPREAD = 1e6
 """Beyond this ratio of singular values the small ones have few digits left."""
+
+
+def compare(p: Distribution, q: Distribution) -> Contrast:
+    """The contrast of two distributions over the same names, in any order."""
+    check_same_names(p, q)
+    if isinstance(p, GaussianNetwork) and isinstance(q, GaussianNetwork):
+        return NetworkContrast.between(p, q)
+    if any(isinstance(one, GaussianNetwork) and not one.variance_array.all() for one in (p, q)):
+        _ = [one.lower_factor for one in (p, q) if isinstance(one, Gaussian)]
+        return APART
+    position = {name: index for index, name in enumerate(_names(p))}
+    take = np.array([position[name] for name in _names(q)], dtype=np.int64)
+    p_mean, p_factor, p_volume = _parts(p)
+    q_mean, _, q_volume = _parts(q)
+    columns = np.column_stack((p_factor[take], p_mean[take] - q_mean))
+    seen = _whiten(q, columns)
+    return Whitened(seen[:, :-1], seen[:, -1], p_volume - q_volume)
+
+
+def _names(distribution: Distribution) -> tuple[str, ...]:
+    """The names of the variables, in order."""
+    if isinstance(distribution, GaussianNetwork):
+        return distribution.dag.nodes
+    return distribution.names
+
+
+def check_same_names(p: Distribution, q: Distribution) -> None:
+    """Refuse what is not a pair of distributions over the same names."""
+    for one in (p, q):
+        if not isinstance(one, GaussianNetwork | Gaussian):
+            raise NetworkError(
+                f"got {type(one).__name__}, expected a GaussianNetwork or a Gaussian to compare"
+            )
+    ours, theirs = set(_names(p)), set(_names(q))
+    if ours != theirs:
+        odd = sorted(ours ^ theirs)
+        raise NetworkError(
+            f"only one of the two distributions has {shorten(odd)}: compare distributions "
+            "over the same names"
+        )
+
+
+def _parts(distribution: Distribution) -> tuple[FloatArray, FloatArray, float]:
+    """Mean, square factor of the covariance, log of the factor's determinant."""
+    if isinstance(distribution, Gaussian):
+        lower = distribution.lower_factor
+        return distribution.mean, lower, float(np.log(np.diag(lower)).sum())
+    gaussian = distribution.to_gaussian()
+    return gaussian.mean, gaussian.factor, 0.5 * float(np.log(distribution.variance_array).sum())
+
+
+def _whiten(distribution: Distribution, columns: FloatArray) -> FloatArray:
+    """Columns (names, any) in the coordinates where the distribution is standard normal."""
+    if isinstance(distribution, Gaussian):
+        from scipy.linalg import solve_triangular
+
+        solved: FloatArray = solve_triangular(
+            distribution.lower_factor, columns, lower=True, check_finite=False
+        )
+        return solved
+    errors: FloatArray = kernels.residuals(
+        columns.T, distribution.dag.families, distribution.coefficient_array
+    )
+    return errors / distribution.scales[:, None]
 
 
 @dataclass(frozen=True)
@@ -92,55 +175,8 @@ class Whitened:
         return left, values
 
 
-def too_far() -> NetworkError:
-    """The error for two distributions whose comparison leaves the range of floating point."""
-    return NetworkError(
-        "the two distributions are too far apart to compare in floating point: rescale the "
-        "variables"
-    )
-
-
 APART = Whitened(np.empty((0, 0)), np.empty(0), 0.0, apart=True)
 """Two distributions that share no mass."""
-
-
-def log_ratios_of_gaps(noise: FloatArray, gaps: FloatArray) -> FloatArray:
-    """Half the squared norm of each row of `noise` minus that of ``noise + gaps``, (rows,)."""
-    ratios: FloatArray = -0.5 * np.einsum("ij,ij->i", gaps, 2.0 * noise + gaps)
-    return ratios
-
-
-def excess(t: FloatArray) -> FloatArray:
-    r"""t - log(1 + t) for t > -1, never negative and exact to rounding also for tiny t.
-
-    With :math:`u = t / (2 + t)`, :math:`\log(1 + t) = 2 (u + u^3/3 + u^5/5 + \dots)` and
-    :math:`t - 2u = t u`; the series serves where |t| < 0.1.
-
-    Examples
-    --------
-    >>> f"{excess(np.array([1e-9]))[0]:.12e}"
-    '4.999999996667e-19'
-    """
-    near = np.abs(t) < 0.1
-    u = np.where(near, t / (2.0 + t), 0.0)
-    square = u * u
-    tail = np.zeros_like(u)
-    for odd in range(17, 1, -2):
-        tail = tail * square + 1.0 / odd
-    return np.where(near, u * (t - 2.0 * square * tail), t - np.log1p(np.where(near, 0.0, t)))
-
-
-# Two networks over the same nodes, node by node.
-#
-# Let P have :math:`(I - A') x = c + S z` with z standard normal, and Q the same with hats. With
-# :math:`D = \hat A - A`, kept only on the edges of either graph, the error of equation i of Q at
-# a draw of P is
-#
-# .. math:: s_i z_i - w_i' S z - e_i, \quad (I - A) w_i = D_i, \quad e_i = \hat c_i - c_i + w_i' c
-#
-# so no covariance is ever formed and nothing is subtracted that D has not subtracted already:
-# digits survive noise scales of 1e-10 next to 1. Where the edges of both graphs together have no
-# cycle, :math:`w_{ii} = 0` and the KL divergence is a sum of one non-negative term a node.
 
 
 class Errors(NamedTuple):
@@ -187,7 +223,7 @@ class NetworkContrast:
         errors = Errors(*(np.zeros(self.width) for _ in range(3)))
         errors.bias[:] = self._scaled(self.shifts, np.arange(self.width))
         nodes = self._changed
-        for block in checks.blocks(len(nodes), self.width):
+        for block in blocks(len(nodes), self.width):
             chosen = nodes[block]
             loads, feedback, errors.bias[chosen] = self._loads(chosen)
             errors.feedback[chosen] = feedback
@@ -265,7 +301,7 @@ class NetworkContrast:
             return APART
         matrix = np.zeros((self.width, self.width))
         nodes = self._changed
-        for block in checks.blocks(len(nodes), self.width):
+        for block in blocks(len(nodes), self.width):
             matrix[nodes[block]] = -self._loads(nodes[block])[0]
         own = self.p.scales * (1.0 - self.errors.feedback)
         everyone = np.arange(self.width)
@@ -312,14 +348,42 @@ class NetworkContrast:
 
     @cached_property
     def _downstream(self) -> tuple[Families, FloatArray]:
-        """P's graph with every arrow turned: each node with its children and coefficients."""
-        families = self.p.dag.families
-        turned = np.argsort(families.parents, kind="stable")
-        counts = np.bincount(families.parents, minlength=self.width)
-        offsets = np.concatenate(([0], np.cumsum(counts)))
-        children = families.family_of_edge[turned]
-        nodes = np.arange(self.width)
-        return Families(nodes, offsets, children), self.p.coefficient_array[turned]
+        """P's graph with every arrow reversed: each node with its children and coefficients."""
+        return reversed_edges(self.p.dag.families, self.p.coefficient_array)
+
+
+def too_far() -> NetworkError:
+    """The error for two distributions whose comparison leaves the range of floating point."""
+    return NetworkError(
+        "the two distributions are too far apart to compare in floating point: rescale the "
+        "variables"
+    )
+
+
+def log_ratios_of_gaps(noise: FloatArray, gaps: FloatArray) -> FloatArray:
+    """Half the squared norm of each row of `noise` minus that of ``noise + gaps``, (rows,)."""
+    ratios: FloatArray = -0.5 * np.einsum("ij,ij->i", gaps, 2.0 * noise + gaps)
+    return ratios
+
+
+def excess(t: FloatArray) -> FloatArray:
+    r"""t - log(1 + t) for t > -1, never negative and exact to rounding also for tiny t.
+
+    With :math:`u = t / (2 + t)`, :math:`\log(1 + t) = 2 (u + u^3/3 + u^5/5 + \dots)` and
+    :math:`t - 2u = t u`; the series serves where |t| < 0.1.
+
+    Examples
+    --------
+    >>> f"{excess(np.array([1e-9]))[0]:.12e}"
+    '4.999999996667e-19'
+    """
+    near = np.abs(t) < 0.1
+    u = np.where(near, t / (2.0 + t), 0.0)
+    square = u * u
+    tail = np.zeros_like(u)
+    for odd in range(17, 1, -2):
+        tail = tail * square + 1.0 / odd
+    return np.where(near, u * (t - 2.0 * square * tail), t - np.log1p(np.where(near, 0.0, t)))
 
 
 def _own_term(ours: FloatArray, theirs: FloatArray, feedback: FloatArray) -> FloatArray:
@@ -351,10 +415,10 @@ def _edge_differences(
     """The edges of either graph in P's positions, Q's coefficients minus P's, all edges shared?"""
     ours, theirs = p.dag.families, q.dag.families
     count = len(take)
-    place = np.empty(count, dtype=np.int64)
-    place[take] = np.arange(count)
+    position = np.empty(count, dtype=np.int64)
+    position[take] = np.arange(count)
     keys = ours.family_of_edge * count + ours.parents
-    other = place[theirs.family_of_edge] * count + place[theirs.parents]
+    other = position[theirs.family_of_edge] * count + position[theirs.parents]
     union, where = np.unique(np.concatenate((keys, other)), return_inverse=True)
     differences = np.zeros(len(union))
     differences[where[len(keys) :]] = q.coefficient_array

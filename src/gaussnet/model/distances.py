@@ -4,206 +4,26 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Protocol
 
 import numpy as np
 
-from gaussnet import kernels
 from gaussnet.errors import NetworkError, SettingError
-from gaussnet.graph.dag import shorten
-from gaussnet.model import checks
-from gaussnet.model.contrast import APART, DENSE_NODES, NetworkContrast, Whitened, too_far
-from gaussnet.model.gaussian import Gaussian
+from gaussnet.model.contrast import (
+    DENSE_NODES,
+    Contrast,
+    Distribution,
+    NetworkContrast,
+    check_same_names,
+    compare,
+    too_far,
+)
+from gaussnet.model.equations import BLOCK_VALUES, blocks
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.seeds import generator
-from gaussnet.types import FloatArray, Seed
-
-Distribution = GaussianNetwork | Gaussian
+from gaussnet.types import Seed
 
 quiet = np.errstate(all="ignore")
 """Around every comparison: what overflows is checked at its end, not warned about on its way."""
-
-
-class Contrast(Protocol):
-    """Distribution Q as seen from distribution P."""
-
-    @property
-    def width(self) -> int:
-        """Number of noise variables of P."""
-
-    @property
-    def apart(self) -> bool:
-        """Whether P and Q share no mass."""
-
-    def kl(self) -> float:
-        """KL divergence from P to Q."""
-
-    def bhattacharyya(self) -> float:
-        """Bhattacharyya distance."""
-
-    def log_ratios(self, noise: FloatArray) -> FloatArray:
-        """log q/p at the points of P that this noise (rows, width) makes, (rows,)."""
-
-
-def compare(p: Distribution, q: Distribution) -> Contrast:
-    """The contrast of two distributions over the same names, in any order."""
-    check_same_names(p, q)
-    if isinstance(p, GaussianNetwork) and isinstance(q, GaussianNetwork):
-        return NetworkContrast.between(p, q)
-    if any(isinstance(one, GaussianNetwork) and not one.variance_array.all() for one in (p, q)):
-        _ = [one.lower_factor for one in (p, q) if isinstance(one, Gaussian)]
-        return APART
-    place = {name: index for index, name in enumerate(names_of(p))}
-    take = np.array([place[name] for name in names_of(q)], dtype=np.int64)
-    p_mean, p_factor, p_volume = _parts(p)
-    q_mean, _, q_volume = _parts(q)
-    columns = np.column_stack((p_factor[take], p_mean[take] - q_mean))
-    seen = _whiten(q, columns)
-    return Whitened(seen[:, :-1], seen[:, -1], p_volume - q_volume)
-
-
-def names_of(distribution: Distribution) -> tuple[str, ...]:
-    """The names of the variables, in order."""
-    if isinstance(distribution, GaussianNetwork):
-        return distribution.dag.nodes
-    return distribution.names
-
-
-def check_same_names(p: Distribution, q: Distribution) -> None:
-    """Refuse what is not a pair of distributions over the same names."""
-    for one in (p, q):
-        if not isinstance(one, GaussianNetwork | Gaussian):
-            raise NetworkError(
-                f"got {type(one).__name__}, expected a GaussianNetwork or a Gaussian to compare"
-            )
-    ours, theirs = set(names_of(p)), set(names_of(q))
-    if ours != theirs:
-        odd = sorted(ours ^ theirs)
-        raise NetworkError(
-            f"only one of the two distributions has {shorten(odd)}: compare distributions "
-            "over the same names"
-        )
-
-
-def _parts(distribution: Distribution) -> tuple[FloatArray, FloatArray, float]:
-    """Mean, square factor of the covariance, log of the factor's determinant."""
-    if isinstance(distribution, Gaussian):
-        lower = distribution.lower_factor
-        return distribution.mean, lower, float(np.log(np.diag(lower)).sum())
-    gaussian = distribution.to_gaussian()
-    return gaussian.mean, gaussian.factor, 0.5 * float(np.log(distribution.variance_array).sum())
-
-
-def _whiten(distribution: Distribution, columns: FloatArray) -> FloatArray:
-    """Columns (names, any) in the coordinates where the distribution is standard normal."""
-    if isinstance(distribution, Gaussian):
-        from scipy.linalg import solve_triangular
-
-        solved: FloatArray = solve_triangular(
-            distribution.lower_factor, columns, lower=True, check_finite=False
-        )
-        return solved
-    errors: FloatArray = kernels.residuals(
-        columns.T, distribution.dag.families, distribution.coefficient_array
-    )
-    return errors / distribution.scales[:, None]
-
-
-@dataclass(frozen=True, slots=True)
-class TotalVariation:
-    """A total variation distance as far as it is known."""
-
-    estimate: float
-    """The mean over the samples; unbiased."""
-    interval: tuple[float, float]
-    """Holds the distance with at least the probability asked for, whatever P and Q."""
-    lower: float
-    """The distance is not less than this, for certain."""
-    upper: float
-    """The distance is not more than this, for certain."""
-
-
-@quiet
-def total_variation(
-    p: Distribution,
-    q: Distribution,
-    *,
-    samples: int = 100_000,
-    seed: Seed = 0,
-    level: float = 0.95,
-) -> TotalVariation:
-    r"""Total variation distance of two distributions over the same names.
-
-    .. math:: TV = E_P[\max(0, 1 - q/p)] = \tfrac12 \int |p - q|
-
-    The estimate is the mean of that expression over `samples` draws of P. Its values lie in
-    [0, 1], so Maurer and Pontil's empirical Bernstein bound (COLT 2009, theorem 4) on each side
-    gives an interval that keeps its level at every sample size, also where few or no draws hit
-    the part that differs; it is about half again as wide as one from the normal law, which does
-    not. What the bounds rule out is cut off the interval, which takes nothing from its level:
-
-    .. math:: 1 - BC \le TV \le \min(\sqrt{KL/2}, \sqrt{1 - e^{-KL}}, \sqrt{1 - BC^2})
-
-    with KL taken both ways. BC needs a dense matrix and is left out above 2,000 names: then
-    `lower` is 0.
-
-    Examples
-    --------
-    >>> from gaussnet.model.gaussian import Gaussian
-    >>> p, q = Gaussian(["a"], [0.0], [[1.0]]), Gaussian(["a"], [1.0], [[1.0]])
-    >>> found = total_variation(p, q)  # the truth is 0.3829
-    >>> found.lower < found.interval[0] < 0.3829 < found.interval[1] < found.upper
-    True
-    """
-    _check_settings(samples, level)
-    stream = generator(seed)
-    forward = compare(p, q)
-    if forward.apart:
-        return TotalVariation(1.0, (1.0, 1.0), 1.0, 1.0)
-    lower, upper = _bounds(forward, compare(q, p))
-    mean, variance = _moments(forward, samples, stream)
-    radius = _bernstein_radius(variance, samples, level)
-    ends = (min(max(end, lower), upper) for end in (mean - radius, mean + radius))
-    return TotalVariation(mean, (next(ends), next(ends)), lower, upper)
-
-
-def _check_settings(samples: int, level: float) -> None:
-    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
-        raise SettingError(f"got samples={samples!r}, expected a whole number of 2 or more")
-    if not isinstance(level, int | float | np.floating) or not 0.0 < level < 1.0:
-        raise SettingError(f"got level={level!r}, expected a number between 0 and 1")
-
-
-def _bounds(forward: Contrast, backward: Contrast) -> tuple[float, float]:
-    """What total variation cannot leave: (lower, upper)."""
-    upper = 1.0
-    for divergence in (forward.kl(), backward.kl()):
-        upper = min(upper, math.sqrt(divergence / 2.0), math.sqrt(-math.expm1(-divergence)))
-    if forward.width > DENSE_NODES:
-        return 0.0, upper
-    distance = forward.bhattacharyya()
-    upper = min(upper, math.sqrt(-math.expm1(-2.0 * distance)))
-    return min(-math.expm1(-distance), upper), upper
-
-
-def _moments(contrast: Contrast, samples: int, stream: np.random.Generator) -> tuple[float, float]:
-    """Mean and sample variance of max(0, 1 - q/p) over draws of P."""
-    total = squares = 0.0
-    for block in checks.blocks(samples, contrast.width):
-        noise = stream.standard_normal((block.stop - block.start, contrast.width))
-        values = -np.expm1(np.minimum(contrast.log_ratios(noise), 0.0))
-        total += float(values.sum())
-        squares += float(values @ values)
-    mean = total / samples
-    if math.isnan(mean):
-        raise too_far()
-    return mean, max(0.0, squares - total * mean) / (samples - 1)
-
-
-def _bernstein_radius(variance: float, samples: int, level: float) -> float:
-    """Half the width of the empirical Bernstein interval, each side with half the failures."""
-    failures = math.log(4.0 / (1.0 - level))
-    return math.sqrt(2.0 * variance * failures / samples) + 7.0 * failures / (3.0 * (samples - 1))
 
 
 @quiet
@@ -293,3 +113,105 @@ def hellinger(p: Distribution, q: Distribution) -> float:
     0.6273
     """
     return math.sqrt(-math.expm1(-bhattacharyya(p, q)))
+
+
+@dataclass(frozen=True, slots=True)
+class TotalVariation:
+    """A total variation distance as far as it is known."""
+
+    estimate: float
+    """The mean over the samples; unbiased."""
+    interval: tuple[float, float]
+    """Holds the distance with at least the probability asked for, whatever P and Q."""
+    lower: float
+    """The distance is not less than this, for certain."""
+    upper: float
+    """The distance is not more than this, for certain."""
+
+
+@quiet
+def total_variation(
+    p: Distribution,
+    q: Distribution,
+    *,
+    samples: int = 100_000,
+    seed: Seed = 0,
+    level: float = 0.95,
+) -> TotalVariation:
+    r"""Total variation distance of two distributions over the same names.
+
+    .. math:: TV = E_P[\max(0, 1 - q/p)] = \tfrac12 \int |p - q|
+
+    The estimate is the mean of that expression over `samples` draws of P. Its values lie in
+    [0, 1], so Maurer and Pontil's empirical Bernstein bound (COLT 2009, theorem 4) on each side
+    gives an interval that keeps its level at every sample size, also where few or no draws hit
+    the part that differs; it is about half again as wide as one from the normal law, which does
+    not. What the bounds rule out is cut off the interval, which takes nothing from its level:
+
+    .. math:: 1 - BC \le TV \le \min(\sqrt{KL/2}, \sqrt{1 - e^{-KL}}, \sqrt{1 - BC^2})
+
+    with KL taken both ways. BC needs a dense matrix and is left out above 2,000 names: then
+    `lower` is 0.
+
+    Examples
+    --------
+    >>> from gaussnet.model.gaussian import Gaussian
+    >>> p, q = Gaussian(["a"], [0.0], [[1.0]]), Gaussian(["a"], [1.0], [[1.0]])
+    >>> found = total_variation(p, q)  # the truth is 0.3829
+    >>> found.lower < found.interval[0] < 0.3829 < found.interval[1] < found.upper
+    True
+    """
+    _check_settings(samples, level)
+    stream = generator(seed)
+    forward = compare(p, q)
+    if forward.apart:
+        return TotalVariation(1.0, (1.0, 1.0), 1.0, 1.0)
+    lower, upper = _bounds(forward, compare(q, p))
+    mean, variance = overlap_moments(forward, samples, stream)
+    radius = _bernstein_radius(variance, samples, level)
+    ends = (min(max(end, lower), upper) for end in (mean - radius, mean + radius))
+    return TotalVariation(mean, (next(ends), next(ends)), lower, upper)
+
+
+def _check_settings(samples: int, level: float) -> None:
+    if isinstance(samples, bool) or not isinstance(samples, int | np.integer) or samples < 2:
+        raise SettingError(f"got samples={samples!r}, expected a whole number of 2 or more")
+    if not isinstance(level, int | float | np.floating) or not 0.0 < level < 1.0:
+        raise SettingError(f"got level={level!r}, expected a number between 0 and 1")
+
+
+def _bounds(forward: Contrast, backward: Contrast) -> tuple[float, float]:
+    """What total variation cannot leave: (lower, upper)."""
+    upper = 1.0
+    for divergence in (forward.kl(), backward.kl()):
+        upper = min(upper, math.sqrt(divergence / 2.0), math.sqrt(-math.expm1(-divergence)))
+    if forward.width > DENSE_NODES:
+        return 0.0, upper
+    distance = forward.bhattacharyya()
+    upper = min(upper, math.sqrt(-math.expm1(-2.0 * distance)))
+    return min(-math.expm1(-distance), upper), upper
+
+
+def overlap_moments(
+    contrast: Contrast,
+    samples: int,
+    stream: np.random.Generator,
+    block_values: int = BLOCK_VALUES,
+) -> tuple[float, float]:
+    """Mean and sample variance of max(0, 1 - q/p) over draws of P."""
+    total = squares = 0.0
+    for block in blocks(samples, contrast.width, block_values):
+        noise = stream.standard_normal((block.stop - block.start, contrast.width))
+        values = -np.expm1(np.minimum(contrast.log_ratios(noise), 0.0))
+        total += float(values.sum())
+        squares += float(values @ values)
+    mean = total / samples
+    if math.isnan(mean):
+        raise too_far()
+    return mean, max(0.0, squares - total * mean) / (samples - 1)
+
+
+def _bernstein_radius(variance: float, samples: int, level: float) -> float:
+    """Half the width of the empirical Bernstein interval, each side with half the failures."""
+    failures = math.log(4.0 / (1.0 - level))
+    return math.sqrt(2.0 * variance * failures / samples) + 7.0 * failures / (3.0 * (samples - 1))

@@ -11,6 +11,7 @@ from numpy.typing import ArrayLike
 from gaussnet.errors import NetworkError
 from gaussnet.graph.dag import shorten
 from gaussnet.model import checks
+from gaussnet.model.equations import blocks
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, Seed
 
@@ -137,7 +138,7 @@ class Gaussian:
         lower = self.lower_factor
         constant = 0.5 * len(self.names) * np.log(2.0 * np.pi) + np.log(np.diag(lower)).sum()
         result = np.empty(len(rows))
-        for block in checks.blocks(*rows.shape):
+        for block in blocks(*rows.shape):
             checks.check_finite(rows[block], self.names, block.start)
             with np.errstate(over="ignore", invalid="ignore"):
                 gaps = (rows[block] - self.mean).T
@@ -155,13 +156,7 @@ class Gaussian:
         [2.0]
         """
         chosen = checks.as_names(names)
-        place = {name: index for index, name in enumerate(self.names)}
-        unknown = [name for name in chosen if name not in place]
-        if unknown:
-            raise NetworkError(
-                f"there is no variable {shorten(unknown)}: the names are {shorten(self.names)}"
-            )
-        rows = [place[name] for name in chosen]
+        rows = self._rows_of(chosen)
         return type(self)(chosen, self.mean[rows], self.factor[rows])
 
     def __eq__(self, other: object) -> bool:
@@ -181,6 +176,16 @@ class Gaussian:
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.names, self.mean, self.factor)
+
+    def _rows_of(self, names: tuple[str, ...]) -> list[int]:
+        """The numbers of these variables among all."""
+        index = {name: row for row, name in enumerate(self.names)}
+        unknown = [name for name in names if name not in index]
+        if unknown:
+            raise NetworkError(
+                f"there is no variable {shorten(unknown)}: the names are {shorten(self.names)}"
+            )
+        return [index[name] for name in names]
 
     def _singular(self, name: str) -> NetworkError:
         return NetworkError(

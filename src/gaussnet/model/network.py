@@ -1,11 +1,11 @@
-"""The part of a network that speaks to other programs."""
+"""The linear Gaussian network: its numbers, its law, and what can be asked of it."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,65 +13,22 @@ from numpy.typing import ArrayLike
 from gaussnet import kernels
 from gaussnet.errors import DataError, FileError, GraphError, NetworkError
 from gaussnet.graph.dag import Dag, Edge, shorten
-from gaussnet.model import checks, storage
+from gaussnet.model import checks
+from gaussnet.model.equations import blocks, propagate
 from gaussnet.model.gaussian import Gaussian
-from gaussnet.model.inference.conditional import draws_given
-from gaussnet.model.inference.queries import Queries
+from gaussnet.model.inference import effects, queries
 from gaussnet.seeds import generator
-from gaussnet.types import FloatArray, Seed
+from gaussnet.types import FloatArray, Rows, Seed
 
 if TYPE_CHECKING:
     from gaussnet.model.formats.text import Values as LavaanValues
-
-
-class Exports:
-    """How a network goes to networkx and lavaan."""
-
-    def to_networkx(self) -> Any:
-        """A networkx DiGraph: nodes with `intercept` and `variance`, edges with `coefficient`.
-
-        Examples
-        --------
-        >>> import gaussnet as gn
-        >>> network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
-        >>> network.to_networkx().edges["a", "b"]
-        {'coefficient': 2.0}
-        """
-        from gaussnet.model.formats.networkx import to_networkx
-
-        return to_networkx(cast("GaussianNetwork", self))
-
-    @classmethod
-    def from_networkx(cls, graph: Any) -> "GaussianNetwork":
-        """The network of a networkx DiGraph with the attributes that `to_networkx` gives."""
-        from gaussnet.model.formats.networkx import from_networkx
-
-        return from_networkx(graph)
-
-    def to_lavaan(self, values: "LavaanValues" = "free") -> str:
-        """Model text for lavaan and semopy; parameters "free", "fixed" or with "start" values.
-
-        Fit it with ``lavaan(text, data, fixed.x = FALSE)``, for `sem` adds covariances of its
-        own, or with semopy's ``ModelMeans``.
-
-        Examples
-        --------
-        >>> import gaussnet as gn
-        >>> network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
-        >>> network.to_lavaan("start").splitlines()[2]
-        'b ~ start(2.0)*a'
-        """
-        from gaussnet.model.formats.text import to_lavaan
-
-        return to_lavaan(cast("GaussianNetwork", self), values)
-
 
 Name = TypeVar("Name", str, Edge)
 Values = Mapping[str, float]
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
-class GaussianNetwork(Queries, Exports):
+class GaussianNetwork:
     r"""A linear Gaussian network: each node is a linear function of its parents plus noise.
 
     .. math:: X_i = c_i + \sum_{j \in pa(i)} a_{ij} X_j + e_i, \qquad e_i \sim N(0, s_i^2)
@@ -218,7 +175,7 @@ class GaussianNetwork(Queries, Exports):
         return covariance
 
     def to_gaussian(self) -> Gaussian:
-        """The same distribution as one multivariate Gaussian, its factor dense."""
+        """The distribution of all nodes as one multivariate Gaussian, its factor dense."""
         return Gaussian(self.dag.nodes, self.mean(), self._responses().T)
 
     def sample(
@@ -238,10 +195,10 @@ class GaussianNetwork(Queries, Exports):
         if do is not None:
             return self.do(do).sample(rows, seed=seed, given=given)
         if given is not None:
-            return draws_given(self, given, rows, seed)
+            return queries.draws_given(self, given, rows, seed)
         drawn = np.empty((checks.row_count(rows), len(self.dag)))
         noise = generator(seed)
-        for block in checks.blocks(*drawn.shape):
+        for block in blocks(*drawn.shape):
             part = drawn[block]
             noise.standard_normal(out=part)
             part *= self.scales
@@ -265,12 +222,10 @@ class GaussianNetwork(Queries, Exports):
         self._check_has_density()
         constant = 0.5 * float((np.log(2.0 * np.pi) + np.log(self.variance_array)).sum())
         result = np.empty(len(rows))
-        for block in checks.blocks(*rows.shape):
+        for block in blocks(*rows.shape):
             checks.check_finite(rows[block], self.dag.nodes, block.start)
-            with np.errstate(over="ignore", invalid="ignore"):
-                errors = kernels.residuals(rows[block], self.dag.families, self.coefficient_array)
-                errors -= self.intercept_array[:, None]
-                errors /= self.scales[:, None]
+            errors = self._standardized_residuals(rows[block])
+            with np.errstate(over="ignore"):
                 result[block] = -constant - 0.5 * np.einsum("ij,ij->j", errors, errors)
         checks.check_densities(result)
         return result
@@ -282,21 +237,164 @@ class GaussianNetwork(Queries, Exports):
             raise DataError("got 0 rows, expected at least 1 to score")
         return float(densities.mean())
 
+    def condition(self, evidence: Values, *, targets: Iterable[str] | None = None) -> Gaussian:
+        """The Gaussian of the other nodes, or of `targets` alone, given the evidence.
+
+        The mean is found at once; variances and covariance when they are asked for, so that
+        a network of 10,000 nodes costs no dense matrix. Nodes without noise are allowed, and
+        so is redundant evidence; evidence that they rule out is an error.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.0], [1.0, 1.0])
+        >>> rain = net.condition({"wet": 2.0})
+        >>> rain.names, rain.mean.round(9).tolist(), rain.covariance.round(9).tolist()
+        (('rain',), [1.0], [[0.5]])
+        """
+        return queries.condition(self, evidence, targets)
+
+    def do(self, values: Values) -> "GaussianNetwork":
+        """The network after an intervention that sets these nodes to these values.
+
+        The edges into each are gone, its variance is 0 and its intercept the value.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 1.0])
+        >>> net.do({"wet": 2.0}).mean().tolist(), net.do({"rain": 2.0}).mean().tolist()
+        ([0.0, 2.0], [2.0, 3.0])
+        """
+        return queries.do(self, values)
+
+    def predict(
+        self,
+        data: object,
+        node: str,
+        *,
+        level: float = 0.95,
+        given: Iterable[str] | None = None,
+    ) -> queries.Prediction:
+        """One node in each row, from the other columns: mean, scale and an interval.
+
+        `data` is an array (rows, nodes), its column of the node itself not looked at, or a
+        data frame with any of the nodes as columns. NaN is not observed. `given` names the
+        columns to predict from; by default all that are there.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 0.25])
+        >>> wet = net.predict([[2.0, float("nan")]], "wet")
+        >>> wet.mean.tolist(), wet.scale.round(9).tolist(), wet.low.round(2).tolist()
+        ([3.0], [0.5], [2.02])
+        """
+        return queries.predict(self, data, node, level, given)
+
+    def impute(self, data: object, *, seed: Seed | None = None) -> FloatArray:
+        """The rows (rows, nodes) with every NaN replaced by its mean given the rest of its row.
+
+        With a `seed` it is replaced by a draw, jointly for the values that a row lacks.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 0.25])
+        >>> net.impute([[2.0, float("nan")], [1.0, 5.0]]).round(9).tolist()
+        [[2.0, 3.0], [1.0, 5.0]]
+        """
+        return queries.impute(self, data, seed)
+
+    def effect(self, cause: str, target: str, *, via: str | Iterable[str] | None = None) -> float:
+        """What one unit more of `cause`, set from outside, adds to `target`.
+
+        The sum over all directed paths of the product of their coefficients; `via` keeps the
+        paths that pass through this node, or through all of these.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("[a][b|a][c|a:b]")
+        >>> net = GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0])
+        >>> net.effect("a", "c"), net.effect("a", "c", via="b"), net.effect("c", "a")
+        (7.0, 6.0, 0.0)
+        """
+        return effects.effect(self, cause, target, via)
+
+    def paths(
+        self, cause: str, target: str, *, limit: int = 10_000
+    ) -> tuple[effects.PathEffect, ...]:
+        """The directed paths and their effects, the strongest first; they sum to `effect`.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("[a][b|a][c|a:b]")
+        >>> net = GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0])
+        >>> [str(path) for path in net.paths("a", "c")]
+        ['a -> b -> c: 6', 'a -> c: 1']
+        """
+        return effects.paths(self, cause, target, limit)
+
+    def to_networkx(self) -> Any:
+        """A networkx DiGraph: nodes with `intercept` and `variance`, edges with `coefficient`.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
+        >>> graph = net.to_networkx()
+        >>> graph.nodes["b"], graph.edges["a", "b"]
+        ({'intercept': 0.0, 'variance': 0.5}, {'coefficient': 2.0})
+        """
+        from gaussnet.model.formats.networkx import to_networkx
+
+        return to_networkx(self)
+
+    @classmethod
+    def from_networkx(cls, graph: Any) -> "GaussianNetwork":
+        """The network of a networkx DiGraph with the attributes that `to_networkx` gives.
+
+        Labels become names by `str`. Intercepts may be missing and are then 0. Where edges have
+        no `coefficient`, their `weight` is taken.
+        """
+        from gaussnet.model.formats.networkx import from_networkx
+
+        return from_networkx(graph)
+
+    def to_lavaan(self, values: "LavaanValues" = "free") -> str:
+        """Model text for lavaan and semopy; parameters "free", "fixed" or with "start" values.
+
+        It is the whole model: fit it with ``lavaan(text, data, fixed.x = FALSE)``, for `sem` adds
+        covariances of its own, or with semopy's ``ModelMeans``.
+
+        Parameters
+        ----------
+        values
+            "free" leaves all parameters to be estimated and is read by lavaan and semopy alike;
+            "fixed" fixes them at the network's numbers, for both; "start" makes these numbers
+            the starting values of lavaan.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
+        >>> net.to_lavaan("start").splitlines()[2]
+        'b ~ start(2.0)*a'
+        """
+        from gaussnet.model.formats.text import to_lavaan
+
+        return to_lavaan(self, values)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network to a JSON file, whole or not at all; every number keeps all digits.
 
         For other formats use `gaussnet.write_network`.
         """
-        storage.check_json(path)
-        storage.write_network(
-            path, self.dag, self.coefficient_array, self.variance_array, self.intercept_array
-        )
+        from gaussnet.model.files import save_json
+
+        save_json(self, path)
 
     @classmethod
     def load(cls, path: str | os.PathLike[str]) -> Self:
         """Read a network that `save` wrote."""
+        from gaussnet.model.files import read_json
+
         try:
-            return cls.from_arrays(*storage.read_network(path))
+            return cls.from_arrays(*read_json(path))
         except (GraphError, NetworkError) as problem:
             raise FileError(
                 f"the network in {os.fspath(path)!r} does not hold: {problem}"
@@ -335,9 +433,15 @@ class GaussianNetwork(Queries, Exports):
 
     def _propagate(self, rows: FloatArray) -> None:
         """Turn intercept plus noise into nodes, in place."""
-        with np.errstate(over="ignore", invalid="ignore"):
-            kernels.propagate(rows, self.dag.order, self.dag.families, self.coefficient_array)
-        checks.check_overflow(rows)
+        propagate(rows, self.dag.order, self.dag.families, self.coefficient_array)
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def _standardized_residuals(self, rows: Rows) -> FloatArray:
+        """Residuals in units of the noise scales, (nodes, rows)."""
+        errors: FloatArray = kernels.residuals(rows, self.dag.families, self.coefficient_array)
+        errors -= self.intercept_array[:, None]
+        errors /= self.scales[:, None]
+        return errors
 
     def _check_has_density(self) -> None:
         checks.check_has_density(self.variance_array, self.dag.nodes)

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from gaussnet import kernels
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model import checks
+from gaussnet.model.equations import blocks
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray, Rows
 
@@ -32,8 +32,8 @@ def log_likelihoods(network: GaussianNetwork, rows: Rows) -> tuple[FloatArray, I
     network._check_has_density()
     squares = np.zeros(len(network.dag))
     counts = np.zeros(len(network.dag), dtype=np.int64)
-    for block in checks.blocks(*rows.shape):
-        errors = _standardized(network, rows[block])
+    for block in blocks(*rows.shape):
+        errors = network._standardized_residuals(rows[block])
         known = ~np.isnan(errors)
         counts += known.sum(axis=1)
         squares += np.where(known, errors * errors, 0.0).sum(axis=1)
@@ -80,7 +80,7 @@ def robust_score(network: GaussianNetwork, data: object, *, discount: float = DI
         raise DataError("got 0 rows, expected at least 1 to score")
     network._check_has_density()
     weights = np.full(len(network.dag), -np.inf)
-    for block in checks.blocks(*rows.shape):
+    for block in blocks(*rows.shape):
         checks.check_finite(rows[block], network.dag.nodes, block.start)
         squares = _squares(network, rows[block])
         weights = np.logaddexp(weights, np.logaddexp.reduce(-0.5 * discount * squares, axis=1))
@@ -93,15 +93,6 @@ def robust_score(network: GaussianNetwork, data: object, *, discount: float = DI
 @np.errstate(over="ignore")
 def _squares(network: GaussianNetwork, rows: Rows) -> FloatArray:
     """Squares of the standardized residuals of finite rows, infinite where they overflow."""
-    errors = _standardized(network, rows)
+    errors = network._standardized_residuals(rows)
     errors[np.isnan(errors)] = np.inf  # terms of both signs overflowed
     return np.asarray(errors * errors)
-
-
-@np.errstate(over="ignore", invalid="ignore")
-def _standardized(network: GaussianNetwork, rows: Rows) -> FloatArray:
-    """Residuals in units of their scale, (nodes, rows)."""
-    errors: FloatArray = kernels.residuals(rows, network.dag.families, network.coefficient_array)
-    errors -= network.intercept_array[:, None]
-    errors /= network.scales[:, None]
-    return errors

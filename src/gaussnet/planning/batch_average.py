@@ -1,4 +1,4 @@
-r"""Law of the mean of batch solutions, by one simulation that serves every network.
+r"""The law of the mean of batch solutions, by one simulation that serves every network.
 
 Given the parents, the error of the mean of b batch solutions is normal with the covariance
 :math:`V = b^{-2} \sum_j S_j^{-1}`, where the scatter matrices :math:`S_j` of the whitened
@@ -8,13 +8,20 @@ batches are Wishart, whatever the parameters. Only these matrices are drawn, not
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import inf
+from typing import ClassVar, Self
 
 import numpy as np
 
-from gaussnet.planning.least_squares import apart_law, expected_apart, expected_together
-from gaussnet.planning.rules import Rule
-from gaussnet.planning.split_phases import Phases
-from gaussnet.planning.sums import Law
+from gaussnet.errors import SettingError
+from gaussnet.graph.dag import Dag
+from gaussnet.planning.distributions import Distribution, Rule
+from gaussnet.planning.laws import (
+    NodeLaw,
+    Phases,
+    expected_phase_two,
+    expected_with_shared_phases,
+    split_distribution,
+)
 from gaussnet.types import FloatArray
 
 DESIGNS = 1 << 14
@@ -24,17 +31,34 @@ DRAWS = 1 << 17
 RESOLUTION = 50 / DRAWS
 """Tails of smaller probability hold too few draws to tell their quantile."""
 SEED = 20_231
+MOST_PARENTS = 128
+"""Simulated laws of more parents take too long."""
 
 
 @dataclass(frozen=True, slots=True)
-class BatchAverage:
+class BatchAverageLaw(NodeLaw):
     """The mean of least squares on batches of p + extra_rows rows, and the mean square.
 
     Expectations are good to about 0.3 %, guarantees to about 1 %; the seed is fixed, so the
     same question has the same answer.
     """
 
+    method: ClassVar[str] = "batch-average"
+    resolution: ClassVar[float] = RESOLUTION
     extra_rows: int = 20
+
+    @classmethod
+    def of(cls, method: object, dag: Dag) -> Self:
+        """A graph with in-degrees that can be simulated has a law."""
+        extra_rows = getattr(method, "extra_rows", 20)
+        if isinstance(extra_rows, bool) or not isinstance(extra_rows, int) or extra_rows < 1:
+            raise SettingError(f"got extra_rows={extra_rows!r}, expected an integer of at least 1")
+        if dag.max_in_degree > MOST_PARENTS:
+            raise SettingError(
+                f"got a node with {dag.max_in_degree} parents, expected at most {MOST_PARENTS} for "
+                "'batch-average', whose law is simulated: use 'least-squares'"
+            )
+        return cls(extra_rows)
 
     def rows_needed(self, parents: int, intercept: bool) -> int:
         """The fewest rows of phase 1: one batch."""
@@ -43,24 +67,24 @@ class BatchAverage:
     def expected(self, parents: int, phases: Phases) -> float:
         """The expected KL divergence of one node."""
         if phases.split:
-            apart = expected_apart(phases)
-            return apart + 0.5 * float(np.log1p(self._errors(parents, phases)).mean())
-        least = expected_together(parents, phases)
+            phase_two = expected_phase_two(phases)
+            return phase_two + 0.5 * float(np.log1p(self._errors(parents, phases)).mean())
+        least = expected_with_shared_phases(parents, phases)
         if parents == 0 or least == inf:
             return least
         draw = _draw(parents, self.extra_rows, phases)
         return least + float((draw.divergences - draw.least_squares).mean())
 
-    def law(self, parents: int, phases: Phases) -> Law:
-        """The law of the KL divergence of one node."""
+    def distribution(self, parents: int, phases: Phases) -> Distribution:
+        """The distribution of the KL divergence of one node."""
         if phases.split or parents == 0:
             errors = self._errors(parents, phases)
             masses = np.full(len(errors), 1 / len(errors))
-            law = apart_law(phases, Rule(errors, masses).condensed(256))
-            return replace(law, resolution=RESOLUTION if parents else 0.0)
+            found = split_distribution(phases, Rule(errors, masses).condensed(256))
+            return replace(found, resolution=RESOLUTION if parents else 0.0)
         values = _draw(parents, self.extra_rows, phases).divergences
         heavy = phases.first - parents - phases.intercept <= 2
-        return Law(values, np.full(len(values), 1 / len(values)), heavy, RESOLUTION)
+        return Distribution(values, np.full(len(values), 1 / len(values)), heavy, RESOLUTION)
 
     def _errors(self, parents: int, phases: Phases) -> FloatArray:
         if parents == 0:
@@ -97,7 +121,7 @@ def _draw(parents: int, extra_rows: int, phases: Phases) -> _Draw:
     scales, axes = np.linalg.eigh(spread)
     axes = np.linalg.solve(np.swapaxes(factor, 1, 2), axes)
     found = np.empty((2, DRAWS // len(scales), len(scales)))
-    for place in range(found.shape[1]):
+    for index in range(found.shape[1]):
         common = rng.standard_normal(scales.shape)
         extra = rng.standard_normal(scales.shape) * np.sqrt(np.maximum(scales - 1, 0))
         squares = rng.chisquare(phases.first - parents - constant, len(scales))
@@ -106,8 +130,8 @@ def _draw(parents: int, extra_rows: int, phases: Phases) -> _Draw:
             ((axes @ error[:, :, None])[..., 0] ** 2).sum(axis=1)
             for error in (common + extra, common)
         )
-        found[0, place] = _divergence(batched, squares + (extra**2).sum(axis=1), location, phases)
-        found[1, place] = _divergence(least, squares, location, phases)
+        found[0, index] = _divergence(batched, squares + (extra**2).sum(axis=1), location, phases)
+        found[1, index] = _divergence(least, squares, location, phases)
     return _Draw(found[0].ravel(), found[1].ravel())
 
 
@@ -132,7 +156,7 @@ def _batch_sums(parents: int, freedom: int, batches: int) -> tuple[FloatArray, F
     """Sums over the batches of their scatter matrices and of the inverses, (designs, p, p) each.
 
     Design r is made of the batches r, r + g, r + 2g, ... of one pool, which are all
-    different; so each sum has exactly its law, and a long sum costs no more draws.
+    different; so each sum has exactly its distribution, and a long sum costs no more draws.
     """
     scatters, inverses = _pool(parents, freedom)
     both = np.concatenate((scatters, inverses), axis=1)

@@ -2,21 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import inf, sqrt
+from math import sqrt
 
-from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.planning.bounds import (
-    Bound,
-    Learner,
-    best_bound,
-    expected_kl,
-    paper_kl,
-    tv_bound,
-    union_bound,
-)
-from gaussnet.planning.cauchy_tree import CauchyTree
-from gaussnet.planning.least_squares import LeastSquares
+from gaussnet.planning.laws import Bound, Degrees, MethodLaw, Phases
 from gaussnet.planning.settings import (
     CertificateLaw,
     check_resolution,
@@ -25,11 +14,10 @@ from gaussnet.planning.settings import (
     checked_delta,
     checked_law,
     checked_rows,
-    learner_for,
-    method_name,
+    law_for,
     phases_of_counts,
 )
-from gaussnet.planning.split_phases import Degrees, Phases, degrees_of
+from gaussnet.planning.targets import information_limit, paper_kl, tv_bound
 
 BY_PAPER = "the paper's constants, which its own proofs do not quite reach (see docs/theory.md)"
 
@@ -117,43 +105,32 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
     (0.00403, 0.0083, 0.065)
     """
     count, delta = checked_rows(rows), checked_delta(delta)
-    degrees = degrees_of(checked_dag(dag))
+    degrees = Degrees.of(checked_dag(dag))
     phases = phases_of_counts(count, split, intercept)
-    learner = learner_for(method, dag)
+    known = law_for(method, dag)
     check_scale(scale)
-    check_resolution(learner, delta)
-    bound = _bound(learner, degrees, phases, delta, checked_law(law, CertificateLaw))
-    parameters = len(dag.families.parents) + len(dag) * (1 + intercept)
+    check_resolution(known, delta)
+    bound = _bound(known, degrees, phases, delta, checked_law(law, CertificateLaw))
     return Certificate(
         rows=count,
         delta=delta,
-        method=method_name(method),
+        method=known.method,
         law=law,
         intercept=intercept,
         split=(phases.first, phases.second) if phases.split else None,
-        expected_kl=expected_kl(learner, degrees, phases),
+        expected_kl=known.expected_kl(degrees, phases),
         kl=bound.kl,
         tv=tv_bound(bound.kl),
-        information_limit=parameters / (2 * count),
+        information_limit=information_limit(dag, count, intercept=intercept),
         hardness_tv=min(sqrt(len(dag) * dag.max_in_degree / count), 1.0),
         argument=bound.argument,
     )
 
 
-def _bound(learner: Learner, degrees: Degrees, phases: Phases, delta: float, law: str) -> Bound:
+def _bound(known: MethodLaw, degrees: Degrees, phases: Phases, delta: float, law: str) -> Bound:
     if law == "exact":
-        return best_bound(learner, degrees, phases, delta)
+        return known.best_bound(degrees, phases, delta)
     if law == "union":
-        return union_bound(learner, degrees, phases, delta)
-    check_paper(learner)
+        return known.union_bound(degrees, phases, delta)
     rows = phases.first + phases.second if phases.split else phases.first
-    kl = paper_kl(degrees, rows, delta, cauchy=isinstance(learner, CauchyTree))
-    return Bound(kl if rows else inf, BY_PAPER)
-
-
-def check_paper(learner: Learner) -> None:
-    """Refuse methods for which the paper states no constant."""
-    if not isinstance(learner, LeastSquares | CauchyTree):
-        raise SettingError(
-            "the paper gives no constant for method='batch-average': use law='exact'"
-        )
+    return Bound(paper_kl(known, degrees, rows, delta), BY_PAPER)

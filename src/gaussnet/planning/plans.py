@@ -1,4 +1,4 @@
-"""Total variation from KL divergence, and back."""
+"""`plan`: how many rows a target needs."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -6,18 +6,7 @@ from math import ceil, exp, inf, isfinite, log, sqrt
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.planning.bounds import (
-    Learner,
-    PaperSizes,
-    best_bound,
-    expected_kl,
-    paper_sizes,
-    target_kl,
-    tv_bound,
-    union_bound,
-)
-from gaussnet.planning.cauchy_tree import CauchyTree
-from gaussnet.planning.certificate import check_paper
+from gaussnet.planning.laws import Degrees, MethodLaw
 from gaussnet.planning.settings import (
     PlanLaw,
     check_resolution,
@@ -25,11 +14,16 @@ from gaussnet.planning.settings import (
     checked_delta,
     checked_law,
     checked_share,
-    learner_for,
-    method_name,
+    law_for,
     phases_of_share,
 )
-from gaussnet.planning.split_phases import Degrees, degrees_of
+from gaussnet.planning.targets import (
+    PaperSizes,
+    information_limit,
+    paper_sizes,
+    target_kl,
+    tv_bound,
+)
 
 MOST_ROWS = 10**12
 """Plans stop here."""
@@ -117,18 +111,17 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
     >>> plan(dag, tv=0.05).rows, plan(dag, tv=0.05, law="exact").rows
     (808, 1638)
     """
-    degrees, goal = degrees_of(checked_dag(dag)), target_kl(tv, kl)
+    degrees, goal = Degrees.of(checked_dag(dag)), target_kl(tv, kl)
     delta, share = checked_delta(delta), checked_share(split)
-    learner, sizes = learner_for(method, dag), None
-    check_resolution(learner, delta)
-    parameters = len(dag.families.parents) + len(dag) * (1 + intercept)
-    limit = ceil(parameters / (2 * goal))
+    known, sizes = law_for(method, dag), None
+    check_resolution(known, delta)
+    # rows and KL stand for each other in the limit, parameters / (2 rows)
+    limit = ceil(information_limit(dag, goal, intercept=intercept))
     if checked_law(law, PlanLaw) == "paper":
-        check_paper(learner)
-        sizes = paper_sizes(degrees, goal, delta, cauchy=isinstance(learner, CauchyTree))
+        sizes = paper_sizes(known, degrees, goal, delta)
         rows, parts = sizes.rows, (sizes.m1, sizes.m2)
     else:
-        divergence = _divergence(learner, degrees, delta, law, (intercept, share))
+        divergence = _divergence(known, degrees, delta, law, (intercept, share))
         rows = fewest_rows(divergence, goal, start=max(limit, 1))
         phases = phases_of_share(rows, share, intercept)
         parts = (phases.first, phases.second)
@@ -138,7 +131,7 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
         tv=tv_bound(goal),
         delta=delta,
         law=law,
-        method=method_name(method),
+        method=known.method,
         intercept=intercept,
         split=parts if sizes or share else None,
         information_rows=limit,
@@ -211,7 +204,7 @@ def _between(few: _Try, enough: _Try, tries: list[_Try]) -> int:
 
 
 def _divergence(
-    learner: Learner, degrees: Degrees, delta: float, law: str, design: tuple[bool, float | None]
+    known: MethodLaw, degrees: Degrees, delta: float, law: str, design: tuple[bool, float | None]
 ) -> Callable[[int], float]:
     """KL as a function of the rows, by the law."""
     intercept, share = design
@@ -219,9 +212,9 @@ def _divergence(
     def divergence(rows: int) -> float:
         phases = phases_of_share(rows, share, intercept)
         if law == "expected":
-            return expected_kl(learner, degrees, phases)
+            return known.expected_kl(degrees, phases)
         if law == "union":
-            return union_bound(learner, degrees, phases, delta).kl
-        return best_bound(learner, degrees, phases, delta).kl
+            return known.union_bound(degrees, phases, delta).kl
+        return known.best_bound(degrees, phases, delta).kl
 
     return divergence

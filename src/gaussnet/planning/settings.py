@@ -7,11 +7,10 @@ import numpy as np
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.planning.batch_average import RESOLUTION, BatchAverage
-from gaussnet.planning.bounds import Learner
-from gaussnet.planning.cauchy_tree import CauchyTree
-from gaussnet.planning.least_squares import LeastSquares
-from gaussnet.planning.split_phases import Phases
+from gaussnet.planning.batch_average import BatchAverageLaw
+from gaussnet.planning.cauchy_tree import CauchyTreeLaw
+from gaussnet.planning.laws import MethodLaw, Phases
+from gaussnet.planning.least_squares import LeastSquaresLaw
 
 PlanLaw = Literal["expected", "exact", "union", "paper"]
 CertificateLaw = Literal["exact", "union", "paper"]
@@ -19,10 +18,13 @@ CertificateLaw = Literal["exact", "union", "paper"]
 SMALLEST_DELTA = 1e-6
 """Smaller probabilities are beyond the accuracy of the quantiles."""
 
-MOST_PARENTS = 128
-"""Simulated laws of more parents take too long."""
-
-NO_LAW = {
+LAWS: dict[object, type[MethodLaw]] = {
+    law.method: law for law in (LeastSquaresLaw, BatchAverageLaw, CauchyTreeLaw)
+}
+"""The laws that are known, by method."""
+SCALES = ("mean-square",)
+"""The scales that the laws are about."""
+NO_LAW: dict[object, str] = {
     "batch-median": "the median of batch solutions has no closed law, and it depends on how the "
     "parents are correlated",
     "cauchy": "its whitened medians have no closed law",
@@ -31,39 +33,26 @@ NO_LAW = {
 }
 
 
-def method_name(method: object) -> str:
-    """The name of a method, given by name or as an estimator."""
+def law_for(method: object, dag: Dag) -> MethodLaw:
+    """The law of a method, given by name or as an estimator, or a reason why there is none."""
     name = method if isinstance(method, str) else getattr(method, "name", None)
-    if not isinstance(name, str):
-        raise SettingError(
-            f"got method={method!r}, expected 'least-squares', 'batch-average' or 'cauchy-tree'"
-        )
-    return name
-
-
-def learner_for(method: object, dag: Dag) -> Learner:
-    """The laws of a method on a graph, or a reason why there are none."""
-    name = method_name(method)
-    if name == "least-squares":
-        return LeastSquares()
-    if name == "batch-average":
-        return _batch_average(getattr(method, "extra_rows", 20), dag)
-    if name == "cauchy-tree":
-        return _cauchy_tree(getattr(method, "windows", "disjoint"), dag)
+    if name in LAWS:
+        return LAWS[name].of(method, dag)
     if name in NO_LAW:
         raise SettingError(
             f"there is no law for method={name!r}: {NO_LAW[name]}; plan with 'least-squares', "
             "'batch-average' or, on a polytree, 'cauchy-tree'"
         )
+    shown = name if isinstance(name, str) else method
     raise SettingError(
-        f"got method={name!r}, expected 'least-squares', 'batch-average' or 'cauchy-tree'"
+        f"got method={shown!r}, expected 'least-squares', 'batch-average' or 'cauchy-tree'"
     )
 
 
 def check_scale(scale: object) -> None:
     """Refuse scales whose law is not known."""
     name = scale if isinstance(scale, str) else getattr(scale, "name", None)
-    if name != "mean-square":
+    if name not in SCALES:
         raise SettingError(
             f"there is no law for scale={name!r}: the laws are those of 'mean-square'"
         )
@@ -88,12 +77,12 @@ def checked_delta(delta: float) -> float:
     return float(delta)
 
 
-def check_resolution(learner: Learner, delta: float) -> None:
+def check_resolution(law: MethodLaw, delta: float) -> None:
     """Refuse probabilities that a simulated law cannot tell."""
-    if isinstance(learner, BatchAverage) and delta < RESOLUTION:
+    if delta < law.resolution:
         raise SettingError(
-            f"got delta={delta!r}, expected at least {RESOLUTION:.2g}: the law of "
-            "'batch-average' is simulated and does not tell smaller probabilities"
+            f"got delta={delta!r}, expected at least {law.resolution:.2g}: the law of "
+            f"{law.method!r} is simulated and does not tell smaller probabilities"
         )
 
 
@@ -143,28 +132,3 @@ def checked_share(share: object) -> float | None:
             f"got split={share!r}, expected the part of the rows for phase 1, as split=0.5"
         )
     return float(share)
-
-
-def _batch_average(extra_rows: object, dag: Dag) -> BatchAverage:
-    if isinstance(extra_rows, bool) or not isinstance(extra_rows, int) or extra_rows < 1:
-        raise SettingError(f"got extra_rows={extra_rows!r}, expected an integer of at least 1")
-    if dag.max_in_degree > MOST_PARENTS:
-        raise SettingError(
-            f"got a node with {dag.max_in_degree} parents, expected at most {MOST_PARENTS} for "
-            "'batch-average', whose law is simulated: use 'least-squares'"
-        )
-    return BatchAverage(extra_rows)
-
-
-def _cauchy_tree(windows: object, dag: Dag) -> CauchyTree:
-    if windows != "disjoint":
-        raise SettingError(
-            f"there is no law for 'cauchy-tree' with windows={windows!r}: they share rows and so "
-            "depend on each other; use disjoint windows"
-        )
-    if not dag.is_polytree:
-        raise SettingError(
-            "there is no law for 'cauchy-tree' on a graph that is not a polytree: its medians "
-            "depend on how the parents are correlated; use 'least-squares'"
-        )
-    return CauchyTree()

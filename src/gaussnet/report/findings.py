@@ -1,29 +1,22 @@
 """What a page says of a fit or a network, and of the rows beside it."""
 
-import hashlib
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-from gaussnet.data.columns import Loaded
-from gaussnet.data.pages import StreamedPages, default_page_rows
-from gaussnet.data.sources import open_data
+from gaussnet.data.passes import Run
+from gaussnet.data.table import default_page_rows, open_table
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.outliers import Outliers
-from gaussnet.fitting.residuals import every, rows_of
 from gaussnet.fitting.result import Fit
-from gaussnet.fitting.uncertainty.values import Uncertainty
+from gaussnet.fitting.uncertainty import Uncertainty
 from gaussnet.graph.dag import shorten as shorten_names
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate
 from gaussnet.report.markup import many
-from gaussnet.report.residuals import (
-    Residuals,
-    find_residuals,
-    thinning,
-)
-from gaussnet.types import FloatArray, Rows
+from gaussnet.report.residuals import Residuals, find_residuals, thinning
+from gaussnet.types import FloatArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,8 +66,9 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
             reasons[what] = str(refusal)
             return None
 
-    rows = ask("residuals", lambda: rows_of(fit))
-    seen = None if rows is None else every(rows, thinning(fit.rows))
+    purpose = "ask where the data are, or fit again"
+    table = ask("residuals", lambda: fit.required_data(purpose).table())
+    seen = None if table is None else table.every_row(thinning(fit.rows))
     uncertainty = ask("uncertainty", lambda: fit.uncertainty(level=level))
     notes = [str(note) for note in (*fit.notes, *(uncertainty.notes if uncertainty else ()))]
     return Findings(
@@ -82,7 +76,7 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
         rows=fit.rows,
         residuals=() if seen is None else tuple(find_residuals(fit.network, seen)),
         notes=tuple(notes),
-        rows_hash=hash_rows(rows) if isinstance(rows, np.ndarray) else "",
+        rows_hash="" if table is None else table.fingerprint(),
         fit=fit,
         uncertainty=uncertainty,
         certificate=ask("certificate", lambda: fit.certificate(1.0 - level)),
@@ -93,19 +87,14 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
 
 def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
     """What rows tell of a network that is known already."""
-    opened = open_data(data, network.dag.nodes)
-    rows: Rows | StreamedPages = (
-        opened.rows
-        if isinstance(opened, Loaded)
-        else StreamedPages(opened, default_page_rows(len(network.dag)))
-    )
-    count = rows.rows if isinstance(rows, StreamedPages) else len(rows)
-    seen = every(rows, thinning(count))
+    table = open_table(data, network.dag.nodes, default_page_rows(len(network.dag)), Run())
+    count = table.rows
+    seen = table.every_row(thinning(count))
     notes = []
-    if opened.ignored:
+    if table.ignored:
         notes.append(
-            f"{many(len(opened.ignored), 'column')} not in the network ignored: "
-            f"{shorten_names(opened.ignored)}"
+            f"{many(len(table.ignored), 'column')} not in the network ignored: "
+            f"{shorten_names(table.ignored)}"
         )
     holes = int((~np.isfinite(seen)).any(axis=1).sum())
     if holes:
@@ -116,23 +105,6 @@ def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
         rows=count,
         residuals=tuple(find_residuals(network, seen)),
         notes=tuple(notes),
-        rows_hash=hash_rows(rows) if isinstance(rows, np.ndarray) else "",
+        rows_hash=table.fingerprint(),
         reasons={"uncertainty": reason, "certificate": reason},
     )
-
-
-def hash_rows(rows: Rows) -> str:
-    """SHA-256 of the numbers as little-endian float64, row by row.
-
-    Examples
-    --------
-    >>> import struct
-    >>> hash_rows(np.array([[1.0, 2.0]])) == hashlib.sha256(struct.pack("<2d", 1, 2)).hexdigest()
-    True
-    """
-    found = hashlib.sha256()
-    step = max(1, (1 << 20) // max(1, rows.shape[1]))
-    for start in range(0, len(rows), step):
-        page = np.ascontiguousarray(rows[start : start + step], dtype="<f8")
-        found.update(page.tobytes())
-    return found.hexdigest()

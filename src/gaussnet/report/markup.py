@@ -1,4 +1,4 @@
-"""HTML: the shell of a page, numbers, and tables that sort and filter."""
+"""HTML: numbers and texts, tables, and the shell of a page."""
 
 import base64
 import hashlib
@@ -10,6 +10,11 @@ from importlib.resources import files
 
 MINUS = "\N{MINUS SIGN}"
 UNKNOWN = "\N{EN DASH}"
+MOST_LINES = 2_000
+"""Longer tables are cut."""
+LEFT = ' class="text"'
+"""Cells of words stand left, others right."""
+Cell = str | float | int
 
 
 def number(value: float) -> str:
@@ -71,8 +76,35 @@ def brief(value: float) -> str:
     return f"{MINUS}{shown}" if value < 0 else shown
 
 
-MOST_LINES = 2_000
-Cell = str | float | int
+def text(value: object) -> str:
+    """A value as text or as an attribute in double quotes.
+
+    What no page may hold, such as control characters and half characters, is shown by a sign.
+
+    Examples
+    --------
+    >>> text('<script>"x" & y')
+    '&lt;script&gt;&quot;x&quot; &amp; y'
+    >>> text("a\\x00b")
+    'a\ufffdb'
+    """
+    shown = "".join(sign if _may_stand(sign) else "\ufffd" for sign in str(value))
+    return escape(shown)
+
+
+def _may_stand(sign: str) -> bool:
+    code = ord(sign)
+    return sign in "\t\n" or (code >= 0x20 and not 0x7F <= code < 0xA0 and not _is_odd(code))
+
+
+def _is_odd(code: int) -> bool:
+    """Half characters, and signs that reverse or hide the text around them."""
+    return (
+        0xD800 <= code < 0xE000
+        or 0x202A <= code <= 0x202E
+        or 0x2066 <= code <= 0x2069
+        or code & 0xFFFE == 0xFFFE
+    )
 
 
 @dataclass(frozen=True)
@@ -89,11 +121,11 @@ class Sortable:
         shown = self.lines[:MOST_LINES]
         words = [isinstance(cell, str) for cell in shown[0]] if shown else [True] * len(self.heads)
         heads = "".join(
-            f'<th scope="col"{_kind(word)} aria-sort="none"><button type="button">{text(head)}'
-            "</button></th>"
+            f'<th scope="col"{LEFT if word else ""} aria-sort="none">'
+            f'<button type="button">{text(head)}</button></th>'
             for head, word in zip(self.heads, words, strict=True)
         )
-        body = "\n".join(f"<tr>{_cells(line)}</tr>" for line in shown)
+        body = "\n".join(f"<tr>{''.join(map(_cell, line))}</tr>" for line in shown)
         cut = len(self.lines) - len(shown)
         more = f'<p class="faint">{cut:,} lines more are not shown.</p>' if cut else ""
         return (
@@ -106,37 +138,31 @@ class Sortable:
         )
 
 
-def _cells(line: Iterable[Cell]) -> str:
-    return "".join(_cell(cell) for cell in line)
-
-
 def _cell(cell: Cell) -> str:
     if isinstance(cell, str):
-        return f'<td class="text">{text(cell)}</td>'
+        return f"<td{LEFT}>{text(cell)}</td>"
     if isinstance(cell, int):
         return f'<td data-v="{cell}">{cell:,}</td>'
     value = f"{cell:.7g}" if math.isfinite(cell) else ""
     return f'<td data-v="{value}">{number(cell)}</td>'
 
 
-def _kind(word: bool) -> str:
-    return ' class="text"' if word else ""
+def table(
+    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int]
+) -> str:
+    """A table of cells that are markup already; columns of `words` stand left, others right."""
 
+    def cells(tag: str, row: Sequence[str]) -> str:
+        return "".join(
+            f"<{tag}{LEFT if column in words else ''}>{cell}</{tag}>"
+            for column, cell in enumerate(row)
+        )
 
-def text(value: object) -> str:
-    """A value as text or as an attribute in double quotes.
-
-    What no page may hold, such as control characters and half characters, is shown by a sign.
-
-    Examples
-    --------
-    >>> text('<script>"x" & y')
-    '&lt;script&gt;&quot;x&quot; &amp; y'
-    >>> text("a\\x00b")
-    'a\ufffdb'
-    """
-    shown = "".join(sign if _may_stand(sign) else "\ufffd" for sign in str(value))
-    return escape(shown)
+    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
+    return (
+        f'<div class="wide"><table><caption>{caption}</caption>'
+        f"<thead><tr>{cells('th', heads)}</tr></thead><tbody>{body}</tbody></table></div>"
+    )
 
 
 def asset(name: str) -> str:
@@ -170,37 +196,4 @@ def whole_page(title: str, sections: Iterable[str], styles: Sequence[str], scrip
         + "\n".join(sections)
         + (f"\n<script>{code}</script>" if code else "")
         + "\n</body></html>\n"
-    )
-
-
-def table(
-    caption: str, heads: Sequence[str], rows: Iterable[Sequence[str]], words: Sequence[int]
-) -> str:
-    """A table of cells that are markup already; columns of `words` stand left, others right."""
-
-    def cells(tag: str, row: Sequence[str]) -> str:
-        return "".join(
-            f'<{tag} class="text">{cell}</{tag}>' if place in words else f"<{tag}>{cell}</{tag}>"
-            for place, cell in enumerate(row)
-        )
-
-    body = "".join(f"<tr>{cells('td', row)}</tr>" for row in rows)
-    return (
-        f'<div class="wide"><table><caption>{caption}</caption>'
-        f"<thead><tr>{cells('th', heads)}</tr></thead><tbody>{body}</tbody></table></div>"
-    )
-
-
-def _may_stand(sign: str) -> bool:
-    code = ord(sign)
-    return sign in "\t\n" or (code >= 0x20 and not 0x7F <= code < 0xA0 and not _is_odd(code))
-
-
-def _is_odd(code: int) -> bool:
-    """Half characters, and signs that turn or hide the text around them."""
-    return (
-        0xD800 <= code < 0xE000
-        or 0x202A <= code <= 0x202E
-        or 0x2066 <= code <= 0x2069
-        or code & 0xFFFE == 0xFFFE
     )

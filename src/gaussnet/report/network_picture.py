@@ -1,4 +1,4 @@
-"""Where the coefficients stand on a drawing: on their edges, not on top of each other."""
+"""The drawing of a network as SVG: its nodes, its edges, and coefficients that do not overlap."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -7,64 +7,11 @@ from typing import NamedTuple
 from unicodedata import east_asian_width
 
 from gaussnet.report.findings import Findings
-from gaussnet.report.layout import Layout, lay_out
-from gaussnet.report.layout.layers import Point, Sizes
+from gaussnet.report.layout import Layout, Point, Sizes, lay_out
 from gaussnet.report.markup import brief, number, share, text
 
-SMALL_LETTER, HEIGHT = 6.2, 13.0
-"""Sizes of a letter of an inscription."""
-SHARES = (0.5, 0.32, 0.68, 0.18, 0.82)
-"""How far along a stretch of its edge an inscription may stand, best first."""
-MOST_PLACES = 15
-
-
-class Box(NamedTuple):
-    """A text's place: its middle and its width."""
-
-    x: float
-    y: float
-    width: float
-
-    def overlap(self, other: "Box") -> float:
-        """The area that both cover."""
-        across = (self.width + other.width) / 2 - abs(self.x - other.x)
-        down = HEIGHT - abs(self.y - other.y)
-        return max(across, 0.0) * max(down, 0.0)
-
-
-def place_inscriptions(routes: Sequence[Sequence[Point]], texts: Sequence[str]) -> list[Box]:
-    """For each edge the first place on it that is free, or the one least covered by earlier ones.
-
-    Examples
-    --------
-    >>> routes = [[(0.0, 0.0), (0.0, 100.0)], [(4.0, 0.0), (4.0, 100.0)]]
-    >>> [round(box.y) for box in place_inscriptions(routes, ["1.25", "-0.5"])]
-    [50, 36]
-    """
-    placed: list[Box] = []
-    for route, label in zip(routes, texts, strict=True):
-        boxes = [
-            Box(*point, SMALL_LETTER * len(label)) for point in islice(_places(route), MOST_PLACES)
-        ]
-        covered = [sum(box.overlap(other) for other in placed) for box in boxes]
-        placed.append(boxes[covered.index(min(covered))])
-    return placed
-
-
-def _places(route: Sequence[Point]) -> Iterator[Point]:
-    """Points of an edge, from its last stretch backwards."""
-    for (x, y), (right, down) in reversed(list(pairwise(route))):
-        for t in SHARES:
-            eased = t * t * (3.0 - 2.0 * t)
-            bowed = 0.5 * (3.0 * t * (1.0 - t)) + t**3
-            if abs(right - x) > abs(down - y):
-                yield x + bowed * (right - x), y + eased * (down - y)
-            else:
-                yield x + eased * (right - x), y + bowed * (down - y)
-
-
-MOST_NODES = 400
-MOST_EDGES = 1_600
+MOST_DRAWN_NODES = 400
+MOST_DRAWN_EDGES = 1_600
 MANY_NODES = 40
 FEW_EDGES = 20
 """So many edges can carry their coefficients."""
@@ -76,14 +23,18 @@ COMFORT = (900.0, 560.0)
 """A small drawing is enlarged up to these sides."""
 THIN, THICK = 1.1, 5.0
 HEAD = 7.0
+SMALL_LETTER, HEIGHT = 6.2, 13.0
+"""Sizes of a letter of an inscription."""
+SHARES = (0.5, 0.32, 0.68, 0.18, 0.82)
+"""How far along a stretch of its edge an inscription may stand, best first."""
+MOST_POSITIONS = 15
 
 
 def draw_network(findings: Findings) -> str:
     """The network as SVG, each node and edge with a title that tells its numbers."""
     dag = findings.network.dag
     labels = [shorten(node) for node in dag.nodes]
-    places = dag.positions
-    arrows = [(places[parent], places[child]) for parent, child in dag.edges]
+    arrows = [(dag.position(parent), dag.position(child)) for parent, child in dag.edges]
     layout = lay_out(len(dag), arrows, _sizes(labels))
     inscriptions = _inscriptions(findings, layout) if len(arrows) <= FEW_EDGES else []
     left, top = -MARGIN, -MARGIN
@@ -103,7 +54,7 @@ def draw_network(findings: Findings) -> str:
 def is_drawn(findings: Findings) -> bool:
     """Whether the network is small enough for a drawing."""
     dag = findings.network.dag
-    return 0 < len(dag) <= MOST_NODES and len(dag.edges) <= MOST_EDGES
+    return 0 < len(dag) <= MOST_DRAWN_NODES and len(dag.edges) <= MOST_DRAWN_EDGES
 
 
 def shorten(name: str, limit: int = LONGEST_LABEL) -> str:
@@ -137,17 +88,17 @@ def _edges(findings: Findings, layout: Layout) -> list[str]:
     sizes = findings.standardised
     largest = max((abs(size) for size in sizes if math.isfinite(size)), default=0.0) or 1.0
     drawn = []
-    for place, ((parent, child), route) in enumerate(zip(dag.edges, layout.routes, strict=True)):
-        size = abs(sizes[place]) if math.isfinite(sizes[place]) else 0.0
+    for index, ((parent, child), route) in enumerate(zip(dag.edges, layout.routes, strict=True)):
+        size = abs(sizes[index]) if math.isfinite(sizes[index]) else 0.0
         width = THIN + (THICK - THIN) * size / largest
-        value = findings.network.coefficient_array[place]
+        value = findings.network.coefficient_array[index]
         kinds = ["edge", "minus" if value < 0 else "plus"]
-        if _holds_zero(findings, place):
+        if _holds_zero(findings, index):
             kinds.append("unsure")
         line, head = _curve(route, layout.rightward, width)
         drawn.append(
             f'<g class="{" ".join(kinds)}" data-from="{dag.position(parent)}" '
-            f'data-to="{dag.position(child)}"><title>{text(edge_words(findings, place))}</title>'
+            f'data-to="{dag.position(child)}"><title>{text(edge_words(findings, index))}</title>'
             f'<path class="hit" d="{line}"/><path class="line" d="{line}" '
             f'stroke-width="{width:.1f}"/><path class="head" d="{head}"/></g>'
         )
@@ -157,10 +108,10 @@ def _edges(findings: Findings, layout: Layout) -> list[str]:
 def _nodes(findings: Findings, layout: Layout, labels: Sequence[str]) -> list[str]:
     sizes = _sizes(labels)
     drawn = []
-    for place, ((x, y), label) in enumerate(zip(layout.centres, labels, strict=True)):
-        width, height = sizes.widths[place], sizes.height
+    for index, ((x, y), label) in enumerate(zip(layout.centres, labels, strict=True)):
+        width, height = sizes.widths[index], sizes.height
         drawn.append(
-            f'<g class="node" data-node="{place}"><title>{text(node_words(findings, place))}'
+            f'<g class="node" data-node="{index}"><title>{text(node_words(findings, index))}'
             f'</title><rect x="{x - width / 2:.1f}" y="{y - height / 2:.1f}" width="{width:.1f}" '
             f'height="{height:.1f}" rx="5"/><text x="{x:.1f}" y="{y + 4.2:.1f}">{text(label)}'
             "</text></g>"
@@ -178,40 +129,86 @@ def _inscriptions(findings: Findings, layout: Layout) -> list[str]:
     ]
 
 
-def edge_words(findings: Findings, place: int) -> str:
+class Box(NamedTuple):
+    """Where a text stands: its centre and its width."""
+
+    x: float
+    y: float
+    width: float
+
+    def overlap(self, other: "Box") -> float:
+        """The area that both cover."""
+        across = (self.width + other.width) / 2 - abs(self.x - other.x)
+        down = HEIGHT - abs(self.y - other.y)
+        return max(across, 0.0) * max(down, 0.0)
+
+
+def place_inscriptions(routes: Sequence[Sequence[Point]], texts: Sequence[str]) -> list[Box]:
+    """For each edge the first free position on it, or the one least covered by earlier ones.
+
+    Examples
+    --------
+    >>> routes = [[(0.0, 0.0), (0.0, 100.0)], [(4.0, 0.0), (4.0, 100.0)]]
+    >>> [round(box.y) for box in place_inscriptions(routes, ["1.25", "-0.5"])]
+    [50, 36]
+    """
+    placed: list[Box] = []
+    for route, label in zip(routes, texts, strict=True):
+        boxes = [
+            Box(*point, SMALL_LETTER * len(label))
+            for point in islice(_positions(route), MOST_POSITIONS)
+        ]
+        covered = [sum(box.overlap(other) for other in placed) for box in boxes]
+        placed.append(boxes[covered.index(min(covered))])
+    return placed
+
+
+def _positions(route: Sequence[Point]) -> Iterator[Point]:
+    """Points of an edge, from its last stretch backwards."""
+    for (x, y), (right, down) in reversed(list(pairwise(route))):
+        for t in SHARES:
+            eased = t * t * (3.0 - 2.0 * t)
+            bowed = 0.5 * (3.0 * t * (1.0 - t)) + t**3
+            if abs(right - x) > abs(down - y):
+                yield x + bowed * (right - x), y + eased * (down - y)
+            else:
+                yield x + eased * (right - x), y + bowed * (down - y)
+
+
+def edge_words(findings: Findings, index: int) -> str:
     """What is known of an edge, a line each."""
     network = findings.network
-    parent, child = network.dag.edges[place]
-    lines = [f"{parent} → {child}", f"coefficient {number(network.coefficient_array[place])}"]
+    parent, child = network.dag.edges[index]
+    lines = [f"{parent} → {child}", f"coefficient {number(network.coefficient_array[index])}"]
     if findings.uncertainty is not None:
         errors = findings.uncertainty.standard_errors
         intervals = findings.uncertainty.confidence_intervals
-        low, high = intervals.coefficient_array[place]
-        lines[1] += f" ± {number(errors.coefficient_array[place])}"
+        low, high = intervals.coefficient_array[index]
+        lines[1] += f" ± {number(errors.coefficient_array[index])}"
         lines.append(f"{share(intervals.level)} interval {number(low)} to {number(high)}")
-    lines.append(f"standardised {number(findings.standardised[place])}")
+    lines.append(f"standardised {number(findings.standardised[index])}")
     return "\n".join(lines)
 
 
-def node_words(findings: Findings, place: int) -> str:
+def node_words(findings: Findings, index: int) -> str:
     """What is known of a node, a line each."""
     network = findings.network
-    node = network.dag.nodes[place]
+    node = network.dag.nodes[index]
     lines = [
         node,
-        f"intercept {number(network.intercept_array[place])}",
-        f"noise: standard deviation {number(network.scales[place])}",
+        f"intercept {number(network.intercept_array[index])}",
+        f"noise: standard deviation {number(network.scales[index])}",
     ]
-    if network.dag.in_degrees[place]:
-        lines.append(f"parents explain {share(findings.explained[place])} of the variance")
+    if network.dag.in_degrees[index]:
+        lines.append(f"parents explain {share(findings.explained[index])} of the variance")
     parents, children = len(network.dag.parents(node)), len(network.dag.children(node))
     return "\n".join([*lines, f"{parents} parents, {children} children"])
 
 
-def _holds_zero(findings: Findings, place: int) -> bool:
+def _holds_zero(findings: Findings, index: int) -> bool:
     if findings.uncertainty is None:
         return False
-    low, high = findings.uncertainty.confidence_intervals.coefficient_array[place]
+    low, high = findings.uncertainty.confidence_intervals.coefficient_array[index]
     return bool(low <= 0.0 <= high)
 
 

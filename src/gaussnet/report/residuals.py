@@ -1,11 +1,10 @@
-"""Residuals of a fit and their pictures."""
+"""The residuals of each node, and their histograms and QQ plots."""
 
 from dataclasses import dataclass
 
 import numpy as np
 from scipy.special import ndtr, ndtri
 
-from gaussnet.fitting.residuals import node_residuals
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.markup import number, text
 from gaussnet.types import FloatArray, Rows
@@ -16,6 +15,11 @@ REACH = 4.0
 """Pictures go so many standard deviations to either side."""
 TAIL_POINTS = 8
 MIDDLE_POINTS = 33
+WIDTH, HEIGHT = 132, 96
+LEAST_PEAK = 0.46
+QQ_REACH = 4.5
+BAND_STEPS = 25
+CONFIDENCE = 1.96
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,13 +104,6 @@ def _ranks(count: int) -> "np.ndarray[tuple[int], np.dtype[np.int64]]":
     return np.unique(ranks.clip(0, count - 1))
 
 
-WIDTH, HEIGHT = 132, 96
-LEAST_PEAK = 0.46
-QQ_REACH = 4.5
-BAND_STEPS = 25
-CONFIDENCE = 1.96
-
-
 def shared_shapes() -> str:
     """What all pictures refer to: the frame, the Gaussian bell."""
     z = np.linspace(-REACH, REACH, 41)
@@ -172,8 +169,8 @@ def _band(count: int) -> str:
     error = CONFIDENCE * np.sqrt(level * (1.0 - level) / count) / height
     x = _across(z, QQ_REACH)
     middle = HEIGHT * (z + QQ_REACH) / (2 * QQ_REACH)
-    room = np.minimum(HEIGHT * error / (2 * QQ_REACH), HEIGHT)
-    upper, lower = HEIGHT - middle - room, HEIGHT - middle + room
+    reach = np.minimum(HEIGHT * error / (2 * QQ_REACH), HEIGHT)
+    upper, lower = HEIGHT - middle - reach, HEIGHT - middle + reach
     return _line(np.append(x, x[::-1]), np.append(upper, lower[::-1]), 0) + "z"
 
 
@@ -184,3 +181,24 @@ def _across(z: FloatArray, reach: float) -> FloatArray:
 def _line(x: FloatArray, y: FloatArray, digits: int = 1) -> str:
     points = (f"{a:.{digits}f} {b:.{digits}f}" for a, b in zip(x, y, strict=True))
     return "M" + "L".join(points)
+
+
+def node_residuals(network: GaussianNetwork, rows: Rows, position: int) -> FloatArray:
+    r"""Child minus its equation, :math:`x_i - c_i - \sum_j a_{ij} x_j`, where all are numbers.
+
+    Examples
+    --------
+    >>> from gaussnet.graph.dag import Dag
+    >>> network = GaussianNetwork.from_arrays(Dag.parse("rain; wet ~ rain"), [2.0], [1.0, 1.0])
+    >>> node_residuals(network, np.array([[1.0, 2.5], [2.0, np.nan], [3.0, 5.0]]), 1)
+    array([ 0.5, -1. ])
+    """
+    families = network.dag.families
+    edges = slice(*families.offsets[position : position + 2].tolist())
+    left: FloatArray = rows[:, position].astype(np.float64) - network.intercept_array[position]
+    with np.errstate(over="ignore", invalid="ignore"):
+        for parent, value in zip(
+            families.parents[edges].tolist(), network.coefficient_array[edges].tolist(), strict=True
+        ):
+            left -= value * rows[:, parent]
+    return np.asarray(left[np.isfinite(left)])

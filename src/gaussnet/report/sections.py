@@ -1,93 +1,14 @@
-"""The sections of the page of a fit."""
+"""The sections of the page of a fit, in their order."""
 
 import numpy as np
 
 from gaussnet.fitting.outliers import Outliers
+from gaussnet.planning.targets import information_limit
 from gaussnet.report.findings import Findings
 from gaussnet.report.markup import MINUS, Sortable, many, number, share, text
 from gaussnet.report.network_picture import draw_network, is_drawn, shorten
-from gaussnet.report.residuals import (
-    Residuals,
-    draw_residuals,
-    shared_shapes,
-    thinning,
-)
-
-MOST_CELLS = 500
-MOST_NODES = 60
-BINS = 360
-LINE, LABELS, WIDTH = 15, 190, 900
-
-
-def flagged_section(found: Outliers | None, rows: int) -> str:
-    """Picture and table of the cells that a robust fit flagged; nothing for other methods."""
-    if found is None:
-        return ""
-    title = "<h2>Flagged cells</h2>"
-    if not len(found):
-        return f"{title}<p>None: every value fits its equation.</p>"
-    touched = sum(part > 0.0 for part in found.shares.values())
-    words = (
-        f"{many(len(found), 'value')} in {many(touched, 'node')} "
-        f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node and had no say in "
-        "what was learnt. Rows are counted from 0; z is recorded minus expected value, in "
-        "standard deviations of the noise."
-    )
-    caption = "One line a flagged value, worst first"
-    if len(found) > MOST_CELLS:
-        caption += f"; the worst {MOST_CELLS:,} of {len(found):,}"
-    cells = [
-        (c.row, c.node, c.recorded, c.expected, c.z)
-        for c, _ in zip(found, range(MOST_CELLS), strict=False)
-    ]
-    table = Sortable("flagged", caption, ("row", "node", "recorded", "expected", "z"), cells)
-    return f"{title}<p>{words}</p>{draw_flagged(found, rows)}{table.to_html()}"
-
-
-def draw_flagged(found: Outliers, rows: int) -> str:
-    """One strip a node, from the first row to the last, with a mark where cells are flagged."""
-    names = np.array(found.nodes, dtype=object)
-    nodes = sorted(
-        (node for node in found.shares if found.shares[node]), key=lambda node: -found.shares[node]
-    )
-    shown = nodes[:MOST_NODES]
-    rows = max(rows, int(found.rows.max()) + 1)  # dropped rows are counted too
-    strips = [
-        _strip(node, found.shares[node], found.rows[names == node], rows, LINE * line)
-        for line, node in enumerate(shown)
-    ]
-    more = len(nodes) - len(shown)
-    rest = f" {many(more, 'node')} with smaller shares are not shown." if more else ""
-    height = LINE * len(shown) + 2
-    return (
-        f'<figure class="strips"><svg viewBox="0 0 {LABELS + WIDTH + 2} {height}" role="img" '
-        f'aria-label="Flagged cells by node and row">{"".join(strips)}</svg><figcaption>Left to '
-        f"right: the {many(rows, 'row')} in their order. Per cent: share of a node's values that "
-        f"is flagged.{rest}</figcaption></figure>"
-    )
-
-
-def _strip(
-    node: str,
-    part: float,
-    places: "np.ndarray[tuple[int], np.dtype[np.int64]]",
-    rows: int,
-    top: int,
-) -> str:
-    bins = min(BINS, rows)
-    step = WIDTH / bins
-    marks = "".join(
-        f"M{LABELS + step * mark:.1f} {top + 1}h{max(step, 1.5):.1f}"
-        for mark in np.unique(places * bins // rows).tolist()
-    )
-    height = LINE - 3
-    return (
-        f"<g><title>{text(node)}: {share(part)} flagged</title>"
-        f'<text x="{LABELS - 8}" y="{top + 10}">{text(shorten(node))} {share(part)}</text>'
-        f'<rect x="{LABELS}" y="{top + 1}" width="{WIDTH}" height="{height}"/>'
-        f'<path d="{marks}" transform="translate(0 {height / 2:g})" stroke-width="{height}"/></g>'
-    )
-
+from gaussnet.report.residuals import Residuals, draw_residuals, shared_shapes, thinning
+from gaussnet.types import IntArray
 
 MOST_FIGURES = 200
 MANY_FIGURES = 12
@@ -98,6 +19,11 @@ ERRORS = {
     "order-statistic": "from order statistics of the medians",
 }
 """Where standard errors come from, in words for the reader of a report."""
+MOST_CELLS = 500
+MOST_STRIPS = 60
+STRIP_BINS = 360
+LINE, LABELS, WIDTH = 15, 190, 900
+"""Height of a strip, width of its label and of the strip itself."""
 
 
 def head(findings: Findings, title: str) -> str:
@@ -234,8 +160,7 @@ def _limit(findings: Findings) -> str:
     fit = findings.fit
     if fit is None:
         return ""
-    parameters = len(fit.dag.edges) + len(fit.dag) * (1 + fit.intercept)
-    limit = parameters / (2 * fit.rows)
+    limit = information_limit(fit.dag, fit.rows, intercept=fit.intercept)
     return (
         f"<p>The information limit, the expected KL divergence of the best estimator from as many "
         f"clean rows, is {number(limit)}.</p>"
@@ -281,6 +206,71 @@ def residuals(findings: Findings) -> str:
 
 def _least_gaussian(found: list[Residuals]) -> list[Residuals]:
     return sorted(found, key=lambda own: -own.departure * own.count**0.5)
+
+
+def flagged(findings: Findings) -> str:
+    """Picture and table of the cells that a robust fit flagged; nothing for other methods."""
+    found = findings.outliers
+    if found is None:
+        return ""
+    title = "<h2>Flagged cells</h2>"
+    if not len(found):
+        return f"{title}<p>None: every value fits its equation.</p>"
+    touched = sum(part > 0.0 for part in found.shares.values())
+    words = (
+        f"{many(len(found), 'value')} in {many(touched, 'node')} "
+        f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node and had no say in "
+        "what was learnt. Rows are counted from 0; z is recorded minus expected value, in "
+        "standard deviations of the noise."
+    )
+    caption = "One line a flagged value, worst first"
+    if len(found) > MOST_CELLS:
+        caption += f"; the worst {MOST_CELLS:,} of {len(found):,}"
+    cells = [
+        (c.row, c.node, c.recorded, c.expected, c.z)
+        for c, _ in zip(found, range(MOST_CELLS), strict=False)
+    ]
+    table = Sortable("flagged", caption, ("row", "node", "recorded", "expected", "z"), cells)
+    return f"{title}<p>{words}</p>{_strips(found, findings.rows)}{table.to_html()}"
+
+
+def _strips(found: Outliers, rows: int) -> str:
+    """One strip a node, from the first row to the last, with a mark where cells are flagged."""
+    names = np.array(found.nodes, dtype=object)
+    nodes = sorted(
+        (node for node in found.shares if found.shares[node]), key=lambda node: -found.shares[node]
+    )
+    shown = nodes[:MOST_STRIPS]
+    rows = max(rows, int(found.rows.max()) + 1)  # dropped rows are counted too
+    strips = [
+        _strip(node, found.shares[node], found.rows[names == node], rows, LINE * line)
+        for line, node in enumerate(shown)
+    ]
+    more = len(nodes) - len(shown)
+    rest = f" {many(more, 'node')} with smaller shares are not shown." if more else ""
+    height = LINE * len(shown) + 2
+    return (
+        f'<figure class="strips"><svg viewBox="0 0 {LABELS + WIDTH + 2} {height}" role="img" '
+        f'aria-label="Flagged cells by node and row">{"".join(strips)}</svg><figcaption>Left to '
+        f"right: the {many(rows, 'row')} in their order. Per cent: share of a node's values that "
+        f"is flagged.{rest}</figcaption></figure>"
+    )
+
+
+def _strip(node: str, part: float, marked: IntArray, rows: int, top: int) -> str:
+    bins = min(STRIP_BINS, rows)
+    step = WIDTH / bins
+    marks = "".join(
+        f"M{LABELS + step * mark:.1f} {top + 1}h{max(step, 1.5):.1f}"
+        for mark in np.unique(marked * bins // rows).tolist()
+    )
+    height = LINE - 3
+    return (
+        f"<g><title>{text(node)}: {share(part)} flagged</title>"
+        f'<text x="{LABELS - 8}" y="{top + 10}">{text(shorten(node))} {share(part)}</text>'
+        f'<rect x="{LABELS}" y="{top + 1}" width="{WIDTH}" height="{height}"/>'
+        f'<path d="{marks}" transform="translate(0 {height / 2:g})" stroke-width="{height}"/></g>'
+    )
 
 
 def notes(findings: Findings) -> str:

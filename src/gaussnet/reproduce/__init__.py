@@ -1,5 +1,5 @@
 """The paper's experiments, figures and baselines."""
 
-from lazy_loader import attach
+from gaussnet.reproduce import baselines
 
-__getattr__, __dir__, __all__ = attach(__name__, submodules={"baselines"})
+__all__ = ["baselines"]

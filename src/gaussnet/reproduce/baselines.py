@@ -1,4 +1,8 @@
-"""Undirected estimates of a Gaussian, to compare with: no graph is used."""
+"""Undirected estimates of a Gaussian, to compare with: no graph is used.
+
+`empirical` is the most likely Gaussian; the precision matrices of `graphical_lasso` and `clime` are
+sparse.
+"""
 
 import math
 import warnings
@@ -12,6 +16,17 @@ from numpy.typing import ArrayLike
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.types import FloatArray
+
+ROUNDS = 10_000
+"""The graphical lasso gives up after so many."""
+RELAXATION = 0.6
+FOLDS = 3
+FACTORS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
+"""Multiples of the rule that cross-validation tries."""
+
+
+class BaselineWarning(UserWarning):
+    """A baseline had to change its answer to make it a Gaussian."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -33,6 +48,10 @@ class Moments:
         correlation = self.table.T @ self.table / len(self.table)
         np.fill_diagonal(correlation, 1.0)
         return np.asarray(correlation)
+
+    def units(self, standardise: bool) -> FloatArray:
+        """What the columns of the table are multiplied by: their scales, or 1 if standardised."""
+        return np.ones(len(self.names)) if standardise else self.scales
 
     def gaussian(self, precision: FloatArray) -> Gaussian:
         """The Gaussian of the data if the table has this precision matrix."""
@@ -82,6 +101,10 @@ def checked_penalty(name: str, value: float) -> float:
     return float(value)
 
 
+def _geometric_mean(values: FloatArray) -> float:
+    return float(np.exp(np.log(values).mean()))
+
+
 def _table(data: ArrayLike) -> FloatArray:
     """The data as a new float64 table with at least one row and one column."""
     try:
@@ -127,10 +150,6 @@ def empirical(
     return Gaussian(found.names, found.mean, found.scales[:, None] * upper.T / math.sqrt(rows))
 
 
-class BaselineWarning(UserWarning):
-    """A baseline had to change its answer to make it a Gaussian."""
-
-
 def clime(
     data: ArrayLike,
     *,
@@ -160,11 +179,10 @@ def clime(
     [[0.625, 0.375], [0.375, 0.635]]
     """
     found = moments(data, names, centre)
-    columns = len(found.names)
     limit = (
         penalty_rule(*found.table.shape) if penalty is None else checked_penalty("penalty", penalty)
     )
-    units = np.ones(columns) if standardise else found.scales
+    units = found.units(standardise)
     covariance = found.correlation * np.outer(units, units)
     omega = symmetrised(clime_columns(covariance, limit))
     omega = _mended(omega, 1.0 / float(np.linalg.eigvalsh(covariance)[-1]))
@@ -180,7 +198,7 @@ def clime_columns(covariance: FloatArray, penalty: float) -> FloatArray:
     from scipy.optimize import Bounds, LinearConstraint, milp
 
     size = len(covariance)
-    unit = float(np.exp(np.log(np.diag(covariance)).mean()))
+    unit = _geometric_mean(np.diag(covariance))
     matrix = np.hstack((covariance, -covariance)) / unit
     answer = np.empty((size, size))
     for column, target in enumerate(np.eye(size)):
@@ -219,13 +237,6 @@ def _mended(matrix: FloatArray, floor: float) -> FloatArray:
     return np.asarray((vectors * np.maximum(values, floor)) @ vectors.T)
 
 
-ROUNDS = 10_000
-RELAXATION = 0.6
-FOLDS = 3
-FACTORS = (3.0, 1.0, 0.3, 0.1, 0.03, 0.01)
-"""Multiples of the rule that cross-validation tries."""
-
-
 def graphical_lasso(
     data: ArrayLike,
     *,
@@ -252,7 +263,7 @@ def graphical_lasso(
     [[0.625, 0.175], [0.175, 0.635]]
     """
     found = moments(data, names, centre)
-    units = np.ones(len(found.names)) if standardise else found.scales
+    units = found.units(standardise)
     table = found.table * units
     if alpha is None:
         penalty = penalty_rule(*table.shape)
@@ -268,8 +279,8 @@ def graphical_lasso(
 
 def sparse_precision(covariance: FloatArray, alpha: float) -> FloatArray:
     """The graphical lasso's precision matrix for this covariance, (n, n) to (n, n)."""
-    unit = float(np.exp(np.log(np.diag(covariance)).mean()))
-    return solve(covariance / unit, alpha / unit).precision / unit
+    unit = _geometric_mean(np.diag(covariance))
+    return lasso_solution(covariance / unit, alpha / unit).precision / unit
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -281,8 +292,13 @@ class State:
     step: float
 
 
-def solve(
-    covariance: FloatArray, alpha: float, *, start: State | None = None, tolerance: float = 1e-8
+def lasso_solution(
+    covariance: FloatArray,
+    alpha: float,
+    *,
+    start: State | None = None,
+    tolerance: float = 1e-8,
+    rounds: int = ROUNDS,
 ) -> State:
     """The precision matrix at which the penalised likelihood is greatest.
 
@@ -292,7 +308,7 @@ def solve(
     identity = np.eye(len(covariance))
     penalties = alpha * (1.0 - identity)
     state = start or State(identity, np.zeros_like(identity), 1.0)
-    for count in range(ROUNDS):
+    for count in range(rounds):
         likely = _likelihood_step(covariance, state)
         ahead = likely + RELAXATION * (likely - state.precision) + state.multipliers
         sparse = np.sign(ahead) * np.maximum(np.abs(ahead) - penalties / state.step, 0.0)
@@ -305,10 +321,10 @@ def solve(
         state = State(sparse, multipliers, state.step)
         if max(apart, moved) < tolerance and _is_positive_definite(sparse):
             return state
-        if count < ROUNDS // 2:
+        if count < rounds // 2:
             state = _balanced(state, apart, moved)
     raise EstimationError(
-        f"the graphical lasso did not settle within {ROUNDS} rounds: raise alpha, or drop a "
+        f"the graphical lasso did not settle within {rounds} rounds: raise alpha, or drop a "
         "column that nearly follows from the others"
     )
 
@@ -347,14 +363,14 @@ def _cross_validated(table: FloatArray) -> float:
             f"cross-validation needs at least {2 * FOLDS} rows, got {rows}: give alpha a number"
         )
     rule = penalty_rule(*table.shape)
-    unit = float(np.exp(np.log(np.mean(table**2, axis=0)).mean()))
+    unit = _geometric_mean(np.mean(table**2, axis=0))
     losses = np.zeros(len(FACTORS))
     for fold in range(FOLDS):
         left_out = np.arange(rows) % FOLDS == fold
         train, test = _second_moments(table[~left_out]), _second_moments(table[left_out])
         state = None
         for index, factor in enumerate(FACTORS):
-            state = solve(train / unit, factor * rule / unit, start=state, tolerance=1e-5)
+            state = lasso_solution(train / unit, factor * rule / unit, start=state, tolerance=1e-5)
             log_det = np.linalg.slogdet(state.precision)[1]
             losses[index] += np.sum(test / unit * state.precision) - log_det
     return float(rule * FACTORS[int(np.argmin(losses))])

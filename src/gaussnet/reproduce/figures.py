@@ -1,4 +1,4 @@
-"""The figures of the paper, drawn with matplotlib."""
+"""Pictures by matplotlib: curves with error bars, bars, guarantees."""
 
 import io
 import math
@@ -13,6 +13,14 @@ INK = "#20242b"
 """Text, axes and ticks; replaced by the page's own colour where a figure is part of a page."""
 FAINT = "#8a919c"
 PAPER = "#ffffff"
+PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 4.3, 3.5, 1.75
+TICK_STEPS = (
+    (4.0, (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)),
+    (100.0, (1.0, 2.0, 5.0)),
+    (1000.0, (1.0, 3.0)),
+    (math.inf, (1.0,)),
+)
+"""Which multiples of powers of ten are named, by the ratio of the axis's ends."""
 
 
 class Look(NamedTuple):
@@ -92,7 +100,7 @@ def draw(paint: Callable[[Any], None], size: tuple[float, float]) -> Picture:
     with _styled() as module:
         figure = module.Figure(figsize=size, layout="constrained", facecolor=PAPER)
         paint(figure)
-        # places are found once, not for each file
+        # positions are found once, not for each file
         figure.draw_without_rendering()
         figure.set_layout_engine("none")
         png, svg = io.BytesIO(), io.StringIO()
@@ -136,16 +144,16 @@ def draw_bars(title: str, quantity: str, values: Mapping[str, float]) -> Picture
 
     def paint(figure: Any) -> None:
         axis = figure.subplots()
-        places = range(len(values))
-        colours = [LOOKS[place % len(LOOKS)].colour for place in places]
-        axis.barh(places, list(values.values()), color=colours, height=0.6)
-        axis.set_yticks(places, list(values))
+        positions = range(len(values))
+        colours = [LOOKS[position % len(LOOKS)].colour for position in positions]
+        axis.barh(positions, list(values.values()), color=colours, height=0.6)
+        axis.set_yticks(positions, list(values))
         axis.invert_yaxis()
         axis.set_xscale("log")
         axis.set_xlim(min(values.values()) / 3.0, max(values.values()) * 2.0)
-        for place, value in zip(places, values.values(), strict=True):
+        for position, value in zip(positions, values.values(), strict=True):
             axis.annotate(
-                f"{value:.3g}", (value, place), (4, 0), textcoords="offset points", va="center"
+                f"{value:.3g}", (value, position), (4, 0), textcoords="offset points", va="center"
             )
         axis.xaxis.set_major_formatter(lambda value, _: f"{value:g}")
         axis.xaxis.set_minor_formatter(lambda value, _: "")
@@ -155,16 +163,6 @@ def draw_bars(title: str, quantity: str, values: Mapping[str, float]) -> Picture
         axis.tick_params(which="minor", color=FAINT)
 
     return draw(paint, (6.0, 0.9 + 0.36 * len(values)))
-
-
-PANEL_WIDTH, PANEL_HEIGHT, LEGEND_WIDTH = 4.3, 3.5, 1.75
-TICK_STEPS = (
-    (4.0, (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0)),
-    (100.0, (1.0, 2.0, 5.0)),
-    (1000.0, (1.0, 3.0)),
-    (math.inf, (1.0,)),
-)
-"""Which multiples of powers of ten are named, by the ratio of the axis's ends."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,35 +48,6 @@ def summarise(records: Iterable[Record]) -> tuple[Point, ...]:
     return tuple(_point(group) for group in groups.values())
 
 
-def csv_bytes(rows: Sequence[Any], fields: Sequence[str]) -> bytes:
-    """The rows as CSV; floats keep every digit."""
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(fields)
-    writer.writerows(rows)
-    return text.getvalue().encode()
-
-
-def parquet_bytes(rows: Sequence[Any], fields: Sequence[str]) -> bytes:
-    """The rows as Parquet."""
-    arrow, parquet = parquet_package()
-    columns = list(zip(*rows, strict=True)) or [()] * len(fields)
-    table = arrow.table(dict(zip(fields, map(list, columns), strict=True)))
-    sink = arrow.BufferOutputStream()
-    parquet.write_table(table, sink, compression="zstd")
-    return bytes(sink.getvalue().to_pybytes())
-
-
-def parquet_package() -> tuple[Any, Any]:
-    """The modules that write Parquet, or an error that says how to get them."""
-    try:
-        import pyarrow
-        import pyarrow.parquet
-    except ImportError:
-        raise FileError("Parquet files need pyarrow: pip install 'gaussnet[reproduce]'") from None
-    return pyarrow, pyarrow.parquet
-
-
 def _point(group: list[Record]) -> Point:
     first = group[0]
     # a baseline that gave up has no value
@@ -104,11 +75,37 @@ def _standard_error(values: list[float]) -> float:
 
 
 def _shows_median(record: Record) -> bool:
-    condition = experiment_named(record.experiment).condition
-    if condition == "runtime":
+    experiment = experiment_named(record.experiment)
+    if experiment.is_timed:
         return True
-    return (
-        condition == "ill-conditioned"
-        and record.method == "least-squares"
-        and settings_named(record.settings).median_of_least_squares
-    )
+    is_listed = record.method in settings_named(record.settings).median_methods
+    return is_listed and experiment.condition == "ill-conditioned"
+
+
+def csv_bytes(rows: Sequence[Any], fields: Sequence[str]) -> bytes:
+    """The rows as CSV; floats keep every digit."""
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(fields)
+    writer.writerows(rows)
+    return text.getvalue().encode()
+
+
+def parquet_bytes(rows: Sequence[Any], fields: Sequence[str]) -> bytes:
+    """The rows as Parquet."""
+    arrow, parquet = parquet_package()
+    columns = list(zip(*rows, strict=True)) or [()] * len(fields)
+    table = arrow.table(dict(zip(fields, map(list, columns), strict=True)))
+    sink = arrow.BufferOutputStream()
+    parquet.write_table(table, sink, compression="zstd")
+    return bytes(sink.getvalue().to_pybytes())
+
+
+def parquet_package() -> tuple[Any, Any]:
+    """The modules that write Parquet, or an error that says how to get them."""
+    try:
+        import pyarrow
+        import pyarrow.parquet
+    except ImportError:
+        raise FileError("Parquet files need pyarrow: pip install 'gaussnet[reproduce]'") from None
+    return pyarrow, pyarrow.parquet

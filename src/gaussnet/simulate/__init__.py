@@ -1,19 +1,21 @@
 """Test beds: random graphs, networks on them, and data that went wrong."""
 
-from gaussnet.simulate.contamination import Contaminated, Contamination, contaminate
+from gaussnet.simulate.contamination import (
+    Contaminated,
+    Contamination,
+    contaminate,
+    sample_contaminated,
+    sample_heavy_tailed,
+)
 from gaussnet.simulate.graphs import (
     bipartite,
     chain,
     erdos_renyi,
+    hard_instance,
+    random_network,
     random_polytree,
     random_tree,
     scale_free,
-)
-from gaussnet.simulate.parameters import (
-    hard_instance,
-    random_network,
-    sample_contaminated,
-    sample_heavy_tailed,
 )
 
 __all__ = [

@@ -1,96 +1,24 @@
-"""The door of the test beds: settings are looked at once, here."""
+"""Random graphs, and networks with random numbers on them."""
 
 import math
-from collections.abc import Sequence
 from heapq import heapify, heappop, heappush
 from typing import Literal
 
 import numpy as np
 
-from gaussnet.errors import DataError, SettingError
+from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
+from gaussnet.model.checks import choice, real_number, whole_number
+from gaussnet.model.network import GaussianNetwork
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, IntArray, Seed
 
 Interval = float | tuple[float, float]
 """One number for all, or the ends of a uniform law."""
 
-
-def whole_number(name: str, value: object, least: int = 0, most: float = math.inf) -> int:
-    """The setting as an integer between `least` and `most`.
-
-    Examples
-    --------
-    >>> whole_number("nodes", 5)
-    5
-    """
-    is_whole = isinstance(value, int | np.integer) and not isinstance(value, bool)
-    if not is_whole or not least <= value <= most:  # type: ignore[operator]
-        raise SettingError(f"got {name}={value!r}, expected a whole number {_range(least, most)}")
-    return int(value)  # type: ignore[call-overload, no-any-return]
-
-
-def real_number(
-    name: str, value: object, least: float = -math.inf, most: float = math.inf
-) -> float:
-    """The setting as a finite float between `least` and `most`.
-
-    Examples
-    --------
-    >>> real_number("share", 0.05, 0.0, 1.0)
-    0.05
-    """
-    is_real = isinstance(value, int | float | np.integer | np.floating)
-    if isinstance(value, bool) or not is_real or not math.isfinite(value):  # type: ignore[arg-type]
-        raise SettingError(f"got {name}={value!r}, expected a finite number")
-    number = float(value)  # type: ignore[arg-type]
-    if not least <= number <= most:
-        raise SettingError(f"got {name}={value!r}, expected a number {_range(least, most)}")
-    return number
-
-
-def interval(name: str, value: object, least: float = -math.inf) -> tuple[float, float]:
-    """The ends (low, high) of a setting that is one number or a pair of numbers.
-
-    Examples
-    --------
-    >>> interval("variances", 1.0), interval("variances", (0.5, 2.0))
-    ((1.0, 1.0), (0.5, 2.0))
-    """
-    ends = value if isinstance(value, tuple | list) else (value, value)
-    if len(ends) != 2:
-        raise SettingError(f"got {name}={value!r}, expected one number or a pair (low, high)")
-    low, high = (real_number(name, end, least) for end in ends)
-    if low > high:
-        raise SettingError(f"got {name}={value!r}, expected low <= high: swap the two ends")
-    return low, high
-
-
-def choice(name: str, value: object, allowed: Sequence[str]) -> None:
-    """Refuse a word that is not among those allowed."""
-    if value not in allowed:
-        words = ", ".join(repr(word) for word in allowed)
-        raise SettingError(f"got {name}={value!r}, expected one of {words}")
-
-
-def finite_rows(data: object) -> FloatArray:
-    """The data as a new float64 table (rows, columns) of finite numbers."""
-    try:
-        table = np.array(data, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("the data hold something that is not a number: give numbers only") from None
-    if table.ndim != 2:
-        raise DataError(f"got data of shape {table.shape}, expected (rows, columns)")
-    if not np.isfinite(table).all():
-        raise DataError("the data hold NaN or infinite values: fill or drop them first")
-    return table
-
-
-def _range(least: float, most: float) -> str:
-    if math.isinf(most):
-        return f"of at least {least:g}"
-    return f"from {least:g} to {most:g}"
+ILL_CONDITIONED_SCALE = 1e-10
+"""Standard deviation of the noise of an ill-conditioned node."""
 
 
 def erdos_renyi(
@@ -223,6 +151,75 @@ def bipartite(sources: int, sinks: int) -> Dag:
     )
 
 
+def random_network(
+    dag: Dag,
+    *,
+    seed: Seed,
+    weights: tuple[float, float] = (1.0, 2.0),
+    variances: Interval = 1.0,
+    intercepts: Interval = 0.0,
+    ill_conditioned: int = 0,
+) -> GaussianNetwork:
+    r"""A network on this graph with coefficients away from zero.
+
+    Coefficients are uniform on :math:`(-b, -a] \cup [a, b)` for ``weights=(a, b)``.
+    `variances` and `intercepts` are one number for all nodes or the ends (low, high) of a
+    uniform law. `ill_conditioned` nodes, drawn at random, get noise of standard deviation
+    1e-10. The draws are made in this order, so the same seed gives the same coefficients
+    whatever the other settings.
+
+    Examples
+    --------
+    >>> network = random_network(Dag.from_edges([("a", "b")]), seed=0)
+    >>> 1.0 <= abs(network.coefficients["a", "b"]) < 2.0, network.variances["b"]
+    (True, 1.0)
+    """
+    low, high = _interval("weights", weights, 0.0)
+    variance_ends = _interval("variances", variances, 0.0)
+    intercept_ends = _interval("intercepts", intercepts)
+    ill = whole_number("ill_conditioned", ill_conditioned, 0, len(dag))
+    if variance_ends[0] == 0.0:
+        real_number("variances", variance_ends[0], math.ulp(0.0))
+    rng = generator(seed)
+    edges = len(dag.families.parents)
+    signs = rng.integers(2, size=edges) * 2.0 - 1.0
+    coefficients = signs * _uniform((low, high), edges, rng)
+    variance_array = _uniform(variance_ends, len(dag), rng)
+    intercept_array = _uniform(intercept_ends, len(dag), rng)
+    variance_array[rng.permutation(len(dag))[:ill]] = ILL_CONDITIONED_SCALE**2
+    return GaussianNetwork.from_arrays(dag, coefficients, variance_array, intercept_array)
+
+
+def hard_instance(nodes: int, degree: int, eps: float, *, seed: Seed) -> GaussianNetwork:
+    r"""A network from the family on which learning needs on the order of n d / eps^2 rows.
+
+    The first d = `degree` nodes are sources, every one of them a parent of each of the
+    other n - d nodes; all noise has variance 1. Each edge carries one fair random bit:
+
+    .. math:: a_{ij} = \frac{1}{\sqrt{d (n - d)}} \quad\text{or}\quad
+              a_{ij} = \frac{1 + \epsilon}{\sqrt{d (n - d)}}
+
+    The lower bound takes the bits from a code whose words differ in a fixed share of their
+    positions; random words do so with probability close to 1. Two such networks that differ in
+    k bits are at KL divergence k eps^2 / (2 d (n - d)).
+
+    Examples
+    --------
+    >>> network = hard_instance(12, 4, 0.5, seed=0)
+    >>> sorted(set((network.coefficient_array * 32**0.5).round(9).tolist()))
+    [1.0, 1.5]
+    >>> len(network.dag.edges)
+    32
+    """
+    count = whole_number("nodes", nodes, 2)
+    sources = whole_number("degree", degree, 1, count // 2)
+    step = real_number("eps", eps, math.ulp(0.0), 1.0)
+    dag = bipartite(sources, count - sources)
+    bits = generator(seed).integers(2, size=sources * (count - sources))
+    coefficients = (1.0 + step * bits) / math.sqrt(sources * (count - sources))
+    return GaussianNetwork.from_arrays(dag, coefficients, np.ones(count), None)
+
+
 def _dag(count: int, parents: IntArray, children: IntArray) -> Dag:
     """The graph over X1 ... Xn with the edges parents[k] -> children[k]."""
     sizes = np.bincount(children, minlength=count)
@@ -283,3 +280,22 @@ def _draw_distinct(
     while len(chosen) < wanted:
         chosen.add(ballots[int(rng.integers(len(ballots)))])
     return sorted(chosen)
+
+
+def _uniform(ends: tuple[float, float], count: int, rng: np.random.Generator) -> FloatArray:
+    """Uniform on [low, high); nothing is drawn if the ends meet."""
+    low, high = ends
+    if low == high:
+        return np.full(count, low)
+    return np.asarray(low + (high - low) * rng.random(count))
+
+
+def _interval(name: str, value: object, least: float = -math.inf) -> tuple[float, float]:
+    """The ends (low, high) of a setting that is one number or a pair of numbers."""
+    ends = value if isinstance(value, tuple | list) else (value, value)
+    if len(ends) != 2:
+        raise SettingError(f"got {name}={value!r}, expected one number or a pair (low, high)")
+    low, high = (real_number(name, end, least) for end in ends)
+    if low > high:
+        raise SettingError(f"got {name}={value!r}, expected low <= high: swap the two ends")
+    return low, high

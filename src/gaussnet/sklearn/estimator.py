@@ -1,4 +1,4 @@
-"""What a column should be, given all the others."""
+"""The estimator of scikit-learn, and the score and the choice for its grid search."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -14,170 +14,13 @@ from gaussnet.errors import DataError, GraphError, SettingError
 from gaussnet.fitting.learn import fit
 from gaussnet.fitting.validation import first_within_noise
 from gaussnet.graph.dag import Dag, shorten
-from gaussnet.methods.base import Estimator
-from gaussnet.methods.scales import Scale
+from gaussnet.methods.base import Method, Scale
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import robust_score as network_score
 from gaussnet.types import FloatArray, Rows
 
-
-def expected_from_rest(network: GaussianNetwork, rows: FloatArray) -> FloatArray:
-    r"""The conditional mean of every node given all others, (rows, nodes).
-
-    With residuals :math:`e` and precision :math:`K`,
-
-    .. math:: x_i - \frac{e_i / s_i^2 - \sum_c a_{ci} e_c / s_c^2}{K_{ii}}, \qquad
-              K_{ii} = \frac{1}{s_i^2} + \sum_c \frac{a_{ci}^2}{s_c^2},
-
-    where c runs over the children of i: only parents, children and the children's other parents
-    matter. A node's own value cancels.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gaussnet.graph.dag import Dag
-    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 1.0])
-    >>> expected_from_rest(network, np.array([[7.0, 5.0]])).tolist()
-    [[2.0, 14.0]]
-    """
-    from scipy.sparse import csr_array
-
-    network._check_has_density()
-    families = network.dag.families
-    places = (families.parents, families.family_of_edge)
-    slopes = csr_array((network.coefficient_array, places), shape=2 * (len(network.dag),))
-    weights = 1.0 / network.variance_array
-    errors = kernels.residuals(rows, families, network.coefficient_array)
-    errors = (errors - network.intercept_array[:, None]) * weights[:, None]
-    precisions = weights + slopes.power(2) @ weights
-    expected: FloatArray = rows - ((errors - slopes @ errors) / precisions[:, None]).T
-    return expected
-
-
 GraphLike: TypeAlias = Dag | str | Iterable[tuple[Any, Any]] | np.ndarray | Any | None
 """A Dag, a model text, (parent, child) edges, an adjacency matrix, a networkx DiGraph, or None."""
-
-
-def graph_over(given: GraphLike, columns: tuple[str, ...], named: bool) -> Dag:
-    """The graph with its nodes in the order of the columns.
-
-    None is the complete graph: each column has all columns before it as parents, so that the
-    network is one multivariate Gaussian without any constraint. Edges and matrices speak of
-    all columns; a `Dag`, a model text or a networkx graph may leave out named columns.
-
-    Examples
-    --------
-    >>> graph_over(None, ("a", "b", "c"), True).edges
-    (('a', 'b'), ('a', 'c'), ('b', 'c'))
-    >>> graph_over([(2, 0)], ("x0", "x1", "x2"), False).edges
-    (('x2', 'x0'),)
-    >>> graph_over("b ~ c", ("a", "b", "c"), True).nodes
-    ('b', 'c')
-    """
-    if given is None:
-        return Dag.from_parents(columns, [range(place) for place in range(len(columns))])
-    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
-        return Dag.from_adjacency(given, columns)
-    if isinstance(given, str):
-        return _ordered(Dag.parse(given), columns, named)
-    if isinstance(given, Dag):
-        return _ordered(given, columns, named)
-    if hasattr(given, "is_directed"):
-        return _ordered(Dag.from_networkx(given), columns, named)
-    if not isinstance(given, Iterable):
-        raise GraphError(
-            f"got dag of type {type(given).__name__}, expected a gaussnet.Dag, a model text, "
-            "edges, an adjacency matrix or a networkx DiGraph"
-        )
-    return Dag.from_edges([_edge(edge, columns) for edge in given], nodes=columns)
-
-
-def _ordered(dag: Dag, columns: tuple[str, ...], named: bool) -> Dag:
-    if named or set(dag.nodes) == set(columns):
-        unknown = [node for node in dag.nodes if node not in set(columns)]
-        if unknown:
-            raise GraphError(
-                f"X has no column for {shorten(unknown)}: its columns are {shorten(columns)}"
-            )
-        return Dag.from_edges(dag.edges, nodes=[name for name in columns if name in dag])
-    if len(dag) != len(columns):
-        raise GraphError(
-            f"the graph has {len(dag)} nodes and X has {len(columns)} columns without names: give "
-            "one column for each node, in the order of dag.nodes, or a data frame"
-        )
-    numbers = [str(place) for place in range(len(columns))]
-    return dag if set(dag.nodes) != set(numbers) else Dag.from_edges(dag.edges, nodes=numbers)
-
-
-def _edge(edge: Any, columns: tuple[str, ...]) -> tuple[Any, Any]:
-    """The edge with column numbers turned into names."""
-    try:
-        parent, child = edge
-    except (TypeError, ValueError):
-        raise GraphError(
-            f"got the edge {edge!r}, expected a pair (parent, child) of column names or numbers"
-        ) from None
-    return _column(parent, columns), _column(child, columns)
-
-
-def _column(label: Any, columns: tuple[str, ...]) -> Any:
-    if isinstance(label, int | np.integer) and not isinstance(label, bool):
-        if not 0 <= label < len(columns):
-            raise GraphError(f"there is no column {label}: X has {len(columns)}, counted from 0")
-        return columns[label]
-    return label
-
-
-def robust_score(estimator: Any, X: Any, y: Any = None) -> float:
-    """Score X by `gaussnet.robust_score`, for ``GridSearchCV(scoring=robust_score)``.
-
-    `estimator` is a fitted `GaussianBayesianNetwork`, or a Pipeline that ends in one. Unlike the
-    estimator's own `score`, the mean log density, it is not decided by a few wrong rows of X.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from gaussnet.sklearn import GaussianBayesianNetwork
-    >>> X = np.random.default_rng(0).normal(size=(100, 2))
-    >>> model = GaussianBayesianNetwork().fit(X)
-    >>> wild = np.vstack((X, [[1e6, 1e6]]))
-    >>> model.score(wild) < -1e6, round(robust_score(model, wild) - robust_score(model, X), 2)
-    (True, -0.06)
-    """
-    rows = X
-    model = estimator
-    if hasattr(estimator, "steps"):
-        *steps, (_, model) = estimator.steps
-        for _, step in steps:
-            rows = rows if step in (None, "passthrough") else step.transform(rows)
-    if not hasattr(model, "_rows"):
-        raise SettingError(
-            f"got a {type(model).__name__} to score, expected a GaussianBayesianNetwork or a "
-            "Pipeline that ends in one"
-        )
-    return network_score(model.network_, model._rows(rows))
-
-
-def simplest_within_noise(results: Mapping[str, Any]) -> int:
-    """The first candidate that no other beats beyond noise, for ``GridSearchCV(refit=...)``.
-
-    `results` are ``cv_results_``. Beyond noise means by more than two standard errors of the
-    difference over the folds; so list candidates simplest first. A candidate that failed on a
-    fold is out.
-
-    Examples
-    --------
-    >>> simplest_within_noise({"split0_test_score": [1.0, 1.1], "split1_test_score": [2.0, 1.9]})
-    0
-    """
-    folds = [key for key in results if key.startswith("split") and key.endswith("_test_score")]
-    if len(folds) < 2:
-        raise SettingError(
-            "got results without test scores of at least two folds: give one scoring, and cv=2 or "
-            "more"
-        )
-    return first_within_noise(np.array([results[key] for key in folds], dtype=np.float64).T)
-
 
 Target = str | int | None
 
@@ -228,7 +71,7 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
     def __init__(  # noqa: PLR0913 (the settings are the interface)
         self,
         dag: GraphLike = None,
-        method: str | Estimator = "least-squares",
+        method: str | Method = "least-squares",
         *,
         scale: str | Scale | None = None,
         intercept: bool = True,
@@ -252,19 +95,15 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         """
         rows = validate_data(self, X, dtype=[np.float64, np.float32])
         named = hasattr(self, "feature_names_in_")
-        names = tuple(map(str, self.feature_names_in_)) if named else _unnamed(rows.shape[1])
+        given = self.feature_names_in_ if named else [f"x{i}" for i in range(rows.shape[1])]
+        names = tuple(map(str, given))
         dag = graph_over(self.dag, names, named)
-        place = {name: column for column, name in enumerate(names)}
-        columns = [place.get(node, column) for column, node in enumerate(dag.nodes)]
+        position = {name: column for column, name in enumerate(names)}
+        columns = [position.get(node, column) for column, node in enumerate(dag.nodes)]
         scale: dict[str, Any] = {} if self.scale is None else {"scale": self.scale}
         own = np.asarray(rows)[:, columns]
         self.fit_ = fit(
-            own,
-            dag,
-            self.method,
-            intercept=self.intercept,
-            threads=self.threads,
-            **scale,
+            own, dag, self.method, intercept=self.intercept, threads=self.threads, **scale
         )
         self.network_ = with_floor(self.fit_.network, own, self.variance_floor)
         self.dag_, self._columns = dag, columns
@@ -353,9 +192,162 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         if column not in self._columns:
             raise DataError(
                 f"got target={target}, expected a column of the graph: these are "
-                f"{shorten([str(place) for place in self._columns])}"
+                f"{shorten([str(number) for number in self._columns])}"
             )
         return self._columns.index(column)
+
+
+def robust_score(estimator: Any, X: Any, y: Any = None) -> float:
+    """Score X by `gaussnet.robust_score`, for ``GridSearchCV(scoring=robust_score)``.
+
+    `estimator` is a fitted `GaussianBayesianNetwork`, or a Pipeline that ends in one. Unlike the
+    estimator's own `score`, the mean log density, it is not decided by a few wrong rows of X.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from gaussnet.sklearn import GaussianBayesianNetwork
+    >>> X = np.random.default_rng(0).normal(size=(100, 2))
+    >>> model = GaussianBayesianNetwork().fit(X)
+    >>> wild = np.vstack((X, [[1e6, 1e6]]))
+    >>> model.score(wild) < -1e6, round(robust_score(model, wild) - robust_score(model, X), 2)
+    (True, -0.06)
+    """
+    rows = X
+    model = estimator
+    if hasattr(estimator, "steps"):
+        *steps, (_, model) = estimator.steps
+        for _, step in steps:
+            rows = rows if step in (None, "passthrough") else step.transform(rows)
+    if not hasattr(model, "_rows"):
+        raise SettingError(
+            f"got a {type(model).__name__} to score, expected a GaussianBayesianNetwork or a "
+            "Pipeline that ends in one"
+        )
+    return network_score(model.network_, model._rows(rows))
+
+
+def simplest_within_noise(results: Mapping[str, Any]) -> int:
+    """The first candidate that no other beats beyond noise, for ``GridSearchCV(refit=...)``.
+
+    `results` are ``cv_results_``. Beyond noise means by more than two standard errors of the
+    difference over the folds; so list candidates simplest first. A candidate that failed on a
+    fold is out.
+
+    Examples
+    --------
+    >>> simplest_within_noise({"split0_test_score": [1.0, 1.1], "split1_test_score": [2.0, 1.9]})
+    0
+    """
+    folds = [key for key in results if key.startswith("split") and key.endswith("_test_score")]
+    if len(folds) < 2:
+        raise SettingError(
+            "got results without test scores of at least two folds: give one scoring, and cv=2 or "
+            "more"
+        )
+    return first_within_noise(np.array([results[key] for key in folds], dtype=np.float64).T)
+
+
+def graph_over(given: GraphLike, columns: tuple[str, ...], named: bool) -> Dag:
+    """The graph with its nodes in the order of the columns.
+
+    None is the complete graph: each column has all columns before it as parents, so that the
+    network is one multivariate Gaussian without any constraint. Edges and matrices speak of
+    all columns; a `Dag`, a model text or a networkx graph may leave out named columns.
+
+    Examples
+    --------
+    >>> graph_over(None, ("a", "b", "c"), True).edges
+    (('a', 'b'), ('a', 'c'), ('b', 'c'))
+    >>> graph_over([(2, 0)], ("x0", "x1", "x2"), False).edges
+    (('x2', 'x0'),)
+    >>> graph_over("b ~ c", ("a", "b", "c"), True).nodes
+    ('b', 'c')
+    """
+    if given is None:
+        return Dag.from_parents(columns, [range(i) for i in range(len(columns))])
+    if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
+        return Dag.from_adjacency(given, columns)
+    if isinstance(given, str):
+        given = Dag.parse(given)
+    elif hasattr(given, "is_directed"):
+        given = Dag.from_networkx(given)
+    if isinstance(given, Dag):
+        return _ordered(given, columns, named)
+    if not isinstance(given, Iterable):
+        raise GraphError(
+            f"got dag of type {type(given).__name__}, expected a gaussnet.Dag, a model text, "
+            "edges, an adjacency matrix or a networkx DiGraph"
+        )
+    return Dag.from_edges([_edge(edge, columns) for edge in given], nodes=columns)
+
+
+def _ordered(dag: Dag, columns: tuple[str, ...], named: bool) -> Dag:
+    if named or set(dag.nodes) == set(columns):
+        unknown = [node for node in dag.nodes if node not in set(columns)]
+        if unknown:
+            raise GraphError(
+                f"X has no column for {shorten(unknown)}: its columns are {shorten(columns)}"
+            )
+        return Dag.from_edges(dag.edges, nodes=[name for name in columns if name in dag])
+    if len(dag) != len(columns):
+        raise GraphError(
+            f"the graph has {len(dag)} nodes and X has {len(columns)} columns without names: give "
+            "one column for each node, in the order of dag.nodes, or a data frame"
+        )
+    numbers = [str(i) for i in range(len(columns))]
+    return dag if set(dag.nodes) != set(numbers) else Dag.from_edges(dag.edges, nodes=numbers)
+
+
+def _edge(edge: Any, columns: tuple[str, ...]) -> tuple[Any, Any]:
+    """The edge with names in place of column numbers."""
+    try:
+        parent, child = edge
+    except (TypeError, ValueError):
+        raise GraphError(
+            f"got the edge {edge!r}, expected a pair (parent, child) of column names or numbers"
+        ) from None
+    return _column(parent, columns), _column(child, columns)
+
+
+def _column(label: Any, columns: tuple[str, ...]) -> Any:
+    if isinstance(label, int | np.integer) and not isinstance(label, bool):
+        if not 0 <= label < len(columns):
+            raise GraphError(f"there is no column {label}: X has {len(columns)}, counted from 0")
+        return columns[label]
+    return label
+
+
+def expected_from_rest(network: GaussianNetwork, rows: FloatArray) -> FloatArray:
+    r"""The conditional mean of every node given all others, (rows, nodes).
+
+    With residuals :math:`e` and precision :math:`K`,
+
+    .. math:: x_i - \frac{e_i / s_i^2 - \sum_c a_{ci} e_c / s_c^2}{K_{ii}}, \qquad
+              K_{ii} = \frac{1}{s_i^2} + \sum_c \frac{a_{ci}^2}{s_c^2},
+
+    where c runs over the children of i: only parents, children and the children's other parents
+    matter. A node's own value cancels.
+
+    Examples
+    --------
+    >>> from gaussnet.graph.dag import Dag
+    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 1.0])
+    >>> expected_from_rest(network, np.array([[7.0, 5.0]])).tolist()
+    [[2.0, 14.0]]
+    """
+    from scipy.sparse import csr_array
+
+    network._check_has_density()
+    families = network.dag.families
+    indices = (families.parents, families.family_of_edge)
+    slopes = csr_array((network.coefficient_array, indices), shape=2 * (len(network.dag),))
+    weights = 1.0 / network.variance_array
+    errors = kernels.residuals(rows, families, network.coefficient_array)
+    errors = (errors - network.intercept_array[:, None]) * weights[:, None]
+    precisions = weights + slopes.power(2) @ weights
+    expected: FloatArray = rows - ((errors - slopes @ errors) / precisions[:, None]).T
+    return expected
 
 
 def with_floor(network: GaussianNetwork, rows: Rows, share: float) -> GaussianNetwork:
@@ -382,8 +374,3 @@ def with_floor(network: GaussianNetwork, rows: Rows, share: float) -> GaussianNe
         np.maximum(network.variance_array, floor),
         network.intercept_array,
     )
-
-
-def _unnamed(columns: int) -> tuple[str, ...]:
-    """The names that scikit-learn gives to columns without one."""
-    return tuple(f"x{place}" for place in range(columns))

@@ -32,11 +32,11 @@ def test_parent_that_its_own_equation_lets_pass_is_found_by_its_children():
     nodes, solution = flagged(x, 0)
     assert nodes == ["a"]
     cells = solution.cells[0]
-    place = cells.rows.tolist().index(0)
+    index = cells.rows.tolist().index(0)
     # Three equations with noise 1 and slopes 1, -2, 2 on the error: 1 / (1 + 4 + 4).
-    assert cells.variances[place] == pytest.approx(1.0 / 9.0, rel=0.15)
-    assert cells.expected[place] == pytest.approx(0.0, abs=0.6)
-    assert cells.deviations[place] == pytest.approx(3.0 * 3.5, rel=0.15)
+    assert cells.variances[index] == pytest.approx(1.0 / 9.0, rel=0.15)
+    assert cells.expected[index] == pytest.approx(0.0, abs=0.6)
+    assert cells.deviations[index] == pytest.approx(3.0 * 3.5, rel=0.15)
 
 
 def test_child_is_flagged_if_the_other_children_side_with_the_parent():

@@ -1,51 +1,54 @@
-"""Cutoffs and tail chances against plain statements of what they should be."""
+"""Cutoffs and tail probabilities against plain statements of what they should be."""
 
 import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 from scipy import stats
 
-from gaussnet.methods.robust.normal import (
+from gaussnet.methods.robust.cutoffs import (
     Tail,
-    bonferroni_point,
-    chi_square_points,
-    farther_than,
-    tail_chance,
+    bonferroni_cutoff,
+    chi_square_quantile,
+    chi_square_quantiles,
+    normal_quantile,
+    normal_tail,
+    student_tail,
     truncated_variance,
-    two_sided_point,
 )
 
 
 @pytest.mark.parametrize("limit", [0.5, 1.75, 2.5, 4.0, 7.9])
-def test_truncated_variance_is_that_of_the_truncated_normal_law(limit):
+def test_truncated_variance_is_that_of_the_truncated_normal_distribution(limit):
     assert truncated_variance(limit) == pytest.approx(stats.truncnorm(-limit, limit).var())
 
 
 @pytest.mark.parametrize("freedom", [5, 20, 1000])
-def test_tail_chance_is_close_to_students_law(freedom):
+def test_student_tail_is_close_to_students_distribution(freedom):
     deviations = np.array([0.5, 2.0, 4.0, 6.0])
     expected = 2 * stats.t.sf(deviations, freedom)
     # Wallace's formula is good to a few per cent far out, and far better at many degrees.
-    assert tail_chance(deviations, freedom) == pytest.approx(
+    assert student_tail(deviations, freedom) == pytest.approx(
         expected, rel=4.0 / freedom**1.5 + 0.01
     )
 
 
-def test_points_are_quantiles():
-    assert two_sided_point(0.01) == pytest.approx(stats.norm.isf(0.005))
-    assert farther_than(two_sided_point(0.01)) == pytest.approx(0.01)
-    assert chi_square_points(0.005, np.array([3]))[0] == pytest.approx(stats.chi2.isf(0.005, 3))
+def test_quantiles_are_those_of_scipy():
+    assert normal_quantile(0.01) == pytest.approx(stats.norm.isf(0.005))
+    assert normal_tail(normal_quantile(0.01)) == pytest.approx(0.01)
+    assert chi_square_quantile(0.005, 3) == pytest.approx(stats.chi2.isf(0.005, 3))
+    several = chi_square_quantiles(0.005, np.array([3, 0, 1]))
+    assert several.tolist() == [chi_square_quantile(0.005, freedom) for freedom in (3, 0, 1)]
 
 
 def by_hand(deviations, level, freedom):
     """How many the rule of Benjamini and Hochberg rejects, counted one by one."""
     ordered = sorted(deviations, reverse=True)
     best = 0
-    for place, value in enumerate(ordered, start=1):
-        if value > 2.0 and tail_chance(np.array([value]), freedom)[0] <= (
-            level * place / len(ordered)
+    for rank, value in enumerate(ordered, start=1):
+        if value > 2.0 and student_tail(np.array([value]), freedom)[0] <= (
+            level * rank / len(ordered)
         ):
-            best = place
+            best = rank
     return best
 
 
@@ -62,7 +65,7 @@ def test_cutoff_rejects_what_benjamini_and_hochberg_reject(values, level):
 
 def test_gate_keeps_what_only_the_wider_level_would_reject():
     deviations = np.full(100, 0.5)
-    deviations[0] = two_sided_point(0.03 / 100)
+    deviations[0] = normal_quantile(0.03 / 100)
     tail = Tail.of(deviations)
     assert tail.cutoff(0.01, 0.05, 1e9) == np.inf
     assert tail.cutoff(0.05, 0.05, 1e9) < deviations[0]
@@ -77,11 +80,11 @@ def test_band_is_kept_when_only_gross_values_are_wrong():
     tail = Tail.of(deviations)
     limit = tail.cutoff(0.01, 0.05, 2000.0)
     assert limit < 3.0
-    assert tail.with_band(limit) == bonferroni_point(2200)
+    assert tail.widened(limit) == bonferroni_cutoff(2200)
 
 
 def test_band_is_rejected_when_it_is_contaminated_itself():
     wrong = np.linspace(3.0, 6.0, 200)
     tail = Tail.of(np.concatenate((normal_sample(2000), wrong)))
     limit = tail.cutoff(0.01, 0.05, 2000.0)
-    assert tail.with_band(limit) == limit < 3.1
+    assert tail.widened(limit) == limit < 3.1

@@ -19,7 +19,7 @@ def network(seed=0, nodes=40, degree=4, **options):
     return gn.simulate.random_network(dag, seed=seed, intercepts=(-5.0, 5.0), **options)
 
 
-def spoilt_rows(truth, rows=800, seed=1, **options):
+def contaminated_rows(truth, rows=800, seed=1, **options):
     return gn.simulate.contaminate(truth.sample(rows, seed=seed), seed=seed, **options)
 
 
@@ -65,20 +65,22 @@ class TestWrongRows:
     def test_wrong_cells_are_flagged_with_what_was_expected(self):
         truth = network()
         clean = truth.sample(800, seed=1)
-        spoilt = spoilt_rows(truth, share=0.2, pattern="fixed")
-        solution = learn(spoilt.data, truth.dag)
-        found = flags(solution, spoilt.data.shape)
-        assert np.count_nonzero(found & spoilt.cells) == np.count_nonzero(spoilt.cells)
-        assert np.count_nonzero(found & ~spoilt.cells) <= 0.02 * np.count_nonzero(spoilt.cells)
-        for node in np.flatnonzero(spoilt.cells.any(axis=0)):
+        contaminated = contaminated_rows(truth, share=0.2, pattern="fixed")
+        solution = learn(contaminated.data, truth.dag)
+        found = flags(solution, contaminated.data.shape)
+        assert np.count_nonzero(found & contaminated.cells) == np.count_nonzero(contaminated.cells)
+        assert np.count_nonzero(found & ~contaminated.cells) <= 0.02 * np.count_nonzero(
+            contaminated.cells
+        )
+        for node in np.flatnonzero(contaminated.cells.any(axis=0)):
             cells = solution.cells[node]
             distance = (clean[cells.rows, node] - cells.expected) / np.sqrt(cells.variances)
             # The true values scatter about the expected ones by the stated variance; the sample
             # variance of 160 values has a relative standard error of 11 per cent.
             assert np.mean(distance**2) == pytest.approx(1.0, abs=0.4)
             assert np.all(np.diff(cells.rows) > 0)
-            wrong = spoilt.cells[cells.rows, node]
-            assert np.all(np.abs(cells.deviations[wrong]) > solution.cutoffs[node] * 0.9)
+            own = contaminated.cells[cells.rows, node]
+            assert np.all(np.abs(cells.deviations[own]) > solution.cutoffs[node] * 0.9)
 
     def test_answer_is_least_squares_over_the_right_rows_when_all_wrong_ones_are_found(self):
         dag = gn.Dag.parse("[x][y|x]")
@@ -95,8 +97,8 @@ class TestWrongRows:
     @pytest.mark.parametrize("size", [1e3, 1e9, 1e100, 1e300])
     def test_size_of_garbage_does_not_matter(self, size):
         truth = network(nodes=15)
-        spoilt = spoilt_rows(truth, share=0.1, pattern="cells")
-        x = np.where(spoilt.cells, size * np.sign(spoilt.data), spoilt.data)
+        contaminated = contaminated_rows(truth, share=0.1, pattern="cells")
+        x = np.where(contaminated.cells, size * np.sign(contaminated.data), contaminated.data)
         solution = learn(x, truth.dag)
         found = gn.GaussianNetwork.from_arrays(
             truth.dag, solution.coefficients, solution.variances, solution.intercepts
@@ -104,6 +106,14 @@ class TestWrongRows:
         # The information limit of the 800 rows; of most families half the rows are right.
         limit = (len(truth.dag.edges) + 2 * 15) / (2 * 800)
         assert gn.kl_divergence(truth, found) < 3 * limit
+
+    @pytest.mark.parametrize("seed", range(6))
+    def test_squares_that_overflow_are_no_error(self, seed):
+        rng = np.random.default_rng(seed)
+        x = np.cumsum(rng.standard_normal((8, 3)), axis=1)
+        x[rng.random(x.shape) < 0.4] = 1e300
+        solution = learn(x, gn.Dag.parse("[a][b|a][c|a:b]"), intercept=False)
+        assert (solution.variances >= 0.0).all()
 
     def test_real_events_are_confirmed_and_taken_back_as_good_leverage_points(self):
         dag = gn.simulate.chain(4)
@@ -145,7 +155,7 @@ class TestWrongRows:
 class TestInvariance:
     def test_order_of_rows_does_not_matter(self):
         truth = network()
-        x = spoilt_rows(truth, share=0.05, pattern="cells").data
+        x = contaminated_rows(truth, share=0.05, pattern="cells").data
         order = np.random.default_rng(0).permutation(len(x))
         one, other = learn(x, truth.dag), learn(x[order], truth.dag)
         assert arrays(other) == pytest.approx(arrays(one), rel=1e-10, abs=1e-10)
@@ -153,7 +163,7 @@ class TestInvariance:
 
     def test_units_of_columns_do_not_matter(self):
         truth = network()
-        x = spoilt_rows(truth, share=0.05, pattern="cells").data
+        x = contaminated_rows(truth, share=0.05, pattern="cells").data
         units = 10.0 ** np.random.default_rng(0).uniform(-6, 6, x.shape[1])
         one, other = learn(x, truth.dag), learn(x * units, truth.dag)
         families = truth.dag.families
@@ -164,7 +174,7 @@ class TestInvariance:
 
     def test_origin_of_columns_does_not_matter_with_an_intercept(self):
         truth = network()
-        x = spoilt_rows(truth, share=0.05, pattern="cells", value="shift").data
+        x = contaminated_rows(truth, share=0.05, pattern="cells", value="shift").data
         shift = np.random.default_rng(0).uniform(-1e6, 1e6, x.shape[1])
         one, other = learn(x, truth.dag), learn(x + shift, truth.dag)
         # Adding 1e6 rounds the data to 1e-10.
@@ -174,11 +184,11 @@ class TestInvariance:
     @pytest.mark.parametrize("rows", [500, 25_000])
     def test_threads_and_layout_do_not_matter(self, rows):
         truth = network(nodes=20)
-        x = spoilt_rows(truth, rows=rows, share=0.05, pattern="cells").data
+        x = contaminated_rows(truth, rows=rows, share=0.05, pattern="cells").data
         one = learn(x, truth.dag)
         assert np.array_equal(arrays(learn(x, truth.dag, threads=4)), arrays(one))
-        turned = learn(np.asfortranarray(x), truth.dag)
-        assert arrays(turned) == pytest.approx(arrays(one), rel=1e-10, abs=1e-10)
+        fortran = learn(np.asfortranarray(x), truth.dag)
+        assert arrays(fortran) == pytest.approx(arrays(one), rel=1e-10, abs=1e-10)
         single = x.astype(np.float32)
         expected = arrays(learn(single.astype(np.float64), truth.dag))
         assert arrays(learn(single, truth.dag)) == pytest.approx(expected, rel=1e-10, abs=1e-10)

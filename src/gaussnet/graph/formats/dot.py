@@ -1,17 +1,17 @@
-"""The DOT language of Graphviz, read.
+"""The DOT language of Graphviz, written and read.
 
 A node is called by its ID, not by its label. Subgraphs count: ``a -> {b c}`` is two edges, and
 edges inside subgraphs are edges of the graph. Ports and attributes are passed over, except that
 an edge with ``dir`` other than "forward" is refused, for it does not say parent -> child.
-In quoted IDs ``\"``, ``\\`` and ``\n`` are read as `gaussnet.graph.text.dot` writes them."""
+"""
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from gaussnet.errors import GraphError
-
-Parts = tuple[tuple[str, ...], list[tuple[str, str]]]
+from gaussnet.graph.formats import NodesAndEdges
 
 DEEPEST_SUBGRAPH = 100
 
@@ -29,13 +29,33 @@ _ESCAPED = {'"': '"', "\\": "\\", "n": "\n", "\n": "", "\r\n": ""}
 _KEYWORDS = ("node", "edge", "graph", "digraph", "subgraph", "strict")
 
 
-class _Token(NamedTuple):
-    kind: str
-    text: str
-    start: int
+def to_dot(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
+    r"""The graph in Graphviz DOT: every node in order, then every edge.
+
+    Names stand in double quotes, with a quote, backslash or line break in them written as
+    ``\"``, ``\\`` and ``\n``, so that Graphviz draws the name as it is.
+
+    Examples
+    --------
+    >>> print(to_dot(["rain", "wet"], [("rain", "wet")]), end="")
+    digraph {
+      "rain";
+      "wet";
+      "rain" -> "wet";
+    }
+    """
+    lines = [f"  {dot_name(node)};\n" for node in nodes]
+    lines += [f"  {dot_name(parent)} -> {dot_name(child)};\n" for parent, child in edges]
+    return "".join(("digraph {\n", *lines, "}\n"))
 
 
-def parse_dot(text: str) -> Parts:
+def dot_name(name: str) -> str:
+    """The name as a quoted ID of DOT."""
+    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def parse_dot(text: str) -> NodesAndEdges:
     """The nodes, in order of appearance, and the (parent, child) edges of a DOT digraph.
 
     Examples
@@ -46,6 +66,12 @@ def parse_dot(text: str) -> Parts:
     return _Reader(text).graph()
 
 
+class _Token(NamedTuple):
+    kind: str
+    text: str
+    start: int
+
+
 @dataclass
 class _Reader:
     """A walk over the tokens of one graph."""
@@ -53,13 +79,13 @@ class _Reader:
     text: str
     nodes: dict[str, None] = field(default_factory=dict)
     edges: list[tuple[str, str]] = field(default_factory=list)
-    place: int = 0
+    index: int = 0
     depth: int = 0
 
     def __post_init__(self) -> None:
         self.tokens = _tokens(self.text)
 
-    def graph(self) -> Parts:
+    def graph(self) -> NodesAndEdges:
         strict = self._skip_word("strict")
         if not self._skip_word("digraph"):
             if self._is_word("graph"):
@@ -82,8 +108,7 @@ class _Reader:
         found: dict[str, None] = {}
         while not self._is_sign("}"):
             found |= self._statement(defaults)
-            while self._is_sign(";") or self._is_sign(","):
-                self.place += 1
+            self._skip_separators()
         self._expect("}")
         self.depth -= 1
         return found
@@ -95,7 +120,7 @@ class _Reader:
                 defaults |= own if word == "edge" else {}
                 return {}
         if self._is_assignment():
-            self.place += 3
+            self.index += 3
             return {}
         return self._edge_statement(defaults)
 
@@ -105,13 +130,13 @@ class _Reader:
         while self._token().kind == "arrow":
             if self._token().text == "--":
                 raise self._refusal("the undirected edge '--'", "'->' from parent to child")
-            self.place += 1
+            self.index += 1
             ends.append(self._end(defaults))
             self.edges += [(parent, child) for parent in ends[-2] for child in ends[-1]]
-        start = self.place
+        start = self.index
         direction = (defaults | self._attributes())["dir"]
         if direction != "forward" and len(self.edges) > before:
-            self.place = start - 1
+            self.index = start - 1
             raise self._refusal(
                 f"an edge with dir={direction!r}", "edges that point from parent to child only"
             )
@@ -126,24 +151,20 @@ class _Reader:
         if self._is_sign("{"):
             return self._statements(dict(defaults))
         name = self._identifier("a node, a subgraph or '}'")
-        while self._is_sign(":"):
-            self.place += 1
+        while self._skip_sign(":"):
             self._identifier("a port")
         self.nodes[name] = None
         return {name: None}
 
     def _attributes(self) -> dict[str, str]:
         found: dict[str, str] = {}
-        while self._is_sign("["):
-            self.place += 1
+        while self._skip_sign("["):
             while not self._is_sign("]"):
                 key = self._identifier("an attribute or ']'")
-                if self._is_sign("="):
-                    self.place += 1
+                if self._skip_sign("="):
                     found[key] = self._identifier("a value")
-                while self._is_sign(";") or self._is_sign(","):
-                    self.place += 1
-            self.place += 1
+                self._skip_separators()
+            self.index += 1
         return found
 
     def _identifier(self, expected: str) -> str:
@@ -153,33 +174,32 @@ class _Reader:
         is_keyword = token.kind == "word" and token.text.lower() in _KEYWORDS
         if token.kind not in ("word", "number", "markup") or is_keyword:
             raise self._refusal(self._shown(), expected)
-        self.place += 1
+        self.index += 1
         return token.text
 
     def _quoted(self) -> str:
         """A quoted string, or several joined by "+"."""
         parts = [_unquoted(self._token().text)]
-        self.place += 1
-        while self._is_sign("+"):
-            self.place += 1
+        self.index += 1
+        while self._skip_sign("+"):
             if self._token().kind != "quoted":
                 raise self._refusal(self._shown(), "a quoted string after '+'")
             parts.append(_unquoted(self._token().text))
-            self.place += 1
+            self.index += 1
         return "".join(parts)
 
     def _is_assignment(self) -> bool:
-        kinds = [token.kind for token in self.tokens[self.place : self.place + 3]]
+        kinds = [token.kind for token in self.tokens[self.index : self.index + 3]]
         values = ("word", "number", "quoted", "markup")
         return (
             len(kinds) == 3
-            and self.tokens[self.place + 1].text == "="
+            and self.tokens[self.index + 1].text == "="
             and kinds[0] in values
             and kinds[2] in values
         )
 
     def _token(self) -> _Token:
-        return self.tokens[self.place]
+        return self.tokens[self.index]
 
     def _is_sign(self, sign: str) -> bool:
         return self._token().kind == "sign" and self._token().text == sign
@@ -189,13 +209,21 @@ class _Reader:
 
     def _skip_word(self, word: str) -> bool:
         found = self._is_word(word)
-        self.place += found
+        self.index += found
         return found
 
+    def _skip_sign(self, sign: str) -> bool:
+        found = self._is_sign(sign)
+        self.index += found
+        return found
+
+    def _skip_separators(self) -> None:
+        while self._skip_sign(";") or self._skip_sign(","):
+            pass
+
     def _expect(self, sign: str) -> None:
-        if not self._is_sign(sign):
+        if not self._skip_sign(sign):
             raise self._refusal(self._shown(), repr(sign))
-        self.place += 1
 
     def _shown(self) -> str:
         token = self._token()
@@ -209,17 +237,17 @@ class _Reader:
 def _tokens(text: str) -> list[_Token]:
     """All tokens but blanks and comments, and one at the end."""
     tokens = []
-    place = 0
-    while place < len(text):
-        match = _TOKEN.match(text, place)
+    index = 0
+    while index < len(text):
+        match = _TOKEN.match(text, index)
         kind = match.lastgroup if match else None
         if match is None or kind is None:  # every character matches `sign`
             break
-        start, place = place, match.end()
+        start, index = index, match.end()
         if kind == "sign" and match.group() == "<":
-            kind, place = "markup", _markup_end(text, start)
+            kind, index = "markup", _markup_end(text, start)
         if kind != "blank":
-            tokens.append(_Token(kind, text[start:place], start))
+            tokens.append(_Token(kind, text[start:index], start))
     return [*tokens, _Token("end", "", len(text))]
 
 

@@ -7,8 +7,7 @@ from typing import Any
 from gaussnet.errors import FileError, GraphError
 from gaussnet.files import Line, join_line, split_lines
 from gaussnet.graph.dag import edge_names, node_name
-
-Parts = tuple[tuple[str, ...], list[tuple[str, str]]]
+from gaussnet.graph.formats import NodesAndEdges
 
 HEADERS = (("from", "to"), ("parent", "child"), ("source", "target"), ("cause", "effect"))
 
@@ -33,7 +32,7 @@ def edge_list(nodes: Sequence[str], edges: Iterable[tuple[str, str]]) -> str:
     return "".join(map(join_line, [HEADERS[0], *alone, *pairs]))
 
 
-def parse_edge_list(text: str, file: str) -> Parts:
+def parse_edge_list(text: str, file: str) -> NodesAndEdges:
     """The nodes, in order of appearance, and the edges of a table; `file` is for messages.
 
     The first line may name the columns: from and to, parent and child, source and target, or
@@ -48,13 +47,13 @@ def parse_edge_list(text: str, file: str) -> Parts:
     lines = list(split_lines(text, file))
     if not lines:
         raise FileError(f"{file!r} is empty: expected one edge a line, parent and child")
-    places = _named_columns(lines[0].cells)
-    body = lines if places is None else lines[1:]
-    width = len(lines[0].cells) if places else 2
+    columns = _named_columns(lines[0].cells)
+    body = lines if columns is None else lines[1:]
+    width = len(lines[0].cells) if columns else 2
     nodes: dict[str, None] = {}
     edges = []
     for line in body:
-        parent, child = _pair(line, width, places or (0, 1), file)
+        parent, child = _pair(line, width, columns or (0, 1), file)
         nodes[parent] = None
         if child:
             nodes[child] = None
@@ -71,7 +70,7 @@ def _named_columns(cells: Sequence[str]) -> tuple[int, int] | None:
     return None
 
 
-def _pair(line: Line, width: int, places: tuple[int, int], file: str) -> tuple[str, str]:
+def _pair(line: Line, width: int, columns: tuple[int, int], file: str) -> tuple[str, str]:
     cells = line.cells if len(line.cells) > 1 or width > 2 else (*line.cells, "")
     where = f"line {line.number} of {file!r}"
     if len(cells) != width:
@@ -79,7 +78,7 @@ def _pair(line: Line, width: int, places: tuple[int, int], file: str) -> tuple[s
             f"{where} has {len(cells)} cells, expected {width}: give parent and child, and name "
             "the columns in the first line if there are more"
         )
-    parent, child = cells[places[0]], cells[places[1]]
+    parent, child = cells[columns[0]], cells[columns[1]]
     if not parent:
         raise FileError(f"{where} names no parent: write a node without edges as 'name,'")
     return parent, child
@@ -102,7 +101,7 @@ def graph_json(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
     return f'{{\n"nodes": {json.dumps(list(nodes))},\n"edges": [\n{lines}\n]\n}}\n'
 
 
-def parse_json(raw: bytes) -> Parts:
+def parse_json(raw: bytes) -> NodesAndEdges:
     """The nodes and (parent, child) edges of a JSON document of one of the three forms.
 
     Examples
@@ -129,7 +128,7 @@ def parse_json(raw: bytes) -> Parts:
     return tuple(_node(node) for node in _list(content, "nodes")), edges
 
 
-def _network_parts(content: Mapping[str, Any]) -> Parts:
+def _network_parts(content: Mapping[str, Any]) -> NodesAndEdges:
     """The graph of a saved network, its numbers left aside."""
     nodes, edges = [], []
     for entry in _list(content, "nodes"):

@@ -6,12 +6,11 @@ from collections.abc import Callable
 from gaussnet.errors import FileError, GaussnetError, GraphError
 from gaussnet.files import Path, file_name, read_bytes, read_text, suffix, write_text
 from gaussnet.graph.dag import Dag
-from gaussnet.graph.formats import networkx as convert, text
+from gaussnet.graph.formats import NodesAndEdges, networkx
 from gaussnet.graph.formats.dot import parse_dot
 from gaussnet.graph.formats.edge_lists import edge_list, graph_json, parse_edge_list, parse_json
 from gaussnet.graph.formats.rds import bn_parts, read_rds
-
-Parts = tuple[tuple[str, ...], list[tuple[str, str]]]
+from gaussnet.graph.formats.text import parse_model
 
 
 def read_dag(path: Path) -> Dag:
@@ -71,18 +70,18 @@ def write_dag(dag: Dag, path: Path) -> None:
     write_text(file, content)
 
 
-def _read_gml(file: str) -> Parts:
-    return _parts(lambda: convert.read_gml(read_text(file)), file, "GML")
+def _read_gml(file: str) -> NodesAndEdges:
+    return _parts(lambda: networkx.read_gml(read_text(file)), file, "GML")
 
 
-def _read_graphml(file: str) -> Parts:
+def _read_graphml(file: str) -> NodesAndEdges:
     raw = read_bytes(file)
-    return _parts(lambda: convert.read_graphml(raw), file, "GraphML")
+    return _parts(lambda: networkx.read_graphml(raw), file, "GraphML")
 
 
-def _parts(read: Callable[[], convert.DiGraph], file: str, kind: str) -> Parts:
+def _parts(read: Callable[[], networkx.DiGraph], file: str, kind: str) -> NodesAndEdges:
     try:
-        return convert.networkx_parts(read())
+        return networkx.networkx_parts(read())
     except GaussnetError:
         raise
     except Exception as problem:  # a foreign parser fails in any way on a broken file
@@ -93,24 +92,24 @@ def _to_graphml(dag: Dag) -> str:
     for name in dag.nodes:
         if _NOT_XML.search(name):
             raise GraphError(f"GraphML cannot hold the node name {name!r}: rename the node")
-    return convert.write_graphml(dag.to_networkx())
+    return networkx.write_graphml(dag.to_networkx())
 
 
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
-_READERS: dict[str, Callable[[str], Parts]] = {
+_READERS: dict[str, Callable[[str], NodesAndEdges]] = {
     ".dot": lambda file: parse_dot(read_text(file)),
     ".gv": lambda file: parse_dot(read_text(file)),
     ".gml": _read_gml,
     ".graphml": _read_graphml,
     ".json": lambda file: parse_json(read_bytes(file)),
     ".csv": lambda file: parse_edge_list(read_text(file), file),
-    ".txt": lambda file: text.parse_model(read_text(file)),
+    ".txt": lambda file: parse_model(read_text(file)),
     ".rds": lambda file: bn_parts(read_rds(file), file),
 }
 _WRITERS: dict[str, Callable[[Dag], str]] = {
     ".dot": Dag.to_dot,
     ".gv": Dag.to_dot,
-    ".gml": lambda dag: convert.write_gml(dag.to_networkx()),
+    ".gml": lambda dag: networkx.write_gml(dag.to_networkx()),
     ".graphml": _to_graphml,
     ".json": lambda dag: graph_json(dag.nodes, dag.edges),
     ".csv": lambda dag: edge_list(dag.nodes, dag.edges),

@@ -7,6 +7,7 @@ from io import BytesIO
 from typing import Any, TypeAlias
 
 from gaussnet.errors import GaussnetError, GraphError
+from gaussnet.graph.formats import NodesAndEdges
 
 DiGraph: TypeAlias = Any
 """A networkx.DiGraph; networkx brings no types of its own."""
@@ -18,8 +19,8 @@ Pairs: TypeAlias = Iterable[tuple[str, str]] | Mapping[tuple[str, str], Attribut
 _GML_LABEL = re.compile(r'"[^"]*"|^[ \t]*#.*$|\blabel\s+([^\s"\[\]]+)', re.MULTILINE)
 
 
-def networkx_parts(graph: DiGraph) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
-    """The nodes and the (parent, child) edges of a networkx DiGraph, labels turned into strings.
+def networkx_parts(graph: DiGraph) -> NodesAndEdges:
+    """The nodes and the (parent, child) edges of a networkx DiGraph, labels as strings.
 
     A MultiDiGraph will do if no two of its edges run between the same nodes.
 
@@ -88,28 +89,6 @@ def networkx_attributes(
     return own, {(str(a), str(b)): dict(data) for a, b, data in graph.edges(data=True)}
 
 
-def _networkx() -> Any:
-    try:
-        import networkx  # type: ignore[import-untyped, unused-ignore]
-    except ImportError:
-        raise GaussnetError(
-            "networkx is not installed, and graphs go to and from networkx only with it: "
-            "install it, for instance with 'pip install networkx'"
-        ) from None
-    return networkx
-
-
-def _check_distinct(names: dict[Any, str]) -> None:
-    owners: dict[str, Any] = {}
-    for label, name in names.items():
-        if name in owners:
-            raise GraphError(
-                f"the networkx labels {owners[name]!r} and {label!r} both read {name!r} as names: "
-                "relabel one of them"
-            )
-        owners[name] = label
-
-
 def read_gml(text: str) -> DiGraph:
     """The networkx graph of a GML text; nodes are called by their labels, else by their ids.
 
@@ -123,8 +102,8 @@ def read_gml(text: str) -> DiGraph:
     """
     networkx = _networkx()
     quoted = _GML_LABEL.sub(lambda match: f'label "{match[1]}"' if match[1] else match[0], text)
-    plain = quoted.encode("ascii", "xmlcharrefreplace").decode("ascii")
-    graph = networkx.parse_gml(plain, label="id")
+    escaped = quoted.encode("ascii", "xmlcharrefreplace").decode("ascii")
+    graph = networkx.parse_gml(escaped, label="id")
     # networkx turns the labels "()" and "[]" into an empty tuple and list.
     names = {node: str(graph.nodes[node].get("label", node)) for node in graph.nodes}
     _check_distinct_names(names)
@@ -150,8 +129,8 @@ def read_graphml(raw: bytes) -> DiGraph:
         raise GraphError(f"the file holds {tags.count('graph')} graphs, expected 1 and none nested")
     graph = networkx.read_graphml(BytesIO(raw), node_type=str)
     given = {node: graph.nodes[node].get("name") for node in graph.nodes}
-    places = [f"n{place}" for place in range(len(given))]
-    if list(given) != places or not all(isinstance(name, str) for name in given.values()):
+    numbered = [f"n{index}" for index in range(len(given))]
+    if list(given) != numbered or not all(isinstance(name, str) for name in given.values()):
         return graph
     _check_distinct_names(given)
     return networkx.relabel_nodes(graph, given, copy=True)
@@ -167,3 +146,25 @@ def _check_distinct_names(names: dict[Any, str]) -> None:
     name, count = Counter(names.values()).most_common(1)[0] if names else ("", 1)
     if count > 1:
         raise GraphError(f"{count} nodes are called {name!r}: give each node one name of its own")
+
+
+def _networkx() -> Any:
+    try:
+        import networkx  # type: ignore[import-untyped, unused-ignore]
+    except ImportError:
+        raise GaussnetError(
+            "networkx is not installed, and graphs go to and from networkx only with it: "
+            "install it, for instance with 'pip install networkx'"
+        ) from None
+    return networkx
+
+
+def _check_distinct(names: dict[Any, str]) -> None:
+    owners: dict[str, Any] = {}
+    for label, name in names.items():
+        if name in owners:
+            raise GraphError(
+                f"the networkx labels {owners[name]!r} and {label!r} both read {name!r} as names: "
+                "relabel one of them"
+            )
+        owners[name] = label

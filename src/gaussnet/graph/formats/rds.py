@@ -8,8 +8,7 @@ import numpy as np
 
 from gaussnet.errors import FileError
 from gaussnet.files import Path, file_name, read_bytes
-
-Parts = tuple[tuple[str, ...], list[tuple[str, str]]]
+from gaussnet.graph.formats import NodesAndEdges
 
 
 def read_rds(path: Path) -> Any:
@@ -32,7 +31,7 @@ def read_rds(path: Path) -> Any:
         ) from problem
 
 
-def bn_parts(value: Any, file: str) -> Parts:
+def bn_parts(value: Any, file: str) -> NodesAndEdges:
     """The nodes and edges of a `bn` (nodes, arcs) or `bn.fit` (a list by node with parents).
 
     Examples

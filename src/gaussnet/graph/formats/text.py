@@ -1,4 +1,4 @@
-"""Graphs as text: bnlearn model strings, regression formulas, Graphviz DOT.
+"""Graphs as model text: bnlearn model strings and regression formulas.
 
 A **model string** holds one bracket per node, ``[rain][sprinkler][wet|rain:sprinkler]``.
 Blanks around brackets and names do not count; a name holds anything but ``[ ] | :``.
@@ -9,13 +9,15 @@ terms 0 and 1 name no parent, for intercepts are a matter of the fit and not of 
 A name of letters, digits, ``.``, ``_`` and characters beyond ASCII stands bare; every other
 name, the names 0 and 1, and decimals such as 0.5 stand in double quotes or backticks.
 Between quotes each character stands for itself, and the quote itself is written twice:
-``"5"" pipe"`` is the name ``5" pipe``."""
+``"5"" pipe"`` is the name ``5" pipe``.
+"""
 
 import re
 from collections.abc import Iterable, Iterator
 from typing import NamedTuple
 
 from gaussnet.errors import GraphError
+from gaussnet.graph.formats import NodesAndEdges
 
 _BRACKET = re.compile(r"\s*\[([^\[\]]*)\]\s*")
 _BARE = r"[^\s!-\-/:-@\[-^`{-~]+"
@@ -65,7 +67,7 @@ class _Statement(NamedTuple):
         return GraphError(f"line {line} of the formulas, {excerpt!r}, {complaint}")
 
 
-def parse_model(model: str) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
+def parse_model(model: str) -> NodesAndEdges:
     """The nodes, in order of appearance, and the (parent, child) edges of a model text.
 
     A text that starts with ``[`` is a model string, any other is a list of formulas.
@@ -94,13 +96,7 @@ def parse_model(model: str) -> tuple[tuple[str, ...], list[tuple[str, str]]]:
 
 
 def model_string(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
-    """The bnlearn model string of (node, parents) pairs, in the order given.
-
-    Examples
-    --------
-    >>> model_string([("rain", ()), ("wet", ("rain",))])
-    '[rain][wet|rain]'
-    """
+    """The bnlearn model string of (node, parents) pairs, in the order given."""
     return "".join(
         f"[{_plain(child)}|{':'.join(map(_plain, parents))}]" if parents else f"[{_plain(child)}]"
         for child, parents in families
@@ -134,26 +130,6 @@ def formulas(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
             late.append(formula)
         seen.add(child)
     return "\n".join(lines + late)
-
-
-def dot(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
-    r"""The graph in Graphviz DOT: every node in order, then every edge.
-
-    Names stand in double quotes, with a quote, backslash or line break in them written as
-    ``\"``, ``\\`` and ``\n``, so that Graphviz draws the name as it is.
-
-    Examples
-    --------
-    >>> print(dot(["rain", "wet"], [("rain", "wet")]), end="")
-    digraph {
-      "rain";
-      "wet";
-      "rain" -> "wet";
-    }
-    """
-    lines = [f"  {dot_name(node)};\n" for node in nodes]
-    lines += [f"  {dot_name(parent)} -> {dot_name(child)};\n" for parent, child in edges]
-    return "".join(("digraph {\n", *lines, "}\n"))
 
 
 def _brackets(model: str) -> list[tuple[str, list[str]]]:
@@ -276,12 +252,6 @@ def _quoted(name: str) -> str:
         raise GraphError("got an empty node name, expected a non-empty string: rename the node")
     bare = re.fullmatch(_BARE, name) and not _DECIMAL.fullmatch(name) and name not in _CONSTANTS
     return name if bare else '"' + name.replace('"', '""') + '"'
-
-
-def dot_name(name: str) -> str:
-    """The name as a quoted ID of DOT."""
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
-    return f'"{escaped}"'
 
 
 def _shorten(words: str, limit: int = 40) -> str:

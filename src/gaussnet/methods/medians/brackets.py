@@ -1,12 +1,25 @@
-"""Medians as passes over a stream give them, and where a median must be that a pass missed."""
+"""Exact medians of many values, without keeping them all.
 
-from dataclasses import dataclass
-from operator import add
-from typing import TYPE_CHECKING, NamedTuple, TypeAlias
+A summary keeps for each row of values a bracket [low, high], how many values lie below, at either
+end, inside and above, and the values strictly inside. The counts prove whether the middle values
+are among the known; then the median is exact, and the same bits whatever the order of merges.
+
+Brackets come in two kinds. *Fixed* ends are known before the values are seen, from a sample, and
+are the same everywhere, so that summaries merge by adding up; a row with more values inside than it
+may keep is only counted, and a further pass looks closer. *Free* ends are chosen by each summary
+from its own values, for summaries of rows that nobody has seen together: everything is kept up to
+the capacity, and from there on the 16 sqrt(n) values nearest the running median, +-16 standard
+deviations of the rank of the median of n exchangeable values. Two such summaries merge to the
+bracket that both can vouch for. Where rows drift, that may miss the median; the counts show it.
+"""
+
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.kernels import Ends, Split
 from gaussnet.methods.medians.samples import (
     Growing,
     Ragged,
@@ -18,22 +31,45 @@ from gaussnet.methods.medians.samples import (
 )
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
-if TYPE_CHECKING:
-    from gaussnet.methods.medians.recounts import Recount
-
-Ends: TypeAlias = tuple[FloatArray, FloatArray]
-"""Low and high ends of brackets, (coefficients,) each."""
+BELOW, AT_LOW, INSIDE, AT_HIGH, ABOVE = range(5)
 
 UNLIKELY = 1e-9
 """Probability that a stated rank error is exceeded."""
 
+SAMPLE_DEVIATIONS = 4.5
+"""Ends from a sample lie so many standard deviations of its rank from the median: one median in a
+hundred thousand is missed."""
+
+GUIDE_DEVIATIONS = 6.0
+"""Ends for a median that was missed lie so many standard deviations from where a sample has it."""
+
+WIDTH = 16.0
+"""A free bracket holds so many square roots of the number of values."""
+
+SLACK = 2.0
+"""A free bracket is narrowed when it holds so many times what it should."""
+
+LARGEST_CAPACITY = 4_096
+SMALLEST_CAPACITY = 256
+SAMPLE_CAPACITIES = 16
+"""The sample of a stream is at most so many times the capacity, or the largest default one."""
+
+SUMMARY_VALUES = 1 << 23
+"""Values that brackets and samples of all rows should take together (64 MiB)."""
+
+NARROWING_SAMPLE = 1_024
+"""Values that the ends of a narrower bracket are chosen by."""
+
+SAMPLE_ERROR = 3.0 / np.sqrt(NARROWING_SAMPLE)
+"""Three standard deviations of the share of a row that its sample puts on either side."""
+
 
 class Medians(NamedTuple):
-    """Medians of each coefficient, (coefficients,) each; used counts values that are not NaN.
+    """Medians of rows of values, (rows,) each; `used` counts values that are not NaN.
 
     Where `proven` holds the median is exact and its rank error 0. Elsewhere it is a guess, and
     the share of values below it is off by less than `rank_errors` / `used`: for any one stream,
-    but for a probability of 1e-9 over the places that the sample is drawn at.
+    but for a probability of 1e-9 over the positions that the sample is drawn at.
     """
 
     values: FloatArray
@@ -43,153 +79,121 @@ class Medians(NamedTuple):
 
 
 class Regions(NamedTuple):
-    """For each missed coefficient: ends that its middle value lies between, both included.
+    """For each row whose median was missed: ends that one of its middle values lies between."""
 
-    Its rank, from 0, is among the `counts` values there; `guides` are some of them, sorted.
-    """
-
-    chosen: IntArray
+    ranks: IntArray
+    """Of the middle value, from 0, among all values of the row."""
     lows: FloatArray
     highs: FloatArray
-    counts: IntArray
-    ranks: IntArray
+    starts: IntArray
+    """Values up to the low end, all of them before the middle value."""
+    stops: IntArray
+    """Values up to the high end, without those at it."""
     guides: list[FloatArray]
+    """Some of the values between the ends, sorted."""
 
-    def guess(self, place: int) -> tuple[float, int]:
-        """A value near the middle of a missed coefficient, and a bound on its rank error."""
-        guides, count = self.guides[place], int(self.counts[place])
+    @property
+    def counts(self) -> IntArray:
+        """How many values lie between the ends."""
+        return self.stops - self.starts
+
+    def only(self, chosen: IntArray) -> "Regions":
+        """The chosen regions."""
+        return Regions(
+            self.ranks[chosen],
+            self.lows[chosen],
+            self.highs[chosen],
+            self.starts[chosen],
+            self.stops[chosen],
+            [self.guides[row] for row in chosen.tolist()],
+        )
+
+    def within(self, before: "Regions") -> "Regions":
+        """With the ends of earlier regions of the rows, where these are nearer."""
+        after_low = (before.starts <= self.ranks) & (before.lows >= self.lows)
+        before_high = (self.ranks < before.stops) & (before.highs <= self.highs)
+        return self._replace(
+            lows=np.where(after_low, before.lows, self.lows),
+            starts=np.where(after_low, before.starts, self.starts),
+            highs=np.where(before_high, before.highs, self.highs),
+            stops=np.where(before_high, before.stops, self.stops),
+        )
+
+    def guess(self, index: int) -> tuple[float, int]:
+        """A value near the middle of a missed row, and a bound on its rank error."""
+        guides, count = self.guides[index], int(self.counts[index])
         if not len(guides):
-            ends = np.array([self.lows[place], self.highs[place]])
+            ends = np.array([self.lows[index], self.highs[index]])
             finite = ends[np.isfinite(ends)]
             return (float(finite[0]) if len(finite) else np.nan), count
-        share = (int(self.ranks[place]) + 0.5) / count
+        share = (int(self.ranks[index] - self.starts[index]) + 0.5) / count
         error = np.sqrt(np.log(2.0 / UNLIKELY) / (2.0 * len(guides))) + 1.0 / len(guides)
         value = guides[min(int(share * len(guides)), len(guides) - 1)]
         return float(value), min(int(np.ceil(error * count)), count)
 
+    def ends(self, capacity: int | None, *, halves: bool) -> Ends:
+        """Brackets for the next pass: a whole region if it has few values, else part of it.
 
-def middle_ranks(used: IntArray) -> tuple[IntArray, IntArray]:
-    """Ranks, from 0, of the two values whose mean is the median; one and the same if odd."""
-    return np.maximum(used - 1, 0) // 2, used // 2
-
-
-def mean_of_middle(lower: float, upper: float, used: int) -> float:
-    """The median from its two middle values; `upper` alone if the number of values is odd.
-
-    Examples
-    --------
-    >>> mean_of_middle(1.0, 2.0, 4), mean_of_middle(1.0, 1.0, 3)
-    (1.5, 1.0)
-    """
-    # A sum with 0.0 makes -0.0 positive, so that no order of equal zeros can show.
-    return (upper if used % 2 else 0.5 * lower + 0.5 * upper) + 0.0
-
-
-WIDTH = 16.0
-"""A bracket holds so many square roots of the number of values."""
-
-SLACK = 2.0
-"""A bracket is narrowed when it holds so many times what it should."""
-
-LARGEST_ROOM = 4_096
-SMALLEST_ROOM = 256
-SAMPLE_ROOMS = 16
-"""The sample of the stream is at most so many times the room."""
-
-SUMMARY_VALUES = 1 << 23
-"""Values that rooms and samples of all coefficients should take together (64 MiB)."""
-
-NARROWING_SAMPLE = 1_024
-"""Values that the ends of a narrower bracket are chosen by."""
-
-SAMPLE_ERROR = 3.0 / np.sqrt(NARROWING_SAMPLE)
-"""Three standard deviations of the share of a row that its sample puts on either side."""
+        Guides say where in the region the middle is. Without any, or with `halves`, the region is
+        cut in the middle of its guides or of the floating-point numbers in it, so that any values
+        whatever come to an end.
+        """
+        lows, highs, counts = self.lows.copy(), self.highs.copy(), self.counts
+        if capacity is None:
+            return _ends(lows, highs)
+        for index in np.flatnonzero(counts > min(capacity, LARGEST_CAPACITY)).tolist():
+            ends, guides = (lows[index], highs[index]), self.guides[index]
+            if len(guides) and not halves:
+                share = (self.ranks[index] - self.starts[index]) / counts[index]
+                part = capacity / counts[index]
+                lows[index], highs[index] = _guided(ends, guides, share, part)
+            elif counts[index] > capacity:
+                lows[index], highs[index] = _halved(ends, guides)
+        return _ends(lows, highs)
 
 
-def default_room(coefficients: int) -> int:
-    """Values of a coefficient that are all kept: 4,096, fewer beyond a hundred coefficients.
+def default_capacity(rows: int) -> int:
+    """Values of a row that are all kept: 4,096, fewer beyond a hundred rows.
 
     Examples
     --------
-    >>> default_room(10), default_room(1_000), default_room(100_000)
+    >>> default_capacity(10), default_capacity(1_000), default_capacity(100_000)
     (4096, 466, 256)
     """
-    fitting = int(SUMMARY_VALUES / ((SLACK + SAMPLE_ROOMS) * max(coefficients, 1)))
-    return min(max(fitting, SMALLEST_ROOM), LARGEST_ROOM)
-
-
-def should_hold(room: int, used: IntArray) -> FloatArray:
-    """Values that a bracket should hold."""
-    return np.maximum(float(room), WIDTH * np.sqrt(used))
-
-
-def middle_ends(rows: Ragged, chosen: IntArray, room: int) -> Ends:
-    """Ends between which the middle of each chosen row lies, by a sample of it."""
-    lengths = rows.lengths[chosen]
-    ordered = sorted_spread(rows, chosen, NARROWING_SAMPLE)
-    return middle_part(ordered, should_hold(room, lengths) / lengths + SAMPLE_ERROR)
-
-
-def bracket_values(coefficients: int, rows: int) -> float:
-    """Values that brackets keep for each of so many coefficients over so many rows."""
-    room = default_room(coefficients)
-    near = max(float(room), WIDTH * float(np.sqrt(rows)))
-    return SLACK * near + SAMPLE_ROOMS * room
-
-
-# Exact medians of streams of values, in memory that grows as the square root of their number.
-#
-# How to use it. Values come in blocks (coefficients, count), or in `Ragged` rows where coefficients
-# have different counts, page by page; NaN is set aside.
-#
-#     summary = Brackets.of(block, room)       one page; room=None takes `default_room`
-#     summary = left.merge(right)              any tree of merges
-#     found = summary.medians()                Medians(values, used, proven, rank_errors)
-#     again = summary.next_pass()              a pass over the same stream for the missed, or None
-#     summary.to_arrays(), Brackets.from_arrays(arrays), summary.nbytes
-#
-#     found, passes = find_medians(fold)       in `estimate.recounts`: passes until all is proven
-#
-# A summary keeps for each coefficient a bracket [low, high], how many values lie below, at either
-# end and above, and the values strictly between. These counts prove whether the middle values are
-# among the known; then the median is exact, and the same bits whatever the pages and merges were.
-# Everything is kept up to `room` values, and from there on the 16 sqrt(n) nearest the running
-# median: +-16 standard deviations of the rank of the median of n exchangeable values. Where rows
-# drift, the brackets of pages part; the counts show it, and one pass more with ends from a sample
-# of the stream finds what was missed.
-#
-# The median absolute deviation takes two folds: of the residuals, then of |residual - median|.
+    fitting = int(SUMMARY_VALUES / ((SLACK + SAMPLE_CAPACITIES) * max(rows, 1)))
+    return min(max(fitting, SMALLEST_CAPACITY), LARGEST_CAPACITY)
 
 
 @dataclass(frozen=True, slots=True)
 class Brackets:
-    """A bracket for each coefficient, how many values lie where, and the values inside.
+    """A bracket for each row of values, how many values lie where, and those inside.
 
-    A bracket of NaN is lost: those of two pages had no value in common.
+    A bracket of NaN is lost: those of two summaries had no value in common.
     """
 
-    room: int
-    lows: FloatArray
-    highs: FloatArray
-    used: IntArray
+    ends: Ends
+    counts: IntArray
+    """Values below, at the low end, inside, at the high end and above, (rows, 5); values equal to
+    both ends count as at the low one."""
     missing: IntArray
-    below: IntArray
-    at_low: IntArray
-    """Values equal to the low end; of both ends, if they are one value."""
-    at_high: IntArray
+    """Values that are NaN, (rows,)."""
     kept: Growing
-    """The values strictly inside, coefficient after coefficient."""
+    """The values strictly inside, row after row; none of a row that has too many."""
+    capacity: int | None = None
+    """Of a row with fixed ends so many values are kept at most; None keeps all. With free ends, so
+    many and more are kept."""
+    free: bool = False
     sample: Sample | None = None
-    """Drawn when a bracket is first narrowed; until then everything is kept."""
+    """Drawn from all values, where a further pass may need it."""
 
     @classmethod
     def of(
-        cls, block: FloatArray | Ragged, room: int | None = None, ends: Ends | None = None
+        cls, values: FloatArray | Ragged, ends: Ends | None = None, capacity: int | None = None
     ) -> "Brackets":
-        """The summary of a block (coefficients, count), or of ragged rows.
+        """The summary of values (rows, count), or of ragged rows.
 
-        Rows that are too long to keep get brackets with these ends, or if one is not finite or
-        none are given, with ends that a sample of the row chooses.
+        With `ends` these are fixed. Without, they are free and chosen by a sample of the row where
+        it is too long to keep.
 
         Examples
         --------
@@ -197,107 +201,120 @@ class Brackets:
         >>> page.merge(Brackets.of(np.array([[9.0, np.nan]]))).medians().values.tolist()
         [4.0]
         """
-        rows = Ragged.of(block)
+        rows = Ragged.of(values)
         lengths = rows.lengths
-        room = default_room(len(lengths)) if room is None else room
+        if ends is not None:
+            sample = None if capacity is None else draw_sample(rows, lengths, capacity)
+            return cls.of_split(_split(rows, ends), ends, lengths, capacity, sample)
+        capacity = default_capacity(len(lengths)) if capacity is None else capacity
         lows, highs = np.full(len(lengths), -np.inf), np.full(len(lengths), np.inf)
-        long, sample = np.flatnonzero(lengths > SLACK * should_hold(room, lengths)), None
+        long = np.flatnonzero(lengths > SLACK * _should_hold(capacity, lengths))
         if len(long):
-            sample = draw(rows, int(lengths.max()), SAMPLE_ROOMS * room)
-            if ends is not None:
-                lows[long], highs[long] = ends[0][long], ends[1][long]
-            open_rows = long[~(np.isfinite(lows[long]) & np.isfinite(highs[long]))]
-            if len(open_rows):
-                lows[open_rows], highs[open_rows] = middle_ends(rows, open_rows, room)
-        counts, _, values, starts = kernels.split_rows(*rows, lows, highs)
-        return cls.of_split((lows, highs), lengths, counts, Ragged(values, starts), sample, room)
+            lows[long], highs[long] = _middle_ends(rows, long, capacity)
+        sample = draw_sample(rows, lengths, capacity) if len(long) else None
+        chosen = _ends(lows, highs)
+        split = _split(rows, chosen)
+        return replace(cls.of_split(split, chosen, lengths, capacity, sample), free=True)
 
     @classmethod
     def of_split(
         cls,
+        split: Split,
         ends: Ends,
         lengths: IntArray,
-        counts: IntArray,
-        kept: Ragged,
+        capacity: int | None,
         sample: Sample | None,
-        room: int,
     ) -> "Brackets":
-        """The summary of rows of these lengths from what `kernels.split_rows` counts and keeps."""
-        used = counts.sum(axis=1) + kept.lengths
-        below, at_low, at_high = counts[:, :3].T
-        inside = Growing((kept,))
-        return cls(room, *ends, used, lengths - used, below, at_low, at_high, inside, sample)
+        """The summary of rows of these lengths from what a kernel counts and keeps."""
+        kept = Ragged(split.kept, split.starts)
+        counts = np.insert(split.counts, INSIDE, kept.lengths, axis=1)
+        missing = lengths - counts.sum(axis=1)
+        return cls(ends, counts, missing, Growing((kept,)), capacity, sample=sample)
 
     def merge(self, other: "Brackets") -> "Brackets":
-        """The summary of both: what lies between ends that both can vouch for."""
-        lows, highs = self.lows, self.highs
-        pairs = (lows, other.lows), (highs, other.highs)
-        alike = all(own is its or np.array_equal(own, its) for own, its in pairs)
-        if not alike:
-            lows, highs = np.maximum(lows, other.lows), np.minimum(highs, other.highs)
-            lost = ~(lows <= highs)
-            lows[lost] = highs[lost] = np.nan
-        room, sample = min(self.room, other.room), None
-        if self.sample is not None or other.sample is not None:
-            sample = self._drawn().merge(other._drawn(), SAMPLE_ROOMS * room)
-        used, missing = self.used + other.used, self.missing + other.missing
-        below, at_low, at_high = map(add, self._outside(lows, highs), other._outside(lows, highs))
-        kept = self.kept.merge(other.kept)
-        both = Brackets(room, lows, highs, used, missing, below, at_low, at_high, kept, sample)
+        """The summary of both."""
+        sample = self._merged_sample(other)
+        missing, kept = self.missing + other.missing, self.kept.merge(other.kept)
+        if not self.free:
+            counts = self.counts + other.counts
+            both = Brackets(self.ends, counts, missing, kept, self.capacity, sample=sample)
+            return both._within_capacity()
+        ends, alike = _common_ends(self.ends, other.ends)
+        counts = self._counts_at(ends) + other._counts_at(ends)
+        both = Brackets(ends, counts, missing, kept, self.capacity, True, sample)
         return both._settled(loose=not alike)
 
-    def sieve(self) -> kernels.Sieve:
-        """The brackets, for values that come after these."""
-        return kernels.Sieve(self.lows, self.highs, self._known() / np.maximum(self.used, 1))
+    @property
+    def used(self) -> IntArray:
+        """How many values each row has, without NaN."""
+        return np.asarray(self.counts.sum(axis=1))
 
     @property
     def lengths(self) -> IntArray:
-        """How many values each coefficient had, the missing among them."""
+        """How many values each row had, NaN among them."""
         return np.asarray(self.used + self.missing)
+
+    def middles(self) -> FloatArray:
+        """The lower and the upper middle value of each row, (2, rows); NaN where not known."""
+        reached = np.cumsum(self.counts, axis=1)
+        whole = self.kept.lengths == self.counts[:, INSIDE]
+        ranks = middle_ranks(self.used)
+        known = [
+            (rank >= reached[:, BELOW])
+            & (rank < reached[:, AT_HIGH])
+            & (whole | (rank < reached[:, AT_LOW]) | (rank >= reached[:, INSIDE]))
+            for rank in ranks
+        ]
+        return np.where(known, self._at(*ranks), np.nan)
 
     def medians(self) -> Medians:
         """Medians: exact where the counts prove it, else a guess with a bound on its rank."""
-        proven = self._proven()
-        medians, errors = np.full(len(self.used), np.nan), np.zeros_like(self.used)
-        for row in np.flatnonzero(proven & (self.used > 0)).tolist():
-            medians[row] = self._median(row)
-        missed = self.missed()
-        for place, row in enumerate(missed.chosen.tolist()):
-            medians[row], errors[row] = missed.guess(place)
-        return Medians(medians, self.used.copy(), proven, errors)
+        used, (lower, upper) = self.used, self.middles()
+        values, errors = mean_of_middle(lower, upper, used), np.zeros_like(used)
+        proven = ~(np.isnan(lower) | np.isnan(upper)) | (used == 0)
+        missed = np.flatnonzero(~proven)
+        regions = self.regions(missed, unknown_ranks(used, upper)[missed])
+        for index, row in enumerate(missed.tolist()):
+            values[row], errors[row] = regions.guess(index)
+        return Medians(values, used, proven, errors)
 
-    def missed(self) -> Regions:
-        """The coefficients whose median is not proven, and where it must lie."""
-        chosen = np.flatnonzero(~self._proven())
-        lost, used, below = np.isnan(self.lows[chosen]), self.used[chosen], self.below[chosen]
-        reached = below + self._known()[chosen]
-        above = ~lost & (used // 2 >= reached)
-        lows = np.where(above, self.highs[chosen], -np.inf)
-        highs = np.where(lost | above, np.inf, self.lows[chosen])
-        counts = np.where(above, used - reached, np.where(lost, used, below))
-        ranks = np.minimum(used // 2 - np.where(above, reached, 0), counts - 1)
-        sample = self._drawn().values[chosen] if len(chosen) else np.zeros((0, 0))
-        guides = [
-            np.sort(drawn[(drawn >= low) & (drawn <= high)])
-            for drawn, low, high in zip(sample, lows, highs, strict=True)
-        ]
-        return Regions(chosen, lows, highs, counts, ranks, guides)
+    def sample_ends(self) -> Ends:
+        """Ends for the medians of the rows that these values are a sample of."""
+        used = self.used
+        reach = 0.5 * SAMPLE_DEVIATIONS * np.sqrt(used) + 1.0
+        low = np.floor(0.5 * used - reach).astype(np.int64)
+        high = np.ceil(0.5 * used + reach).astype(np.int64)
+        at_low, at_high = self._at(low, high)
+        lows, highs = np.where(low < 0, -np.inf, at_low), np.where(high >= used, np.inf, at_high)
+        return Ends(lows, highs, np.minimum(2.0 * reach / np.maximum(used, 1), 1.0))
 
-    def next_pass(self) -> "Recount | None":
-        """What to fold over the same stream for the missed coefficients; None if there are none."""
-        from gaussnet.methods.medians.recounts import Recount
+    def regions(self, rows: IntArray, ranks: IntArray, before: Regions | None = None) -> Regions:
+        """Where the values of these ranks lie in some rows that they are not known of.
 
-        missed = self.missed()
-        return Recount.of(missed) if len(missed.chosen) else None
+        What earlier passes knew of these regions is remembered.
+        """
+        lows, highs = self.ends.lows[rows], self.ends.highs[rows]
+        reached = np.cumsum(self.counts[rows], axis=1)
+        lost = np.isnan(lows)
+        above, below = ~lost & (ranks >= reached[:, AT_HIGH]), ~lost & (ranks < reached[:, BELOW])
+        from_start, to_end = [above, lost | below], [below, lost | above]
+        starts = np.select(from_start, [reached[:, AT_HIGH], 0], reached[:, AT_LOW])
+        stops = np.select(to_end, [reached[:, BELOW], reached[:, ABOVE]], reached[:, INSIDE])
+        region_lows = np.select(from_start, [highs, -np.inf], lows)
+        region_highs = np.select(to_end, [lows, np.inf], highs)
+        regions = Regions(ranks, region_lows, region_highs, starts, stops, [])
+        regions = regions if before is None else regions.within(before)
+        return regions._replace(guides=self._guides(rows, regions.lows, regions.highs))
 
     def to_arrays(self) -> dict[str, FloatArray | IntArray]:
         """The summary as plain arrays."""
-        sample = self.sample or Sample((np.zeros((len(self.used), 0)),), 0)
+        sample = self.sample or Sample((np.zeros((len(self.counts), 0)),), 0)
         kept = Ragged.joined(self.kept.parts)
+        below, at_low, _, at_high, _ = self.counts.T
         return {
-            "settings": np.array([self.room, sample.stride], dtype=np.int64),
-            "ends": np.stack((self.lows, self.highs)),
-            "counts": np.stack((self.used, self.missing, self.below, self.at_low, self.at_high)),
+            "settings": np.array([self.capacity, sample.stride], dtype=np.int64),
+            "ends": np.stack((self.ends.lows, self.ends.highs)),
+            "counts": np.stack((self.used, self.missing, below, at_low, at_high)),
             "values": kept.values,
             "starts": kept.starts,
             "sample": sample.values,
@@ -305,97 +322,213 @@ class Brackets:
 
     @classmethod
     def from_arrays(cls, arrays: dict[str, FloatArray | IntArray]) -> "Brackets":
-        """The summary that `to_arrays` gave."""
-        room, stride = arrays["settings"].tolist()
+        """The summary, with free ends, that `to_arrays` gave."""
+        capacity, stride = arrays["settings"].tolist()
         lows, highs = np.array(arrays["ends"], dtype=np.float64)
-        used, missing, below, *at = np.array(arrays["counts"], dtype=np.int64)
+        used, missing, below, at_low, at_high = np.array(arrays["counts"], dtype=np.int64)
         values = np.asarray(arrays["values"], dtype=np.float64)
-        starts = np.asarray(arrays["starts"], dtype=np.int64)
+        kept = Ragged(values, np.asarray(arrays["starts"], dtype=np.int64))
         drawn = np.asarray(arrays["sample"], dtype=np.float64)
+        known = below + at_low + kept.lengths + at_high
+        counts = np.column_stack((below, at_low, kept.lengths, at_high, used - known))
         sample = Sample((drawn,), stride) if stride else None
-        kept = Growing((Ragged(values, starts),))
-        return cls(room, lows, highs, used, missing, below, at[0], at[1], kept, sample)
+        ends = _ends(lows, highs)
+        return cls(ends, counts, missing, Growing((kept,)), capacity, True, sample)
 
     @property
     def nbytes(self) -> int:
         """Bytes of all its arrays."""
         return sum(array.nbytes for array in self.to_arrays().values())
 
-    def _known(self) -> IntArray:
-        """How many values are known one by one, inside and at the ends."""
-        return np.asarray(self.at_low + self.kept.lengths + self.at_high)
+    def _at(self, low: IntArray, high: IntArray) -> tuple[FloatArray, FloatArray]:
+        """The values of two ranks of each row, as far as they are at an end or kept."""
+        first = self.counts[:, BELOW] + self.counts[:, AT_LOW]
+        parts = [(part.values, part.starts) for part in self.kept.parts]
+        ranks = [rank - first for rank in (low, high)]
+        found = kernels.kept_ranks(parts, *(np.maximum(rank, -1) for rank in ranks))
+        sides = zip(ranks, found, strict=True)
+        at = [
+            np.where(rank < 0, self.ends.lows, np.where(np.isnan(own), self.ends.highs, own))
+            for rank, own in sides
+        ]
+        return at[0], at[1]
 
-    def _proven(self) -> BoolArray:
-        """Whether the middle values are among the known."""
-        lower, upper = middle_ranks(self.used)
-        known = (lower >= self.below) & (upper < self.below + self._known())
-        return np.asarray((known & ~np.isnan(self.lows)) | (self.used == 0))
+    def _guides(self, rows: IntArray, lows: FloatArray, highs: FloatArray) -> list[FloatArray]:
+        if self.sample is None and not self.free:
+            return [np.zeros(0)] * len(rows)
+        drawn = self._drawn().values[rows] if len(rows) else np.zeros((0, 0))
+        triples = zip(drawn, lows, highs, strict=True)
+        return [np.sort(own[(own > low) & (own < high)]) for own, low, high in triples]
 
     def _drawn(self) -> Sample:
         """The sample; drawn now if everything is kept."""
         if self.sample is not None:
             return self.sample
-        count = int(self.lengths.max(initial=0))
-        return draw(self.kept.whole, count, SAMPLE_ROOMS * self.room)
+        assert self.capacity is not None
+        return draw_sample(self.kept.whole, self.lengths, self.capacity)
 
-    def _median(self, row: int) -> float:
-        """The proven median of one coefficient."""
-        own = self.kept.whole.row(row)
-        used = int(self.used[row])
-        ranks = np.array([(used - 1) // 2, used // 2]) - self.below[row] - self.at_low[row]
-        inside = np.unique(ranks[(ranks >= 0) & (ranks < len(own))])
-        ordered = np.partition(own, inside) if len(inside) else own
-        ends = np.where(ranks < 0, self.lows[row], self.highs[row]).tolist()
-        lower, upper = (
-            float(ordered[rank]) if rank in inside else end
-            for rank, end in zip(ranks.tolist(), ends, strict=True)
-        )
-        return mean_of_middle(lower, upper, used)
+    def _merged_sample(self, other: "Brackets") -> Sample | None:
+        if self.sample is None and other.sample is None:
+            return None
+        assert self.capacity is not None
+        return self._drawn().merge(other._drawn(), sample_limit(self.capacity))
 
-    def _outside(self, lows: FloatArray, highs: FloatArray) -> tuple[IntArray, IntArray, IntArray]:
-        """What is not kept, seen from brackets inside these: below, at the low and high end."""
-        if lows is self.lows and highs is self.highs:
-            return self.below, self.at_low, self.at_high
-        is_low, is_high, single = self.lows == lows, self.highs == highs, lows == highs
-        below = self.below + np.where(is_low, 0, self.at_low)
-        at_high = np.where(is_high, self.at_high, 0)
-        at_low = np.where(is_low, self.at_low, 0) + np.where(single, at_high, 0)
-        return below, at_low, np.where(single, 0, at_high)
+    def _within_capacity(self) -> "Brackets":
+        """Without the values of rows that keep more than they may."""
+        if self.capacity is None or not (self.kept.lengths > self.capacity).any():
+            return self
+        nowhere = np.where(self.kept.lengths > self.capacity, np.nan, np.inf)
+        split = _split(self.kept.whole, _ends(-nowhere, nowhere))
+        return replace(self, kept=Growing((Ragged(split.kept, split.starts),)))
+
+    def _counts_at(self, ends: Ends) -> IntArray:
+        """The counts seen from brackets inside these; what is kept still counts as inside."""
+        if ends is self.ends:
+            return self.counts
+        below, at_low, inside, at_high, above = self.counts.T
+        is_low, is_high = self.ends.lows == ends.lows, self.ends.highs == ends.highs
+        single = ends.lows == ends.highs
+        above = above + np.where(is_high, 0, at_high)
+        below = below + np.where(is_low, 0, at_low)
+        at_high = np.where(is_high, at_high, 0)
+        at_low = np.where(is_low, at_low, 0) + np.where(single, at_high, 0)
+        return np.column_stack((below, at_low, inside, np.where(single, 0, at_high), above))
 
     def _settled(self, *, loose: bool) -> "Brackets":
-        """With a bracket that holds no more than it should, and the values inside alone.
+        """With free brackets that hold no more than they should, and the values inside alone.
 
         `loose` says that some values may lie outside the present bracket.
         """
-        lows, highs = self._narrower()
-        narrowed = lows is not self.lows
+        ends = self._narrower()
+        narrowed = ends is not self.ends
         if not (narrowed or loose):
             return self
         sample = self._drawn() if narrowed and self.sample is None else self.sample
-        counts, _, values, starts = kernels.split_rows(*self.kept.whole, lows, highs)
-        below, at_low, at_high = np.stack(self._outside(lows, highs)) + counts[:, :3].T
-        for count in (below, at_low, at_high):
-            count[np.isnan(lows)] = 0
-        used, missing, kept = self.used, self.missing, Growing((Ragged(values, starts),))
-        return Brackets(self.room, lows, highs, used, missing, below, at_low, at_high, kept, sample)
+        split = _split(self.kept.whole, ends)
+        kept = Ragged(split.kept, split.starts)
+        counts = self._counts_at(ends).copy()
+        counts[:, INSIDE] = 0
+        counts += np.insert(split.counts, INSIDE, kept.lengths, axis=1)
+        used, lost = self.used, np.isnan(ends.lows)
+        counts[lost] = 0
+        counts[lost, ABOVE] = used[lost]  # of a lost bracket nothing is known but the number
+        return replace(self, ends=ends, counts=counts, kept=Growing((kept,)), sample=sample)
 
-    def _narrower(self) -> tuple[FloatArray, FloatArray]:
+    def _narrower(self) -> Ends:
         """Ends that leave the values nearest the middle; the present ones where that is all."""
-        lengths = self.kept.lengths
-        rows = np.flatnonzero(lengths > SLACK * self.room)
-        rows = rows[lengths[rows] > SLACK * should_hold(self.room, self.used[rows])]
+        assert self.capacity is not None
+        lengths, used = self.kept.lengths, self.used
+        rows = np.flatnonzero(lengths > SLACK * _should_hold(self.capacity, used))
         if not len(rows):
-            return self.lows, self.highs
-        lengths, allowed = lengths[rows], should_hold(self.room, self.used[rows])
-        lows, highs = self.lows.copy(), self.highs.copy()
+            return self.ends
+        lengths, allowed = lengths[rows], _should_hold(self.capacity, used[rows])
+        lows, highs = self.ends.lows.copy(), self.ends.highs.copy()
         ordered = sorted_spread(self.kept.whole, rows, NARROWING_SAMPLE)
         begin = lengths * (ordered < lows[rows, None]).mean(axis=1)
         end = lengths * (ordered <= highs[rows, None]).mean(axis=1)
-        middle = self.used[rows] / 2 - self.below[rows] - self.at_low[rows]
+        middle = used[rows] / 2 - self.counts[rows, BELOW] - self.counts[rows, AT_LOW]
         first = np.maximum(np.minimum(middle - allowed / 2, end - allowed), begin)
         low = np.fmax(lows[rows], quantiles(ordered, first / lengths, lows[rows]))
         high = np.fmin(highs[rows], quantiles(ordered, (first + allowed) / lengths, highs[rows]))
         full = (end - begin > SLACK * allowed) & (low <= high)
         lows[rows] = np.where(full, low, lows[rows])
         highs[rows] = np.where(full, high, highs[rows])
-        return lows, highs
+        return _ends(lows, highs)
+
+
+def middle_ranks(used: IntArray) -> tuple[IntArray, IntArray]:
+    """Ranks, from 0, of the two values whose mean is the median; one and the same if odd."""
+    return np.maximum(used - 1, 0) // 2, used // 2
+
+
+def unknown_ranks(used: IntArray, upper: FloatArray) -> IntArray:
+    """Ranks to look for: of the upper middle value, or of the lower one where that is known."""
+    low_ranks, high_ranks = middle_ranks(used)
+    return np.where(np.isnan(upper), high_ranks, low_ranks)
+
+
+def mean_of_middle(lower: FloatArray, upper: FloatArray, used: IntArray) -> FloatArray:
+    """Medians from their two middle values; `upper` alone if the number of values is odd.
+
+    Examples
+    --------
+    >>> mean_of_middle(np.array([1.0, 1.0]), np.array([2.0, 1.0]), np.array([4, 3])).tolist()
+    [1.5, 1.0]
+    """
+    with np.errstate(invalid="ignore"):
+        middle = np.where(used % 2 == 1, upper, 0.5 * lower + 0.5 * upper)
+    # A sum with 0.0 makes -0.0 positive, so that no order of equal zeros can show.
+    return np.asarray(middle + 0.0)
+
+
+def _ends(lows: FloatArray, highs: FloatArray) -> Ends:
+    """Ends of which nobody knows how many values lie between them."""
+    return Ends(lows, highs, np.ones(len(lows)))
+
+
+def _split(rows: Ragged, ends: Ends) -> Split:
+    counts, kept, starts, _ = kernels.split_rows(*rows, ends.lows, ends.highs)
+    return Split(counts, kept, starts, None)
+
+
+def sample_limit(capacity: int) -> int:
+    """Values of a row that its sample has at most."""
+    return SAMPLE_CAPACITIES * min(capacity, LARGEST_CAPACITY)
+
+
+def draw_sample(rows: Ragged, lengths: IntArray, capacity: int) -> Sample:
+    """A sample of rows of these lengths, which may have lost some of their values."""
+    return draw(rows, int(lengths.max(initial=0)), sample_limit(capacity))
+
+
+def _should_hold(capacity: int, used: IntArray) -> FloatArray:
+    """Values that a free bracket should hold."""
+    return np.maximum(float(capacity), WIDTH * np.sqrt(used))
+
+
+def _middle_ends(rows: Ragged, chosen: IntArray, capacity: int) -> tuple[FloatArray, FloatArray]:
+    """Ends between which the middle of each chosen row lies, by a sample of it."""
+    lengths = rows.lengths[chosen]
+    ordered = sorted_spread(rows, chosen, NARROWING_SAMPLE)
+    return middle_part(ordered, _should_hold(capacity, lengths) / lengths + SAMPLE_ERROR)
+
+
+def _common_ends(left: Ends, right: Ends) -> tuple[Ends, bool]:
+    """What both brackets have in common, NaN if that is nothing; and whether they are alike."""
+    pairs = (left.lows, right.lows), (left.highs, right.highs)
+    if all(own is its or np.array_equal(own, its) for own, its in pairs):
+        return left, True
+    lows, highs = np.maximum(left.lows, right.lows), np.minimum(left.highs, right.highs)
+    lost = ~(lows <= highs)
+    lows[lost] = highs[lost] = np.nan
+    return _ends(lows, highs), False
+
+
+def _guided(
+    ends: tuple[float, float], guides: FloatArray, share: float, part: float
+) -> tuple[float, float]:
+    """Ends around the guide at `share`, as far as sampling error may reach, or `part` lets it."""
+    reach = GUIDE_DEVIATIONS * np.sqrt(len(guides) * share * (1.0 - share)) + 4.0
+    reach = min(reach, 0.45 * part * len(guides))
+    near = share * len(guides) + np.array([-reach, reach])
+    first, last = np.clip(near.astype(np.int64), -1, len(guides)).tolist()
+    low = guides[first] if first >= 0 else ends[0]
+    return low, guides[last] if last < len(guides) else ends[1]
+
+
+def _halved(ends: tuple[float, float], guides: FloatArray) -> tuple[float, float]:
+    """The middle guide, or float64 in the order of all of them, as both ends."""
+    if len(guides):
+        return guides[len(guides) // 2], guides[len(guides) // 2]
+    low, high = _order_of(ends[0]), _order_of(ends[1])
+    if high - low < 2:  # no number lies between: all values are at the ends
+        return ends
+    middle = (low + high) // 2
+    size = float(np.int64(abs(middle)).view(np.float64))
+    return (-size, -size) if middle < 0 else (size, size)
+
+
+def _order_of(value: float) -> int:
+    """The position of a float64 in the order of all of them; 0.0 is at 0."""
+    bits = int(np.float64(abs(value)).view(np.int64))
+    return -bits if value < 0.0 else bits

@@ -172,14 +172,14 @@ def draw(rows: Ragged, length: int, limit: int) -> Sample:
     Places beyond the end of a row draw NaN. So one value in `stride` is drawn from every row.
     """
     values, starts = rows
-    places, stride = drawn_places(length, limit)
+    places, stride = drawn_indices(length, limit)
     wanted = starts[:-1, None] + places
     drawn = values[np.minimum(wanted, max(len(values) - 1, 0))] if len(values) else wanted * np.nan
     return Sample((np.where(wanted < starts[1:, None], drawn, np.nan),), stride)
 
 
 @lru_cache(maxsize=64)
-def drawn_places(length: int, limit: int) -> tuple[IntArray, int]:
+def drawn_indices(length: int, limit: int) -> tuple[IntArray, int]:
     """Places of at most `limit` of so many values, and the stride: one in each run of it."""
     stride = FIRST_STRIDE
     while length > limit * stride:

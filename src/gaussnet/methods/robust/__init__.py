@@ -1,21 +1,27 @@
-"""The robust estimator: least squares where data are clean, the oracle where they are not.
+"""The robust method: least squares where data are clean, the oracle where they are not.
 
-Every parent is the child of another equation. A wrong cell that would be a bad leverage point
-in its children's equations is a mere vertical outlier in its own. So nodes are learnt parents
-first, each on the rows whose parent cells are not suspicious."""
+Every parent is the child of another equation. A wrong cell that would be a bad leverage point in
+the equations of its children is a mere vertical outlier in its own. So nodes are learnt parents
+first, each on the rows whose parent cells are not suspicious (the *sound* rows). The steps:
 
-from gaussnet.kernels.numpy_robust import CONFIRMED, FINE, FLAGGED, MISSING, UNVERIFIED
-from gaussnet.methods.robust.cells import SuspiciousCells
-from gaussnet.methods.robust.sequential_trim import RobustSolution, SequentialTrim, Unproven
+=====================================================================  =================
+step                                                                   module
+=====================================================================  =================
+settings; `SequentialTrim.learn` is the entry, `RobustSolution` the    `sequential_trim`
+answer
+all steps below, for all nodes in topological order                    `all_nodes`
+1. least squares over all rows, and three checks: a node that passes   `screening`
+   them, and whose parents are clean, is done
+2. columns of few values, which are not trimmed                        `cells`
+3. any other node, from its sound rows                                 `node`
+   a. robust start, then reject rows and refit until they are stable   `trimming`
+   b. **the cutoff** beyond which rows are rejected: `Tail.cutoff`     `cutoffs`
+   c. judge the cells: fine, flagged, unverified, missing              `node`
+   d. readmit rows with suspicious parents that tell of real events    `node`
+4. confirm flagged cells that the children agree with                  `all_nodes`
+5. parent or child: which of two cells that disagree is wrong          `attribution`
+=====================================================================  =================
 
-__all__ = [
-    "CONFIRMED",
-    "FINE",
-    "FLAGGED",
-    "MISSING",
-    "UNVERIFIED",
-    "RobustSolution",
-    "SequentialTrim",
-    "SuspiciousCells",
-    "Unproven",
-]
+`regression` is least squares over changing sets of rows, which 1 and 3 rest on; `cells` also holds
+the type of what is found, `SuspiciousCells`. Kernels in C do step 1 and most of step 3 for clean
+and ordinary nodes; the modules here are their definition, and learn what they leave."""

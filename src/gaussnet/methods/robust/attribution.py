@@ -1,8 +1,11 @@
-"""Parent or child? A wrong cell that its own equation lets pass shows in its children.
+"""Attribution: of a flagged cell and its parents, which one is wrong?
 
-A cell wrong by a few standard deviations may be missed where it stands, and its children, which
-disagree with it, are flagged instead. After the walk each flagged cell is weighed against its
-parents: of the two explanations the likelier is kept."""
+A cell wrong by a few standard deviations may be missed by its own equation, and its children, which
+disagree with it, are flagged instead. After all nodes are learnt each flagged cell is compared with
+its parents: of the two explanations the likelier is kept. If the parent is wrong, its children are
+cleared, and so are those of their own children that now agree with them.
+
+Here a cell is *rejected* if it is flagged or confirmed, that is, too far from its equation."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -14,16 +17,17 @@ from gaussnet import kernels
 from gaussnet.kernels import CellTable
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_robust import CONFIRMED, FINE, FLAGGED
-from gaussnet.methods.robust.cells import SuspiciousCells, cells_of
-from gaussnet.methods.robust.normal import SMALLEST_CUTOFF, bonferroni_point
+from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.cutoffs import SMALLEST_CUTOFF, bonferroni_cutoff
 from gaussnet.methods.robust.sequential_trim import SequentialTrim
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 MOST_ROUNDS = 10
+"""Children of cleared cells are looked at so many generations down, at most."""
 
 
 class Model(NamedTuple):
-    """What the walk has learnt: rows (rows, nodes), equations, and suspicious cells."""
+    """What is learnt of all nodes: rows (rows, nodes), equations, and suspicious cells."""
 
     columns: FloatArray
     families: Families
@@ -35,20 +39,20 @@ class Model(NamedTuple):
     """Nodes whose cells are not judged, because their columns have few values."""
 
 
-class Spots(NamedTuple):
-    """Cells anywhere in the data."""
+class CellIndices(NamedTuple):
+    """Cells anywhere in the data, by node and row, (cells,) each."""
 
     nodes: IntArray
     rows: IntArray
 
-    def only(self, chosen: BoolArray | IntArray) -> "Spots":
+    def only(self, chosen: BoolArray | IntArray) -> "CellIndices":
         """The chosen ones."""
-        return Spots(self.nodes[chosen], self.rows[chosen])
+        return CellIndices(self.nodes[chosen], self.rows[chosen])
 
 
 @dataclass(frozen=True, eq=False)
-class Board:
-    """All suspicious cells as the table has them, and their statuses, which change."""
+class Review:
+    """All suspicious cells as the table has them, with statuses that the review changes."""
 
     model: Model
     order: IntArray
@@ -58,184 +62,175 @@ class Board:
     statuses: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, model: Model) -> "Board":
-        """The cells that the walk has found."""
+    def of(cls, model: Model) -> "Review":
+        """The cells in the table of the model."""
         table = model.table
         order = np.flatnonzero(table.bounds[1] > table.bounds[0])
         order = order[np.argsort(table.bounds[0, order])]
         statuses = table.statuses[: int(table.progress[0])].copy()
         return cls(model, order, table.bounds[0, order], statuses)
 
-    def spots(self, chosen: IntArray) -> Spots:
-        """Where the chosen cells of the table are."""
-        nodes = self.order[np.searchsorted(self.starts, chosen, side="right") - 1]
-        return Spots(nodes, self.model.table.rows[0, chosen])
+    def cells(self, indices: IntArray) -> CellIndices:
+        """Node and row of cells of the table."""
+        nodes = self.order[np.searchsorted(self.starts, indices, side="right") - 1]
+        return CellIndices(nodes, self.model.table.rows[0, indices])
 
-    def find(self, spots: Spots) -> tuple[IntArray, BoolArray]:
-        """Places in the table, and whether the cells are suspicious."""
-        places: IntArray = kernels.find_cells(self.model.table, spots.nodes, spots.rows)
-        return places, (places >= 0) & (self.statuses[places] != FINE)
+    def find(self, cells: CellIndices) -> tuple[IntArray, BoolArray]:
+        """Indices in the table, and whether the cells are suspicious."""
+        indices: IntArray = kernels.find_cells(self.model.table, cells.nodes, cells.rows)
+        return indices, (indices >= 0) & (self.statuses[indices] != FINE)
 
-    def deviations(self, spots: Spots) -> tuple[FloatArray, FloatArray]:
+    def is_rejected(self, indices: IntArray | slice = slice(None)) -> BoolArray:
+        """Which cells of the table are flagged or confirmed."""
+        own = self.statuses[indices]
+        return np.asarray((own == FLAGGED) | (own == CONFIRMED))
+
+    def residuals(self, cells: CellIndices) -> tuple[FloatArray, FloatArray]:
         """Recorded minus expected by the cleaned parents, and its standard deviation."""
-        model, families = self.model, self.model.families
-        edges = families.edges_of(spots.nodes)
-        owners = np.repeat(np.arange(len(spots.nodes)), families.sizes[spots.nodes])
-        above = Spots(families.parents[edges], spots.rows[owners])
-        places, known = self.find(above)
+        model, families, count = self.model, self.model.families, len(cells.nodes)
+        edges = families.edges_of(cells.nodes)
+        owners = np.repeat(np.arange(count), families.sizes[cells.nodes])
+        parents = CellIndices(families.parents[edges], cells.rows[owners])
+        indices, suspicious = self.find(parents)
         expected, variances = model.table.values[:2]
-        values = np.where(known, expected[places], model.columns[above.rows, above.nodes])
-        blurred = np.where(known, variances[places], 0.0)
-        slopes, count = model.coefficients[edges], len(spots.nodes)
-        rest = model.columns[spots.rows, spots.nodes] - model.intercepts[spots.nodes]
-        rest = rest - np.bincount(owners, slopes * values, count)
-        spread = model.variances[spots.nodes] + np.bincount(owners, slopes**2 * blurred, count)
-        return rest, np.sqrt(spread)
+        recorded = model.columns[parents.rows, parents.nodes]
+        cleaned = np.where(suspicious, expected[indices], recorded)
+        uncertain = np.where(suspicious, variances[indices], 0.0)
+        slopes = model.coefficients[edges]
+        residuals = model.columns[cells.rows, cells.nodes] - model.intercepts[cells.nodes]
+        residuals = residuals - np.bincount(owners, slopes * cleaned, count)
+        variance = model.variances[cells.nodes] + np.bincount(owners, slopes**2 * uncertain, count)
+        return residuals, np.sqrt(variance)
 
-    def prices(self) -> FloatArray:
-        r"""What a wrong cell of each node costs: :math:`-2 \log` of the accused share, (nodes,)."""
+    def penalties(self) -> FloatArray:
+        r"""Penalty of a wrong cell, :math:`-2 \log` of the share rejected, by node, (nodes,)."""
         counts = np.zeros(len(self.model.families))
-        counts[self.order] = np.add.reduceat(self.accused, self.starts, dtype=np.int64)
+        counts[self.order] = np.add.reduceat(self.is_rejected(), self.starts, dtype=np.int64)
         return np.asarray(-2.0 * np.log((1.0 + counts) / (1.0 + len(self.model.columns))))
 
-    @property
-    def accused(self) -> BoolArray:
-        """Which cells were called wrong or rare."""
-        return _is_accused(self.statuses)
 
-
-def _is_accused(statuses: NDArray[np.uint8]) -> BoolArray:
-    return np.asarray((statuses == FLAGGED) | (statuses == CONFIRMED))
-
-
-class Culprits(NamedTuple):
+class WrongParents(NamedTuple):
     """Cells found wrong through their children, with what the whole family expects of them."""
 
-    spots: Spots
+    cells: CellIndices
     expected: FloatArray
     variances: FloatArray
     deviations: FloatArray
 
     def of_node(self, node: int) -> SuspiciousCells:
         """Those of one node."""
-        chosen = self.spots.nodes == node
+        chosen = self.cells.nodes == node
         statuses = np.full(np.count_nonzero(chosen), FLAGGED, dtype=np.uint8)
         values = (self.expected[chosen], self.variances[chosen], self.deviations[chosen])
-        return SuspiciousCells(self.spots.rows[chosen], statuses, *values)
+        return SuspiciousCells(self.cells.rows[chosen], statuses, *values)
 
 
 @np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def attribute(model: Model, settings: SequentialTrim) -> dict[int, SuspiciousCells]:
-    """The cells of the nodes for which weighing flagged ones against their parents changed any."""
+    """The cells of the nodes for which comparing flagged ones with their parents changed any."""
     if model.table.progress[0] == 0:
         return {}
-    rows = len(model.columns)
-    keys = kernels.list_parents(model.table, model.families, _reach(model), rows)
-    pairs = Spots(*np.divmod(keys, rows))
-    if model.discrete:
-        pairs = pairs.only(~np.isin(pairs.nodes, model.discrete))
-    if len(pairs.nodes) == 0:
+    candidates = _parents_of_rejected(model)
+    if len(candidates.nodes) == 0:
         return {}
-    board = Board.of(model)
-    pairs = _unexpected(board, pairs)
-    if len(pairs.nodes) == 0:
+    review = Review.of(model)
+    residuals, scales = review.residuals(candidates)
+    # What lies as expected is not wrong.
+    candidates = candidates.only(np.abs(residuals) > SMALLEST_CUTOFF * scales)
+    if len(candidates.nodes) == 0:
         return {}
-    culprits, cleared = _culprits(board, pairs)
+    wrong, cleared = _wrong_parents(review, candidates)
     for _ in range(MOST_ROUNDS):
         if len(cleared) == 0:
             break
-        board.statuses[cleared] = FINE
-        cleared = _cleared_after(board, cleared, settings.cleaned_cutoff)
-    return _rewritten(board, culprits)
+        review.statuses[cleared] = FINE
+        cleared = _cleared_children(review, cleared, settings.cleaned_cutoff)
+    return _changed_cells(review, wrong)
 
 
-def _rewritten(board: Board, culprits: Culprits) -> dict[int, SuspiciousCells]:
-    """The cells of the nodes that changed: those cleared are gone, the culprits are in."""
-    table, cells = board.model.table, {}
-    cleared = board.spots(np.flatnonzero(board.statuses == FINE)).nodes
-    for node in np.unique(np.concatenate((cleared, culprits.spots.nodes))).tolist():
-        kept = board.statuses[table.span(node)] != FINE
-        own, found = cells_of(table, node), culprits.of_node(node)
-        own = own if kept.all() else own.only(kept)
-        cells[node] = own.joined(found) if len(found.rows) else own
-    return cells
+def _parents_of_rejected(model: Model) -> CellIndices:
+    """The parents, not suspicious themselves, that might explain a rejected cell."""
+    rows, limits = len(model.columns), _explicable_deviations(model)
+    keys = kernels.list_parents(model.table, model.families, limits, rows)
+    found = CellIndices(*np.divmod(keys, rows))
+    return found.only(~np.isin(found.nodes, model.discrete)) if model.discrete else found
 
 
-def _unexpected(board: Board, pairs: Spots) -> Spots:
-    """Only the cells that do not lie as expected: the others are not wrong."""
-    rest, spread = board.deviations(pairs)
-    return pairs.only(np.abs(rest) > SMALLEST_CUTOFF * spread)
-
-
-def _reach(model: Model) -> FloatArray:
+def _explicable_deviations(model: Model) -> FloatArray:
     r"""The largest deviation of each node's cells that a parent might explain, (nodes,).
 
-    A parent no one suspects, and its other children, deviate by at most about the Bonferroni
-    point t. With the ratio :math:`\rho = |b| s_{parent} / s` and k children it explains up to
-    :math:`t \sqrt{1 + k} (\rho + \sqrt{1 + \rho^2})`.
+    A parent that is not suspicious, and its other children, deviate by at most about the
+    Bonferroni cutoff t. With the ratio :math:`\rho = |b| s_{parent} / s` and k children it
+    explains up to :math:`t \sqrt{1 + k} (\rho + \sqrt{1 + \rho^2})`.
     """
     families = model.families
     scales = np.sqrt(model.variances)
     ratios = np.abs(model.coefficients) * scales[families.parents]
     ratios = ratios / scales[families.family_of_edge]
-    crowd = np.sqrt(1.0 + np.bincount(families.parents, minlength=len(families)))
-    reach = crowd[families.parents] * (ratios + np.sqrt(1.0 + ratios**2))
+    roots = np.sqrt(1.0 + np.bincount(families.parents, minlength=len(families)))
+    explained = roots[families.parents] * (ratios + np.sqrt(1.0 + ratios**2))
     largest = np.zeros(len(families))
-    np.maximum.at(largest, families.family_of_edge, np.nan_to_num(reach, nan=np.inf))
-    return np.asarray(bonferroni_point(len(model.columns)) * largest)
+    np.maximum.at(largest, families.family_of_edge, np.nan_to_num(explained, nan=np.inf))
+    return np.asarray(bonferroni_cutoff(len(model.columns)) * largest)
 
 
-def _culprits(board: Board, pairs: Spots) -> tuple[Culprits, IntArray]:
-    r"""Parents that explain more than their accused children do, and the places of these.
+def _wrong_parents(review: Review, candidates: CellIndices) -> tuple[WrongParents, IntArray]:
+    r"""Candidates that explain more than their rejected children do, and the indices of these.
 
     A record wrong by d moves the standardised residuals z of the cell and its children along a:
     1/s for itself, -b/s for a child. It leaves :math:`|z|^2 - (a'z)^2 / |a|^2`. To call the
-    children wrong leaves the squares of all others. A wrong cell costs its price.
+    children wrong leaves the squares of all others. Each wrong cell adds its penalty.
     """
-    model, families = board.model, board.model.families
-    owners, edges = _edges_below(families, pairs)
-    below = Spots(families.family_of_edge[edges], pairs.rows[owners])
-    places, known = board.find(below)
-    accused = known & _is_accused(board.statuses[places])
-    rest, spread = board.deviations(below)
-    heard = np.isfinite(rest) & (accused | ~known)
-    z, a = (
-        np.where(heard, rest / spread, 0.0),
-        np.where(heard, -model.coefficients[edges] / spread, 0.0),
-    )
-    own_rest, own_spread = board.deviations(pairs)
-    own, count = own_rest / own_spread, len(pairs.nodes)
-    lengths = 1.0 / own_spread**2 + np.bincount(owners, a * a, count)
-    along = own / own_spread + np.bincount(owners, a * z, count)
-    squares = own**2 + np.bincount(owners, z * z, count)
-    others = own**2 + np.bincount(owners, np.where(accused, 0.0, z * z), count)
-    prices = board.prices()
-    paid = np.bincount(owners, prices[below.nodes] * (accused & heard), count)
-    better = squares - along**2 / lengths + prices[pairs.nodes] < others + paid
-    spots = pairs.only(better)
-    shift = (along / lengths)[better]
-    expected = model.columns[spots.rows, spots.nodes] - shift
-    culprits = Culprits(spots, expected, 1.0 / lengths[better], (along / np.sqrt(lengths))[better])
-    return culprits, places[better[owners] & accused & heard]
+    model, count = review.model, len(candidates.nodes)
+    owners, edges, children = _children_of(model.families, candidates)
+    indices, suspicious = review.find(children)
+    rejected = suspicious & review.is_rejected(indices)
+    residuals, scales = review.residuals(children)
+    counted = np.isfinite(residuals) & (rejected | ~suspicious)
+    z = np.where(counted, residuals / scales, 0.0)
+    a = np.where(counted, -model.coefficients[edges] / scales, 0.0)
+    own_residuals, own_scales = review.residuals(candidates)
+    own_z = own_residuals / own_scales
+    length = 1.0 / own_scales**2 + np.bincount(owners, a * a, count)
+    along = own_z / own_scales + np.bincount(owners, a * z, count)
+    squares = own_z**2 + np.bincount(owners, z * z, count)
+    others = own_z**2 + np.bincount(owners, np.where(rejected, 0.0, z * z), count)
+    penalties, blamed = review.penalties(), rejected & counted
+    others += np.bincount(owners, penalties[children.nodes] * blamed, count)
+    better = squares - along**2 / length + penalties[candidates.nodes] < others
+    cells, along, length = candidates.only(better), along[better], length[better]
+    expected = model.columns[cells.rows, cells.nodes] - along / length
+    wrong = WrongParents(cells, expected, 1.0 / length, along / np.sqrt(length))
+    return wrong, indices[better[owners] & blamed]
 
 
-def _edges_below(families: Families, spots: Spots) -> tuple[IntArray, IntArray]:
-    """For each cell the edges to its children: which cell, and which edge."""
+def _children_of(families: Families, cells: CellIndices) -> tuple[IntArray, IntArray, CellIndices]:
+    """For each cell its children in the same row: which cell, which edge, and the child's cell."""
     by_parent = np.argsort(families.parents, kind="stable")
     counts = np.bincount(families.parents, minlength=len(families))
-    own = counts[spots.nodes]
+    own = counts[cells.nodes]
     owners = np.repeat(np.arange(len(own)), own)
-    shift = (np.cumsum(counts) - counts)[spots.nodes] - (np.cumsum(own) - own)
-    return owners, by_parent[np.arange(len(owners)) + shift[owners]]
+    shift = (np.cumsum(counts) - counts)[cells.nodes] - (np.cumsum(own) - own)
+    edges = by_parent[np.arange(len(owners)) + shift[owners]]
+    return owners, edges, CellIndices(families.family_of_edge[edges], cells.rows[owners])
 
 
-def _cleared_after(board: Board, cleared: IntArray, limit: float) -> IntArray:
-    """Accused cells with a parent just cleared that agree with it as recorded."""
-    spots = board.spots(cleared)
-    owners, edges = _edges_below(board.model.families, spots)
-    below = Spots(board.model.families.family_of_edge[edges], spots.rows[owners])
-    places, known = board.find(below)
-    accused = known & _is_accused(board.statuses[places])
-    touched = np.unique(places[accused])
-    rest, spread = board.deviations(board.spots(touched))
-    return np.asarray(touched[np.abs(rest) <= limit * spread])
+def _cleared_children(review: Review, cleared: IntArray, limit: float) -> IntArray:
+    """Rejected cells with a parent just cleared that agree with it as recorded."""
+    _, _, children = _children_of(review.model.families, review.cells(cleared))
+    indices, suspicious = review.find(children)
+    rejected = np.unique(indices[suspicious & review.is_rejected(indices)])
+    residuals, scales = review.residuals(review.cells(rejected))
+    return np.asarray(rejected[np.abs(residuals) <= limit * scales])
+
+
+def _changed_cells(review: Review, wrong: WrongParents) -> dict[int, SuspiciousCells]:
+    """The cells of the nodes that changed: without those cleared, and with the wrong parents."""
+    table, cells = review.model.table, {}
+    cleared = review.cells(np.flatnonzero(review.statuses == FINE)).nodes
+    for node in np.unique(np.concatenate((cleared, wrong.cells.nodes))).tolist():
+        kept = review.statuses[table.span(node)] != FINE
+        own, found = SuspiciousCells.of_node(table, node), wrong.of_node(node)
+        own = own if kept.all() else own.only(kept)
+        cells[node] = own.joined(found) if len(found.rows) else own
+    return cells

@@ -1,76 +1,100 @@
-"""Rows with suspicious parents: are their own cells right, and was the event real?"""
+"""One node: its equation from the sound rows, and the statuses of its own cells.
 
+`learn_node` takes a node whose parents are learnt. It trims the sound rows, those in which no
+parent is suspicious, and judges the cells of the node. Then a likelihood ratio decides whether the
+rows with suspicious parents tell of real events: if the child agrees with the parents as recorded,
+better than with what was expected of them, the rows are readmitted as good leverage points. The
+kernel `learn_nodes` does all of this in C where it can; this is its definition."""
+
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from itertools import accumulate, pairwise
 from typing import NamedTuple
 
 import numpy as np
 
-from gaussnet import kernels
-from gaussnet.kernels import Judged, TrimAnswer
-from gaussnet.kernels.numpy_robust import FLAGGED
-from gaussnet.methods.robust.cells import SuspiciousCells, cells_above
-from gaussnet.methods.robust.normal import bonferroni_point, chi_square_points, truncated_variance
-from gaussnet.methods.robust.regression import Frame, Node, Regression
-from gaussnet.methods.robust.screening import trim_limits
+from gaussnet.errors import EstimationError
+from gaussnet.kernels.numpy_robust import (
+    FLAGGED,
+    MISSING,
+    Judged,
+    JudgeTask,
+    TrimAnswer,
+    judge_rows,
+)
+from gaussnet.methods.robust.cells import NO_ROWS, SuspiciousCells, concatenated
+from gaussnet.methods.robust.cutoffs import (
+    bonferroni_cutoff,
+    chi_square_quantile,
+    truncated_variance,
+)
+from gaussnet.methods.robust.regression import Centring, Regression, median
 from gaussnet.methods.robust.sequential_trim import SequentialTrim
 from gaussnet.methods.robust.trimming import trim, untrimmed
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 READMISSION_LEVEL = 0.01
-"""Rows come back if the coefficients that they ask for are no farther off than by this chance."""
+"""Clean rows would move the coefficients farther than readmission allows with this probability."""
+
+ROUNDING_LEVEL = 4 * np.finfo(np.float64).eps
+"""What is smaller than this, beside the child's values, is rounding error."""
 
 
-def judge(
-    node: Node, sound: BoolArray, trimmed: TrimAnswer, settings: SequentialTrim
-) -> kernels.Judged:
-    """Judge the cells of the node; `sound` are the rows that it was learnt from, (rows,)."""
-    limit = min(trimmed.cutoff, bonferroni_point(len(node.columns)))
-    limits = (limit, settings.cleaned_cutoff, settings.largest_vagueness, settings.cap)
-    above = cells_above(node.above)
-    task = kernels.JudgeTask(node.number, node.parents, sound, trimmed, above, limits)
-    judged: kernels.Judged = kernels.judge_rows(node.columns, task)
-    return judged
+@dataclass(frozen=True, slots=True, eq=False)
+class Node:
+    """A node, its parents, and what is known of their cells."""
 
+    columns: FloatArray
+    """All data, (rows, nodes), each column contiguous."""
+    number: int
+    parents: IntArray
+    parent_cells: Sequence[SuspiciousCells]
+    """Suspicious cells of each parent."""
+    missing: IntArray
+    """Rows in which the node's own cell is missing, or cannot belong to its column."""
+    intercept: bool
+    discrete: bool = False
+    """Whether its column has few values, so that residuals do not tell what is wrong."""
 
-class Joined(NamedTuple):
-    """Least squares with rows taken back."""
+    def sound_rows(self) -> BoolArray:
+        """The rows to learn from: those without a suspicious parent, if these are enough."""
+        sound = np.ones(len(self.columns), dtype=bool)
+        sound[self.missing] = False
+        with_all_parents = sound.copy()
+        for cells in self.parent_cells:
+            sound[cells.rows] = False
+            with_all_parents[cells.rows[cells.statuses == MISSING]] = False
+        size = len(self.parents) + self.intercept
+        if np.count_nonzero(sound) >= max(3 * size, size + 10):
+            return sound
+        if not with_all_parents.any():
+            raise EstimationError(
+                f"column {self.number} has no row in which neither it nor a parent is missing: "
+                "leave the node out of the graph or give more rows"
+            )
+        return with_all_parents
 
-    coefficients: FloatArray
-    added: float
-    """What the sum of squared residuals has grown by, over the rows kept before and these."""
+    def recorded_parents(self, rows: IntArray) -> FloatArray:
+        """The parents as recorded in some rows, (parents, rows)."""
+        found = np.empty((len(self.parents), len(rows)))
+        for own, parent in zip(found, self.parents.tolist(), strict=True):
+            np.take(self.columns[:, parent], rows, out=own)
+        return found
 
+    def centring(self, rows: IntArray) -> Centring:
+        """Parents centred at their means over some rows, the child at its median."""
+        if not self.intercept:
+            return Centring(np.zeros(len(self.parents)), 0.0, False)
+        reference = median(self.columns[rows, self.number])
+        return Centring(self.recorded_parents(rows).mean(axis=1), reference, True)
 
-def readmit(trimmed: TrimAnswer, columns: FloatArray, child: FloatArray) -> Joined | None:
-    r"""Least squares with these rows taken back as good leverage points; None if they do not fit.
-
-    With W the whitener of the rows kept before, G = W E the new columns (p, rows) in its
-    coordinates and r their residuals, the step is :math:`W' (I + G G')^{-1} G r`.
-    """
-    whitener, before = trimmed.whitener, trimmed.coefficients
-    white = whitener @ columns
-    matrix = np.eye(len(white)) + white @ white.T
-    step, coefficients, own = np.zeros(len(white)), before, child - before @ columns
-    inverse = np.linalg.inv(matrix)
-    for _ in range(2):
-        step = step + inverse @ (white @ own - step)
-        coefficients = before + whitener.T @ step
-        own = child - coefficients @ columns
-    count = len(child)
-    variance = trimmed.scale**2
-    farthest = _farthest(len(columns))
-    moved = step @ step > variance * farthest
-    spread = own @ own > variance * (count + 3.0 * np.sqrt(2.0 * count))
-    return None if moved or spread else Joined(coefficients, float(step @ step + own @ own))
-
-
-@lru_cache
-def _farthest(parameters: int) -> float:
-    """How far coefficients may move, in squared standard errors, when rows are taken back."""
-    return float(chi_square_points(READMISSION_LEVEL, np.array([parameters]))[0])
-
-
-NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
+    def regression(self, rows: IntArray, centring: Centring) -> Regression:
+        """The regression over some rows."""
+        child = self.columns[rows, self.number] - centring.reference
+        size = median(np.abs(child)) + abs(centring.reference)
+        smallest = max(float(ROUNDING_LEVEL * size), float(np.finfo(np.float64).tiny))
+        return Regression(centring.columns(self.recorded_parents(rows)), child, smallest)
 
 
 class NodeAnswer(NamedTuple):
@@ -83,80 +107,29 @@ class NodeAnswer(NamedTuple):
     """Variance of the noise as the trimming has it, whatever variance was asked for."""
     cutoff: float
     rank: int
-    returned: int
-    """Rows with suspicious parents that were taken back."""
+    readmitted: int
+    """Number of rows with suspicious parents that were readmitted."""
     left_out: IntArray
     cells: SuspiciousCells | None
-    testimonies: dict[int, FloatArray]
-    """What the node says of its parents' suspicious cells."""
+    parent_ratios: dict[int, FloatArray]
+    """By parent, twice the log-likelihood ratio of a wrong record to a real event for each of its
+    suspicious cells."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Lesson:
-    """The equation of a node as the rows with sound parents teach it."""
-
-    node: Node
-    sound: BoolArray
-    trimmed: TrimAnswer
-    frame: Frame
-
-    @classmethod
-    def of(
-        cls, node: Node, sound: BoolArray, settings: SequentialTrim, suspected: bool
-    ) -> "Lesson":
-        """Trim the sound rows; `suspected` says that all rows are known to fail the checks."""
-        count = int(np.count_nonzero(sound))
-        suspected = suspected and count == len(sound)
-        size = len(node.parents) + node.intercept
-        limits = np.array(trim_limits(count, size, settings, suspected))
-        task = kernels.TrimTask(node.number, node.parents, sound, count, node.intercept)
-        found = None if node.discrete else kernels.trim_family(node.columns, task, limits)
-        if found is None:
-            found = _trim_by_definition(node, np.flatnonzero(sound), settings, suspected)
-        return cls(node, sound, found, Frame(found.centres, found.reference, node.intercept))
-
-    @property
-    def regression(self) -> Regression:
-        """The rows and columns that were trimmed."""
-        return self.node.regression(np.flatnonzero(self.sound), self.frame)
-
-
-def _trim_by_definition(
-    node: Node, rows: IntArray, settings: SequentialTrim, suspected: bool
-) -> TrimAnswer:
-    """What the compiled kernel leaves to NumPy."""
-    frame = node.frame(rows)
-    regression = node.regression(rows, frame)
-    found = untrimmed(regression) if node.discrete else trim(regression, settings, suspected)
-    residuals = found.trial.residuals
-    kept = np.ones(len(rows), dtype=bool) if found.kept is None else found.kept
-    return TrimAnswer(
-        found.scale,
-        found.cutoff,
-        frame.reference,
-        regression.smallest_scale,
-        float(residuals[kept] @ residuals[kept]),
-        int(np.count_nonzero(kept)),
-        found.trial.coefficients,
-        frame.centres,
-        found.factor.whitener,
-        residuals[~kept],
-        rows[~kept],
-    )
-
-
-class Result(NamedTuple):
+class Estimate(NamedTuple):
     """Coefficients, the sum of squared residuals of the rows they rest on, and their number."""
 
     coefficients: FloatArray
     squares: float
     used: int
-    events: IntArray = NO_ROWS
-    """Rows that were taken back."""
+    readmitted: IntArray = NO_ROWS
 
 
 def learn_node(
-    node: Node, settings: SequentialTrim, mean_square: bool, suspected: bool
+    node: Node,
+    settings: SequentialTrim,
+    mean_square: bool,
+    suspected: bool,
 ) -> NodeAnswer:
     """The equation of a node and the statuses of its cells, from what is known of its parents.
 
@@ -164,63 +137,123 @@ def learn_node(
     least squares over all rows failed the checks.
     """
     sound = node.sound_rows()
-    lesson = Lesson.of(node, sound, settings, suspected)
-    frame, trimmed = lesson.frame, lesson.trimmed
-    result, judged = Result(trimmed.coefficients, trimmed.squares, trimmed.used), None
+    trimmed = _trim(node, sound, settings, suspected)
+    centring = Centring(trimmed.centres, trimmed.reference, node.intercept)
+    estimate, judged = Estimate(trimmed.coefficients, trimmed.squares, trimmed.used), None
     if trimmed.used < len(sound):
-        judged = judge(node, sound, trimmed, settings)
-        result = _with_events(lesson, result, judged, settings)
-    coefficients, intercept = frame.equation(result.coefficients)
+        judged = _judge(node, sound, trimmed, settings)
+        if judged.evidence < -settings.evidence and len(judged.events):
+            estimate = _readmit(node, centring, trimmed, judged.events) or estimate
+    coefficients, intercept = centring.equation(estimate.coefficients)
+    if mean_square:
+        variance = _mean_square(node, np.flatnonzero(sound), centring, estimate)
+    else:
+        variance = _core_variance(trimmed, estimate)
     return NodeAnswer(
         coefficients,
         intercept,
-        _variance(lesson, result, mean_square),
-        trimmed.scale**2,
+        variance,
+        trimmed.scale * trimmed.scale,
         trimmed.cutoff,
         len(trimmed.whitener) - node.intercept,
-        len(result.events),
-        _left_out(result, judged),
+        len(estimate.readmitted),
+        _left_out(estimate, judged),
         _suspicious_cells(node, judged),
-        {} if judged is None else _testimonies(node, judged.testimony),
+        {} if judged is None else _parent_ratios(node, judged.testimony),
     )
 
 
-def _with_events(
-    lesson: Lesson, result: Result, judged: Judged, settings: SequentialTrim
-) -> Result:
-    """The answer with doubted rows taken back if they speak for real events."""
-    if not judged.evidence < -settings.evidence or len(judged.events) == 0:
-        return result
-    columns = lesson.frame.columns(lesson.node.recorded(judged.events))
-    child = lesson.node.columns[judged.events, lesson.node.number] - lesson.frame.reference
-    joined = readmit(lesson.trimmed, columns, child)
-    if joined is None:
-        return result
-    used = result.used + len(judged.events)
-    return Result(joined.coefficients, result.squares + joined.added, used, judged.events)
+def _trim(node: Node, sound: BoolArray, settings: SequentialTrim, suspected: bool) -> TrimAnswer:
+    """Trim the sound rows; `suspected` says that all rows are known to fail the checks.
+
+    A discrete column is not trimmed.
+    """
+    rows = np.flatnonzero(sound)
+    suspected = suspected and len(rows) == len(sound)
+    centring = node.centring(rows)
+    regression = node.regression(rows, centring)
+    found = untrimmed(regression) if node.discrete else trim(regression, settings, suspected)
+    residuals = found.trial.residuals
+    kept = np.ones(len(rows), dtype=bool) if found.kept is None else found.kept
+    return TrimAnswer(
+        found.scale,
+        found.cutoff,
+        centring.reference,
+        regression.smallest_scale,
+        float(residuals[kept] @ residuals[kept]),
+        int(np.count_nonzero(kept)),
+        found.trial.coefficients,
+        centring.centres,
+        found.factor.whitener,
+        residuals[~kept],
+        rows[~kept],
+    )
 
 
-def _left_out(result: Result, judged: Judged | None) -> IntArray:
-    """The rows that the coefficients do not rest on."""
-    if judged is None:
-        return NO_ROWS
-    if len(result.events) == 0:
-        return judged.left_out
-    return np.setdiff1d(judged.left_out, result.events, assume_unique=True)
+def _judge(
+    node: Node,
+    sound: BoolArray,
+    trimmed: TrimAnswer,
+    settings: SequentialTrim,
+) -> Judged:
+    """Judge the cells of the node; `sound` are the rows that it was learnt from, (rows,)."""
+    limit = min(trimmed.cutoff, bonferroni_cutoff(len(node.columns)))
+    limits = (limit, settings.cleaned_cutoff, settings.largest_vagueness, settings.cap)
+    cells = concatenated(node.parent_cells)
+    task = JudgeTask(node.number, node.parents, sound, trimmed, cells, limits)
+    return judge_rows(node.columns, task)
 
 
-def _variance(lesson: Lesson, result: Result, mean_square: bool) -> float:
-    r"""The variance of the noise: of the rows kept, or of all rows with sound parents.
+def _readmit(
+    node: Node, centring: Centring, trimmed: TrimAnswer, rows: IntArray
+) -> Estimate | None:
+    r"""Least squares with these rows as good leverage points; None if they do not fit.
 
-    Truncation at the cutoff t is corrected for:
+    With W the whitener of the rows kept before, G = W E the new columns (p, rows) in its
+    coordinates and r their residuals, the step is :math:`W' (I + G G')^{-1} G r`. It is taken
+    twice, for all digits.
+    """
+    whitener, before = trimmed.whitener, trimmed.coefficients
+    columns = centring.columns(node.recorded_parents(rows))
+    child = node.columns[rows, node.number] - centring.reference
+    white = whitener @ columns
+    step, residuals = np.zeros(len(white)), child - before @ columns
+    inverse = np.linalg.inv(np.eye(len(white)) + white @ white.T)
+    for _ in range(2):
+        step = step + inverse @ (white @ residuals - step)
+        coefficients = before + whitener.T @ step
+        residuals = child - coefficients @ columns
+    count, variance = len(child), trimmed.scale * trimmed.scale
+    moved, squares = step @ step, residuals @ residuals
+    if moved > variance * chi_square_quantile(READMISSION_LEVEL, len(columns)):
+        return None
+    if squares > variance * (count + 3.0 * np.sqrt(2.0 * count)):
+        return None
+    added = float(moved + squares)
+    return Estimate(coefficients, trimmed.squares + added, trimmed.used + count, rows)
+
+
+def _core_variance(trimmed: TrimAnswer, estimate: Estimate) -> float:
+    r"""The variance of the noise from the rows used, corrected for truncation at the cutoff t.
 
     .. math:: \hat s^2 = \frac{1}{\kappa(t)\, |F|} \sum_{k \in F} r_k^2
     """
-    if mean_square:
-        residuals = lesson.regression.trial(result.coefficients).residuals
-        return float(residuals @ residuals) / len(residuals)
-    variance = result.squares / truncated_variance(lesson.trimmed.cutoff) / result.used
-    return 0.0 if variance <= lesson.trimmed.smallest_scale**2 else variance
+    variance = estimate.squares / truncated_variance(trimmed.cutoff) / estimate.used
+    return 0.0 if math.sqrt(variance) <= trimmed.smallest_scale else variance
+
+
+def _mean_square(node: Node, rows: IntArray, centring: Centring, estimate: Estimate) -> float:
+    """The mean square of the residuals of some rows."""
+    return node.regression(rows, centring).trial(estimate.coefficients).squares / len(rows)
+
+
+def _left_out(estimate: Estimate, judged: Judged | None) -> IntArray:
+    """The rows that the coefficients do not rest on."""
+    if judged is None:
+        return NO_ROWS
+    if len(estimate.readmitted) == 0:
+        return judged.left_out
+    return np.setdiff1d(judged.left_out, estimate.readmitted, assume_unique=True)
 
 
 def _suspicious_cells(node: Node, judged: Judged | None) -> SuspiciousCells | None:
@@ -235,11 +268,8 @@ def _suspicious_cells(node: Node, judged: Judged | None) -> SuspiciousCells | No
     return cells if len(cells.rows) else None
 
 
-def _testimonies(node: Node, testimony: FloatArray) -> dict[int, FloatArray]:
-    """What the node says of the cells of each parent that has suspicious ones."""
-    found, start = {}, 0
-    for parent, cells in zip(node.parents.tolist(), node.above, strict=True):
-        if cells is not None:
-            found[parent] = testimony[start : start + len(cells.rows)]
-            start += len(cells.rows)
-    return found
+def _parent_ratios(node: Node, ratios: FloatArray) -> dict[int, FloatArray]:
+    """The likelihood ratios of all suspicious parent cells, by parent."""
+    spans = pairwise(accumulate((len(cells.rows) for cells in node.parent_cells), initial=0))
+    found = zip(node.parents.tolist(), spans, strict=True)
+    return {parent: ratios[first:last] for parent, (first, last) in found}

@@ -1,122 +1,20 @@
-"""Least squares over the rows that are kept."""
+"""Least squares of one child on its parents, over changing sets of rows.
+
+Trimming asks for least squares over many sets of rows of the same regression. Each is found in a
+step from the trial before: the residuals of the trial are regressed on the columns, and the step is
+added. A step from cross-products with few digits to spare is mended by the next."""
 
 import math
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from scipy.linalg.lapack import dpotrf, dtrtri
 
-from gaussnet import kernels
-from gaussnet.errors import EstimationError
-from gaussnet.kernels.numpy_robust import MISSING
-from gaussnet.methods.least_squares import ROUNDING
-from gaussnet.methods.robust.cells import SuspiciousCells
-from gaussnet.methods.scales import NORMAL_MAD
-from gaussnet.types import BoolArray, FloatArray, IntArray
-
-ROUNDING_LEVEL = 4 * np.finfo(np.float64).eps
-"""What is smaller than this, beside the child's values, is rounding error."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Frame:
-    """Where the columns of a regression are centred; a constant comes first if wanted."""
-
-    centres: FloatArray
-    reference: float
-    intercept: bool
-
-    def columns(self, parents: FloatArray) -> FloatArray:
-        """The columns of the regression from those of the parents, (p, rows)."""
-        if not self.intercept:
-            return parents
-        out = np.empty((len(parents) + 1, parents.shape[1]))
-        out[0] = 1.0
-        np.subtract(parents, self.centres[:, None], out=out[1:])
-        return out
-
-    def equation(self, found: FloatArray) -> tuple[FloatArray, float]:
-        """Coefficients and intercept of the node."""
-        if not self.intercept:
-            return found, 0.0
-        return found[1:], float(self.reference + found[0] - found[1:] @ self.centres)
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Node:
-    """A node, its parents, and what is known of their cells."""
-
-    columns: FloatArray
-    """All data, (rows, nodes), each column without gaps."""
-    number: int
-    parents: IntArray
-    above: Sequence[SuspiciousCells | None]
-    """Suspicious cells of each parent."""
-    missing: IntArray
-    """Rows in which the node's own cell is missing, or cannot belong to its column."""
-    intercept: bool
-    discrete: bool = False
-    """Whether its column has few values, so that residuals do not tell what is wrong."""
-
-    def sound_rows(self) -> BoolArray:
-        """The rows to learn from: those without a suspicious parent, if these are enough."""
-        sound = np.ones(len(self.columns), dtype=bool)
-        sound[self.missing] = False
-        for cells in self.above:
-            if cells is not None:
-                sound[cells.rows] = False
-        size = len(self.parents) + self.intercept
-        if np.count_nonzero(sound) >= max(3 * size, size + 10):
-            return sound
-        sound[:] = True
-        sound[self.missing] = False
-        for cells in self.above:
-            if cells is not None:
-                sound[cells.rows[cells.statuses == MISSING]] = False
-        if not sound.any():
-            raise EstimationError(
-                f"column {self.number} has no row in which neither it nor a parent is missing: "
-                "leave the node out of the graph or give more rows"
-            )
-        return sound
-
-    def recorded(self, rows: IntArray) -> FloatArray:
-        """The parents as recorded in some rows, (parents, rows)."""
-        found = np.empty((len(self.parents), len(rows)))
-        for place, parent in enumerate(self.parents.tolist()):
-            np.take(self.columns[:, parent], rows, out=found[place])
-        return found
-
-    def frame(self, rows: IntArray) -> Frame:
-        """Parents centred at their means over some rows, the child at its median."""
-        if not self.intercept:
-            return Frame(np.zeros(len(self.parents)), 0.0, False)
-        reference = median(self.columns[rows, self.number])
-        return Frame(self.recorded(rows).mean(axis=1), reference, True)
-
-    def regression(self, rows: IntArray, frame: Frame) -> "Regression":
-        """The regression over some rows."""
-        child = self.columns[rows, self.number] - frame.reference
-        typical = median(np.abs(child))
-        rounding = float(ROUNDING_LEVEL * (typical + abs(frame.reference)))
-        smallest = max(rounding, float(np.finfo(np.float64).tiny))
-        return Regression(frame.columns(self.recorded(rows)), child, typical, smallest)
-
-
-def missing_rows(columns: FloatArray) -> dict[int, IntArray]:
-    """The rows of the missing cells, for the columns that have any."""
-    if kernels.all_finite(columns):
-        return {}
-    holed = np.flatnonzero(np.isnan(columns).any(axis=0))
-    return {column: np.flatnonzero(np.isnan(columns[:, column])) for column in holed.tolist()}
-
-
-# Least squares of one child on its parents, over changing sets of rows.
-#
-# Coefficients are found in steps: the residuals of a trial are regressed on the columns, and the
-# step is added. A step found from cross-products with few digits to spare is mended by the next.
+from gaussnet.kernels.numpy_medians import row_medians
+from gaussnet.methods.mad import NORMAL_MAD
+from gaussnet.methods.moments import ROUNDING
+from gaussnet.types import BoolArray, FloatArray
 
 REFINABLE = 1e-10
 """Smallest pivot of scaled cross-products from which repeated steps still converge."""
@@ -129,20 +27,40 @@ CANCELLED = 1e-4
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Centring:
+    """What the parents and the child are centred at; without an intercept, nothing."""
+
+    centres: FloatArray
+    reference: float
+    """Of the child."""
+    intercept: bool
+
+    def columns(self, parents: FloatArray) -> FloatArray:
+        """The columns of the regression, a constant first if wanted, from (parents, rows)."""
+        if not self.intercept:
+            return parents
+        out = np.empty((len(parents) + 1, parents.shape[1]))
+        out[0] = 1.0
+        np.subtract(parents, self.centres[:, None], out=out[1:])
+        return out
+
+    def equation(self, fitted: FloatArray) -> tuple[FloatArray, float]:
+        """Coefficients of the parents and intercept, from those of the columns."""
+        if not self.intercept:
+            return fitted, 0.0
+        return fitted[1:], float(self.reference + fitted[0] - fitted[1:] @ self.centres)
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Factor:
     r"""The cross-products of some rows, factored: with columns Z, ``(Z Z')^-1 = W' W``."""
 
     whitener: FloatArray
-    """W, (rank, columns)."""
+    """W, (rank, columns); the rank is the number of columns that add something to the others."""
     basis: FloatArray | None = None
     """``W Z``, (rank, kept rows), where cross-products do not have the digits to do without."""
     pivot: float = 1.0
     """Smallest pivot of the cross-products scaled to unit diagonal."""
-
-    @property
-    def rank(self) -> int:
-        """Number of columns that add something to the others."""
-        return len(self.whitener)
 
     def leverages(self, columns: FloatArray) -> FloatArray:
         """``x' (Z Z')^-1 x`` of each column x of (columns, rows)."""
@@ -162,7 +80,7 @@ class Factor:
 
 @dataclass(frozen=True, eq=False)
 class Trial:
-    """Coefficients and what they leave of the child."""
+    """Coefficients and the residuals that they leave."""
 
     coefficients: FloatArray
     residuals: FloatArray
@@ -185,15 +103,13 @@ class Trial:
 
 @dataclass(frozen=True, eq=False)
 class Regression:
-    """A child and its columns, parents and perhaps a constant, over the rows to be judged."""
+    """A child and its columns, parents and perhaps a constant, over k rows."""
 
     columns: FloatArray
     """(p, rows)"""
     child: FloatArray
     """(rows,)"""
-    typical: float
-    """Median absolute value of the child."""
-    smallest_scale: float
+    smallest_scale: float = 0.0
     """Below this a residual scale is rounding error."""
 
     @property
@@ -208,8 +124,13 @@ class Regression:
 
     @property
     def freedom(self) -> int:
-        """k - p, at least 1."""
+        """Degrees of freedom of the residuals, k - p, at least 1."""
         return max(self.rows - self.parameters, 1)
+
+    @property
+    def studentised_freedom(self) -> int:
+        """Degrees of freedom of one residual over the scale of the others, at least 2."""
+        return max(self.freedom - 1, 2)
 
     @cached_property
     def products(self) -> FloatArray:
@@ -231,7 +152,7 @@ class Regression:
         return factor_columns(self.columns, kept) if found is None else found
 
     def refit(self, trial: Trial, factor: Factor, kept: BoolArray | None = None) -> Trial:
-        """Least squares over the kept rows, from a trial that is on its way there."""
+        """Least squares over the kept rows, in one step from a trial."""
         if self.parameters == 0:
             return trial
         step = factor.step(self.columns, trial.residuals, kept)
@@ -291,4 +212,4 @@ def factor_columns(columns: FloatArray, kept: BoolArray | None) -> Factor:
 
 def median(values: FloatArray) -> float:
     """The median of (count,)."""
-    return float(kernels.row_medians(values.copy()[None])[0][0])
+    return float(row_medians(values[None])[0][0])

@@ -1,20 +1,33 @@
-"""Settings and entry of the robust estimator, and its answer."""
+"""The robust method: its settings, its pass over all rows, and its answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
-from typing import Literal
+from dataclasses import dataclass, fields, replace
+from functools import partial
+from typing import TYPE_CHECKING, Any, Literal
 
+import numpy as np
+
+from gaussnet.data.passes import NotFinite, Pass, Stripe
+from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
+from gaussnet.methods.base import Equations, Method, Scale, Solution
+from gaussnet.methods.errors import Assembly
+from gaussnet.methods.groups import Fitted
+from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.findings import Trimming
+from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 from gaussnet.types import FloatArray, IntArray, Rows
+
+if TYPE_CHECKING:
+    from gaussnet.methods.errors import Assembly
 
 RobustScale = Literal["core", "kl-optimal", "mean-square"]
 SCALES: tuple[RobustScale, ...] = ("core", "kl-optimal", "mean-square")
 
 
-class Unproven(Exception):
-    """Sums of squares do not show that all values are finite: they must be looked at."""
+Unproven = NotFinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,7 +58,7 @@ class RobustSolution:
 
 
 @dataclass(frozen=True, slots=True)
-class SequentialTrim:
+class SequentialTrim(Method):
     """Trimmed least squares, node after node in topological order.
 
     Each node is learnt on the rows whose parent cells are not suspicious, so that only the
@@ -92,6 +105,9 @@ class SequentialTrim:
     cap: float = 16.0
     evidence: float = 8.0
     name = "robust"
+    default_scale = "core"
+    needs_all_rows = True
+    error_kinds = ("fitted-rows",)
 
     def __post_init__(self) -> None:
         """Refuse levels that are no chances, and limits that are not positive."""
@@ -112,6 +128,25 @@ class SequentialTrim:
         for field in limits:
             if not getattr(self, field) > 0.0:
                 raise SettingError(f"got {field}={getattr(self, field)!r}, expected more than 0")
+
+    def first(self, equations: Equations, scale: Scale) -> Pass:
+        """All rows at once."""
+        return TrimPass(self, equations, scale)
+
+    def find_errors(self, fitted: Fitted, kind: str, level: float) -> "Assembly":
+        """Those of least squares over the rows that are kept."""
+        from gaussnet.methods.robust.errors import fitted_rows
+
+        return fitted_rows(fitted, level)
+
+    def certified_as(self, scale: Scale, findings: Any) -> tuple[Method, Scale]:
+        """Least squares, if nothing was trimmed."""
+        if findings.left_out:
+            raise SettingError(
+                f"{len(findings.left_out)} nodes leave out rows that do not fit, and a "
+                "certificate is one about clean rows: see fit.outliers() and fit.uncertainty()"
+            )
+        return LeastSquares(), MeanSquare() if isinstance(scale, GaussianCore) else scale
 
     def learn(
         self,
@@ -147,12 +182,12 @@ class SequentialTrim:
         >>> bool(abs(solution.coefficients[0] - 2.0) < 0.2), int(solution.rows[1])
         (True, 139)
         """
-        from gaussnet.methods.robust.walk import Walk
+        from gaussnet.methods.robust.all_nodes import SequentialFit
 
         if scale not in SCALES:
             known = ", ".join(repr(one) for one in SCALES)
             raise SettingError(f"got scale={scale!r}, expected {known}")
-        return Walk(rows, families, intercept, self, complete).learn(scale, threads)
+        return SequentialFit(rows, families, intercept, self, complete).learn(scale, threads)
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,3 +217,78 @@ class Auto(SequentialTrim):
         SequentialTrim.__post_init__(self)
         if not 0.0 < self.level < 1.0:
             raise SettingError(f"got level={self.level!r}, expected 0 < level < 1")
+
+    def examined(self, fitted: Fitted, table: Table) -> Trimming:
+        """What was found, with the test for contamination."""
+        from gaussnet.methods.robust.contamination import find_contamination
+
+        test = find_contamination(fitted, table.in_memory("this").array, self.level)
+        findings: Trimming = fitted.findings
+        return replace(findings, contamination=test)
+
+
+@dataclass(frozen=True)
+class TrimPass(Pass):
+    """Asks for all rows, and learns from them node by node."""
+
+    method: SequentialTrim
+    equations: Equations
+    scale: Scale
+    needs_all_rows = True
+
+    def summarize(self, stripe: Stripe) -> Stripe:
+        """All rows, which are one stripe."""
+        return stripe
+
+    def merge(self, left: Stripe, right: Stripe) -> Stripe:
+        """There is nothing to merge."""
+        raise AssertionError("all rows are one stripe")
+
+    def then(self, summary: Stripe) -> Solution:
+        """The solution, and what was found wrong with the rows."""
+        from gaussnet.methods.robust.units import learn_in_units
+
+        families, rows = self.equations.families.by_node, summary.page
+        incomplete = _incomplete_rows(summary, families)
+        learn = partial(
+            self.method.learn,
+            families=families,
+            intercept=self.equations.intercept,
+            scale=_scale_name(self.scale),
+            threads=self.equations.limits.run.threads,
+            complete=summary.is_complete,
+        )
+        found = learn_in_units(learn, rows, families)
+        nodes = families.sorted_by_size[0]
+        wrong = (found.cells, found.recorded, found.left_out)
+        return Solution.of(
+            self.equations,
+            found.coefficients[families.edges_of(nodes)],
+            ranks=found.ranks[nodes],
+            intercepts=found.intercepts[nodes],
+            variances=found.variances[nodes],
+            rows=found.rows[nodes],
+            dropped=incomplete[nodes],
+            findings=Trimming(len(rows), found.cutoffs, *wrong, discrete=found.discrete),
+        )
+
+
+def _scale_name(scale: Scale) -> RobustScale:
+    if isinstance(scale, GaussianCore):
+        return "core"
+    return "kl-optimal" if isinstance(scale, KlOptimal) else "mean-square"
+
+
+def _incomplete_rows(stripe: Stripe, families: Families) -> IntArray:
+    """Rows in which a value of the node or of a parent is missing, (nodes,)."""
+    found = np.zeros(len(families), dtype=np.int64)
+    if stripe.is_complete is not False:
+        return found
+    holes = np.isnan(stripe.page)
+    holed = np.asarray(holes.any(axis=0))
+    touched = holed.copy()
+    np.logical_or.at(touched, families.family_of_edge, holed[families.parents])
+    for node in np.flatnonzero(touched).tolist():
+        columns = families.subset(np.array([node])).columns
+        found[node] = np.count_nonzero(holes[:, columns].any(axis=1))
+    return found

@@ -1,8 +1,5 @@
 """Networks as networkx graphs: numbers are attributes of nodes and edges."""
 
-from collections.abc import Mapping
-from typing import Any
-
 from gaussnet.errors import NetworkError
 from gaussnet.graph.dag import Dag
 from gaussnet.graph.formats.networkx import DiGraph, networkx_attributes, to_networkx as graph_of
@@ -10,15 +7,7 @@ from gaussnet.model.network import GaussianNetwork
 
 
 def to_networkx(network: GaussianNetwork) -> DiGraph:
-    """A networkx DiGraph: nodes with `intercept` and `variance`, edges with `coefficient`.
-
-    Examples
-    --------
-    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
-    >>> graph = to_networkx(network)
-    >>> graph.nodes["b"], graph.edges["a", "b"]
-    ({'intercept': 0.0, 'variance': 0.5}, {'coefficient': 2.0})
-    """
+    """A networkx DiGraph: nodes with `intercept` and `variance`, edges with `coefficient`."""
     nodes = {
         node: {"intercept": network.intercepts[node], "variance": network.variances[node]}
         for node in network.dag.nodes
@@ -29,17 +18,7 @@ def to_networkx(network: GaussianNetwork) -> DiGraph:
 
 
 def from_networkx(graph: DiGraph) -> GaussianNetwork:
-    """The network of a networkx DiGraph with these attributes; labels become names by `str`.
-
-    Intercepts may be missing and are then 0. Where edges have no `coefficient`, their `weight`
-    is taken.
-
-    Examples
-    --------
-    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 0.5])
-    >>> from_networkx(to_networkx(network)) == network
-    True
-    """
+    """The network of a networkx DiGraph with these attributes; labels become names by `str`."""
     nodes, edges = networkx_attributes(graph)
     coefficients = {
         edge: own.get("coefficient", own.get("weight", None)) for edge, own in edges.items()
@@ -50,19 +29,15 @@ def from_networkx(graph: DiGraph) -> GaussianNetwork:
                 f"the edge {parent!r} -> {child!r} has no attribute 'coefficient' or 'weight': add "
                 "it, or take the graph alone with Dag.from_networkx"
             )
+    for node, own in nodes.items():
+        if "variance" not in own:
+            raise NetworkError(
+                f"the node {node!r} has no attribute 'variance': add it, or take the graph alone "
+                "with Dag.from_networkx"
+            )
     return GaussianNetwork(
         Dag.from_networkx(graph),
         coefficients,
-        {node: _variance(own, node) for node, own in nodes.items()},
+        {node: own["variance"] for node, own in nodes.items()},
         {node: own.get("intercept", 0.0) for node, own in nodes.items()},
     )
-
-
-def _variance(own: Mapping[str, Any], node: str) -> float:
-    if "variance" not in own:
-        raise NetworkError(
-            f"the node {node!r} has no attribute 'variance': add it, or take the graph alone with "
-            "Dag.from_networkx"
-        )
-    number: float = own["variance"]
-    return number

@@ -8,7 +8,7 @@ from typing import Literal, get_args
 from gaussnet.errors import FileError, NetworkError, SettingError
 from gaussnet.files import Line, join_line, split_lines
 from gaussnet.graph.dag import Dag
-from gaussnet.graph.formats.text import dot_name
+from gaussnet.graph.formats.dot import dot_name
 from gaussnet.model.network import GaussianNetwork
 
 HEADER = ("node", "quantity", "parent", "value")
@@ -142,34 +142,12 @@ _RESERVED = re.compile(
 
 
 def to_lavaan(network: GaussianNetwork, values: Values = "free") -> str:
-    """The model text: regressions, intercepts ``~ 1`` and variances ``~~``, one a line.
-
-    It is the whole model: fit it with ``lavaan(text, data, fixed.x = FALSE)``, for `sem` adds
-    covariances of its own, or with semopy's ``ModelMeans``.
-
-    Parameters
-    ----------
-    values
-        "free" leaves all parameters to be estimated and is read by lavaan and semopy alike;
-        "fixed" fixes them at the network's numbers, for both; "start" makes these numbers the
-        starting values of lavaan.
-
-    Examples
-    --------
-    >>> from gaussnet.graph.dag import Dag
-    >>> network = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 0.25])
-    >>> print(to_lavaan(network, "fixed"), end="")
-    rain ~ 0.0*1
-    rain ~~ 1.0*rain
-    wet ~ 1.5*rain
-    wet ~ 0.0*1
-    wet ~~ 0.25*wet
-    """
+    """The lavaan model: regressions, intercepts ``~ 1`` and variances ``~~``, one a line."""
     if values not in get_args(Values):
         raise SettingError(f"got values={values!r}, expected 'free', 'start' or 'fixed'")
     dag = network.dag
     for node in dag.nodes:
-        _check(node)
+        _check_name(node)
     lines = []
     for node in dag.nodes:
         terms = [
@@ -188,7 +166,7 @@ def _term(number: float, name: str, values: Values) -> str:
     return f"{number!r}*{name}" if values == "fixed" else f"start({number!r})*{name}"
 
 
-def _check(name: str) -> None:
+def _check_name(name: str) -> None:
     if not _NAME.fullmatch(name) or _DOTS.fullmatch(name) or _RESERVED.fullmatch(name):
         raise NetworkError(
             f"lavaan cannot hold the node name {name!r}, and has no quotes for it: rename the node "

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet import kernels
 from gaussnet.errors import GraphError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.model import checks
-from gaussnet.model.inference.parts import grouped
-from gaussnet.types import FloatArray, IntArray
+from gaussnet.model.equations import propagate, reversed_edges
+from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
@@ -58,42 +57,35 @@ def gradient(network: "GaussianNetwork", stops: list[int]) -> FloatArray:
 
 def stations(dag: Dag, cause: str, target: str, via: Iterable[str] | None) -> list[int]:
     """Positions of cause, stations in topological order, and target."""
-    places = [dag.position(cause), dag.position(target)]
+    ends = [dag.position(cause), dag.position(target)]
     if via is None:
-        return places
+        return ends
     between = [
         dag.position(node) for node in checks.as_names([via] if isinstance(via, str) else via)
     ]
-    if set(between) & set(places):
+    if set(between) & set(ends):
         raise GraphError(
-            f"got via={[dag.nodes[place] for place in between]}, expected nodes between "
+            f"got via={[dag.nodes[node] for node in between]}, expected nodes between "
             f"{cause!r} and {target!r}: leave out the ends"
         )
     rank = {node: index for index, node in enumerate(dag.order.tolist())}
-    return [places[0], *sorted(between, key=rank.__getitem__), places[1]]
+    return [ends[0], *sorted(between, key=rank.__getitem__), ends[1]]
 
 
 def downstream(network: "GaussianNetwork", cause: int) -> FloatArray:
     """Total effects of one node on all, (nodes,)."""
     row = np.zeros((1, len(network.dag)))
     row[0, cause] = 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        kernels.propagate(row, network.dag.order, network.dag.families, network.coefficient_array)
-    checks.check_overflow(row)
+    propagate(row, network.dag.order, network.dag.families, network.coefficient_array)
     return np.asarray(row[0])
 
 
 def upstream(network: "GaussianNetwork", target: int) -> FloatArray:
-    """Total effects of all nodes on one, (nodes,)."""
-    families = network.dag.families
-    turned, coefficients = grouped(
-        len(families), families.parents, families.family_of_edge, network.coefficient_array
-    )
-    row = np.zeros((1, len(families)))
+    """Total effects of all nodes on one, (nodes,): one pass against the arrows."""
+    row = np.zeros((1, len(network.dag)))
     row[0, target] = 1.0
-    with np.errstate(over="ignore", invalid="ignore"):
-        kernels.propagate(row, np.ascontiguousarray(network.dag.order[::-1]), turned, coefficients)
-    checks.check_overflow(row)
+    order = np.ascontiguousarray(network.dag.order[::-1])
+    propagate(row, order, *reversed_edges(network.dag.families, network.coefficient_array))
     return np.asarray(row[0])
 
 
@@ -120,9 +112,9 @@ def paths(
             continue
         name = dag.nodes[nodes[-1]]
         for child in dag.children(name):
-            place = dag.positions[child]
-            if counts[place]:
-                waiting.append(((*nodes, place), product * network.coefficients[name, child]))
+            position = dag.positions[child]
+            if counts[position]:
+                waiting.append(((*nodes, position), product * network.coefficients[name, child]))
     return tuple(sorted(found, key=lambda path: (-abs(path.effect), path.nodes)))
 
 
@@ -130,10 +122,8 @@ def _path_counts(dag: Dag, stop: int) -> list[int]:
     """The number of directed paths from each node to one, exact."""
     counts = [0] * len(dag)
     counts[stop] = 1
-    offsets, parents = dag.families.offsets.tolist(), dag.families.parents.tolist()
-    order: IntArray = dag.order
-    for node in reversed(order.tolist()):
+    for node in reversed(dag.order.tolist()):
         if counts[node]:
-            for parent in parents[offsets[node] : offsets[node + 1]]:
+            for parent in dag.families.parent_lists[node]:
                 counts[parent] += counts[node]
     return counts

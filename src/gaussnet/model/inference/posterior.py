@@ -1,42 +1,30 @@
-"""Parts: the unobserved nodes that evidence couples, cut where a value is known.
+"""Posteriors: what observed nodes, whatever their values, say about the others.
 
 An observed node is a constant for its children, so the edges out of it are cut. What is left of
 it is a *sensor*: an equation that its unobserved parents must satisfy, up to its noise. Unobserved
-ancestors of sensors are *coupled* by them, and fall into connected parts that know nothing of each
-other. All other unobserved nodes are *free*: they follow from their parents by their equations."""
+ancestors of sensors are *coupled* by them, and fall into connected *parts* that know nothing of
+each other. All other unobserved nodes are *free*: they follow from their parents by their
+equations.
+"""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gaussnet import kernels
 from gaussnet.errors import DataError
+from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
 from gaussnet.model import checks
-from gaussnet.model.inference.parts import (
-    DensePart,
-    Division,
-    LoopyPart,
-    Part,
-    SparsePart,
-    divide,
-    grouped,
-    make_parts,
-)
+from gaussnet.model.equations import families_of_edges
+from gaussnet.model.inference.solvers import SOURCES, Part, Solver, SolverChoice, choose_solver
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
-
-
-DENSE_EQUATIONS = 400
-"""Parts of at most this many equations are solved by dense orthogonal factors."""
-
-FEW_LOOPS = 0.02
-"""A large part with at most this many loops for each equation is factored sparse."""
 
 IMPOSSIBLE = 1e-9
 """Evidence further off what nodes without noise allow, relative to its size, is impossible."""
@@ -44,32 +32,17 @@ IMPOSSIBLE = 1e-9
 LOST = 1e-6
 """A variance below this share of what it is a difference of is found again."""
 
-BLOCK = 256
-"""Sources of noise that are followed at a time."""
 
+@dataclass(frozen=True)
+class Division:
+    """The nodes of a graph, divided by what is observed and what is asked for."""
 
-class Solver(Protocol):
-    """A part, factored."""
-
-    @property
-    def part(self) -> Part: ...  # noqa: D102
-
-    def solve(self, right: FloatArray) -> FloatArray: ...  # noqa: D102
-
-    def rows_of_factor(self, weights: FloatArray) -> FloatArray: ...  # noqa: D102
-
-    def misfits(self, right: FloatArray, sizes: FloatArray) -> FloatArray: ...  # noqa: D102
-
-    def loads(self) -> Iterator[tuple[float, FloatArray]]: ...  # noqa: D102
-
-
-def solver_of(part: Part) -> Solver:
-    """The way to solve a part that suits its size and shape."""
-    if len(part.scales) <= DENSE_EQUATIONS:
-        return DensePart.of(part)
-    if part.loops <= FEW_LOOPS * len(part.scales) and part.scales.all():
-        return SparsePart.of(part)
-    return LoopyPart.of(part)
+    coupled: BoolArray
+    """Unobserved ancestors of observed nodes that matter to the targets, (nodes,)."""
+    free: IntArray
+    """The other unobserved nodes that matter, in topological order."""
+    labels: IntArray
+    """The part that a coupled node or a sensor belongs to, (nodes,); -1 elsewhere."""
 
 
 @dataclass(frozen=True)
@@ -82,6 +55,7 @@ class Posterior:
     network: "GaussianNetwork"
     observed: BoolArray
     targets: BoolArray
+    solver: SolverChoice = choose_solver
 
     @cached_property
     def division(self) -> Division:
@@ -93,7 +67,7 @@ class Posterior:
         """The parts, factored."""
         net = self.network
         parts = make_parts(net.dag, self.division, net.coefficient_array, net.scales)
-        return [solver_of(part) for part in parts]
+        return [self.solver(part) for part in parts]
 
     def check(self, rows: FloatArray) -> None:
         """Refuse observed values that nodes without noise rule out; rows are (rows, nodes)."""
@@ -156,22 +130,22 @@ class Posterior:
                 gross += np.maximum(signs, 0.0) @ rows
         # Where little is left of much, the difference has lost its digits.
         lost = np.flatnonzero(self.targets & (total < LOST * gross))
-        for start in range(0, len(lost), BLOCK):
-            chosen = lost[start : start + BLOCK]
+        for start in range(0, len(lost), SOURCES):
+            chosen = lost[start : start + SOURCES]
             loads = self.factor(chosen)
             total[chosen] = np.einsum("ij,ij->i", loads, loads)
         checks.check_overflow(total[self.targets])
         return total
 
     def _sources(self) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """What noises (rows) do to coupled nodes, and their signs, `BLOCK` at a time."""
-        rows = np.zeros((BLOCK, len(self.network.dag)))
-        signs = np.zeros(BLOCK)
+        """What noises (rows) do to coupled nodes, and their signs, `SOURCES` at a time."""
+        rows = np.zeros((SOURCES, len(self.network.dag)))
+        signs = np.zeros(SOURCES)
         used = 0
         for sign, nodes, loads in self._loads():
-            for start in range(0, len(loads), BLOCK):
-                part = loads[start : start + BLOCK]
-                if used + len(part) > BLOCK:
+            for start in range(0, len(loads), SOURCES):
+                part = loads[start : start + SOURCES]
+                if used + len(part) > SOURCES:
                     yield signs[:used], rows[:used]
                     rows[:], used = 0.0, 0
                 rows[used : used + len(part), nodes] = part
@@ -185,8 +159,8 @@ class Posterior:
             for sign, loads in solver.loads():
                 yield sign, solver.part.nodes, loads
         free, scales = self.division.free, self.network.scales
-        for start in range(0, len(free), BLOCK):
-            own = free[start : start + BLOCK]
+        for start in range(0, len(free), SOURCES):
+            own = free[start : start + SOURCES]
             yield 1.0, own, np.diag(scales[own])
 
     def _propagate_free(self, rows: FloatArray) -> None:
@@ -196,16 +170,16 @@ class Posterior:
 
     @cached_property
     def _backwards(self) -> tuple[Families, FloatArray, IntArray]:
-        """The edges into free nodes, turned round, and an order for them."""
+        """The edges into free nodes, reversed, and an order for them."""
         dag = self.network.dag
         parents, children = dag.families.parents, dag.families.family_of_edge
         into = np.zeros(len(dag), dtype=bool)
         into[self.division.free] = True
         kept = into[children] & ~self.observed[parents]
-        turned = grouped(
+        backwards = families_of_edges(
             len(dag), parents[kept], children[kept], self.network.coefficient_array[kept]
         )
-        return *turned, np.ascontiguousarray(dag.order[::-1])
+        return *backwards, np.ascontiguousarray(dag.order[::-1])
 
     @cached_property
     def _from_observed(self) -> Any:
@@ -214,9 +188,9 @@ class Posterior:
 
         families = self.network.dag.families
         kept = self.observed[families.parents]
-        places = (families.family_of_edge[kept], families.parents[kept])
+        indices = (families.family_of_edge[kept], families.parents[kept])
         shape = (len(families), len(families))
-        return csr_array((self.network.coefficient_array[kept], places), shape=shape)
+        return csr_array((self.network.coefficient_array[kept], indices), shape=shape)
 
     @cached_property
     def _hidden_parent(self) -> BoolArray:
@@ -236,3 +210,75 @@ class Posterior:
         seen = np.abs(np.where(self.observed, rows, 0.0))
         terms = abs(self._from_observed) @ seen.T
         return np.asarray(np.abs(self.network.intercept_array) + terms.T + seen)
+
+
+def divide(dag: Dag, observed: BoolArray, targets: BoolArray) -> Division:
+    """Coupled and free nodes, and parts; only those that the targets depend on."""
+    from scipy.sparse import coo_array
+    from scipy.sparse.csgraph import connected_components
+
+    coupled = ancestors(dag, observed, observed) & ~observed
+    needed = ancestors(dag, targets & ~observed, observed)
+    families = dag.families
+    parents, children = families.parents, families.family_of_edge
+    out = coupled[parents]
+    ends = (parents[out], children[out])
+    # The children of coupled nodes are coupled, sensors or free; free ones tie nothing together.
+    tying = coupled[ends[1]] | observed[ends[1]]
+    ends = (ends[0][tying], ends[1][tying])
+    graph = coo_array((np.ones(len(ends[0])), ends), shape=(len(dag), len(dag)))
+    labels = connected_components(graph, directed=False)[1].astype(np.int64)
+    wanted = np.zeros(len(dag), dtype=bool)
+    wanted[labels[needed & coupled]] = True
+    inside = coupled & wanted[labels]
+    kept = inside.copy()
+    kept[ends[1][inside[ends[0]]]] = True
+    labels[~kept] = -1
+    free = dag.order[(needed & ~coupled & ~observed)[dag.order]]
+    return Division(inside, np.ascontiguousarray(free), labels)
+
+
+def ancestors(dag: Dag, start: BoolArray, observed: BoolArray) -> BoolArray:
+    """The starting nodes and all that they descend from by edges out of unobserved nodes."""
+    marked = start.tolist()
+    blocked = observed.tolist()
+    for node in reversed(dag.order.tolist()):
+        if marked[node]:
+            for parent in dag.families.parent_lists[node]:
+                if not blocked[parent]:
+                    marked[parent] = True
+    return np.array(marked, dtype=bool)
+
+
+def make_parts(
+    dag: Dag, division: Division, coefficients: FloatArray, scales: FloatArray
+) -> Iterator[Part]:
+    """The parts of a division, each with its own numbering."""
+    families = dag.families
+    rank = np.empty(len(dag), dtype=np.int64)
+    rank[dag.order] = np.arange(len(dag))
+    inside = np.flatnonzero(division.labels >= 0)
+    # Within a part the unknowns come first, each kind in topological order.
+    inside = inside[np.lexsort((rank[inside], ~division.coupled[inside], division.labels[inside]))]
+    local = np.zeros(len(dag), dtype=np.int64)
+    edges = np.flatnonzero(
+        division.coupled[families.parents] & (division.labels[families.family_of_edge] >= 0)
+    )
+    edges = edges[np.argsort(division.labels[families.parents[edges]], kind="stable")]
+    edge_labels = division.labels[families.parents[edges]]
+    labels, starts = np.unique(division.labels[inside], return_index=True)
+    stops = np.append(starts, len(inside))[1:]
+    first = np.searchsorted(edge_labels, labels)
+    last = np.searchsorted(edge_labels, labels, side="right")
+    for start, stop, low, high in zip(starts, stops, first, last, strict=True):
+        members, own = inside[start:stop], edges[low:high]
+        local[members] = np.arange(len(members))
+        known = ~division.coupled[members]
+        yield Part(
+            members[~known],
+            members[known],
+            local[families.family_of_edge[own]],
+            local[families.parents[own]],
+            coefficients[own],
+            scales[members],
+        )

@@ -1,50 +1,150 @@
-"""Questions to a network: what is known, set from outside, or predicted."""
+"""Questions to a network: conditional laws, interventions, imputation and prediction.
 
-from collections.abc import Iterable, Mapping
+A value may be missing in any cell of many rows; rows with the same missing cells share one
+`Posterior`, whose equations are factored once.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, cast
+from functools import cached_property
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet.errors import SettingError
-from gaussnet.graph.dag import Dag
+from gaussnet.errors import DataError, NetworkError, SettingError
+from gaussnet.graph.dag import Dag, shorten
 from gaussnet.model import checks
-from gaussnet.model.gaussian import Gaussian
-from gaussnet.model.inference import conditional, effects
-from gaussnet.model.inference.conditional import (
-    as_values,
-    check_rows,
-    given_columns,
-    marked,
-    open_rows,
-    patterns,
-)
+from gaussnet.model.equations import blocks
+from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
 from gaussnet.model.inference.posterior import Posterior
-from gaussnet.types import FloatArray, Seed
+from gaussnet.model.inference.solvers import SolverChoice, choose_solver
+from gaussnet.seeds import generator
+from gaussnet.types import BoolArray, FloatArray, IntArray, Seed
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
 
 
+class Conditional(Gaussian):
+    """A Gaussian that knows its mean, and finds variances, covariance or factor on demand.
+
+    Each is found from the sparse equations of the network when first asked for: `variances`
+    without the covariance, and `marginal` without what it leaves out.
+    """
+
+    _posterior: Posterior
+    _row: FloatArray
+    """The mean of every target, the evidence elsewhere, (nodes,)."""
+    _positions: IntArray
+    """Positions of the variables among the nodes."""
+
+    def __init__(self, posterior: Posterior, row: FloatArray, positions: IntArray) -> None:
+        nodes = posterior.network.dag.nodes
+        object.__setattr__(self, "names", tuple(nodes[i] for i in positions.tolist()))
+        object.__setattr__(self, "mean", checks.read_only(row[positions]))
+        object.__setattr__(self, "_posterior", posterior)
+        object.__setattr__(self, "_row", row)
+        object.__setattr__(self, "_positions", positions)
+
+    @cached_property
+    def factor(self) -> FloatArray:
+        """F with covariance F F', (names, k), read-only."""
+        return checks.read_only(self._posterior.factor(self._positions))
+
+    @cached_property
+    def variances(self) -> FloatArray:
+        """The variance of each variable, (names,), read-only."""
+        if "factor" in self.__dict__ or len(self.names) < len(self._row) // 8:
+            return checks.read_only(np.einsum("ij,ij->i", self.factor, self.factor))
+        return checks.read_only(self._posterior.variances()[self._positions])
+
+    def marginal(self, names: Iterable[str]) -> "Conditional":
+        """The Gaussian of these variables alone, in the order asked for."""
+        chosen = self._positions[self._rows_of(checks.as_names(names))]
+        return Conditional(self._posterior, self._row, chosen)
+
+    def sample(self, rows: int, *, seed: Seed) -> FloatArray:
+        """Independent rows (rows, names); the first are the same however many are asked for."""
+        drawn: FloatArray = _draw(self._posterior, self._row, rows, seed)[:, self._positions]
+        return drawn
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Gaussian, (self.names, self.mean, self.factor)
+
+
+def condition(
+    network: "GaussianNetwork",
+    evidence: Mapping[str, float],
+    targets: Iterable[str] | None,
+    solver: SolverChoice = choose_solver,
+) -> Conditional:
+    """The Gaussian of the targets, or of all nodes without evidence, given the evidence."""
+    dag = network.dag
+    positions, values = _as_values(dag, evidence, "evidence")
+    observed = _mask(dag, positions)
+    wanted = np.flatnonzero(~observed) if targets is None else _targets(dag, targets, observed)
+    posterior = Posterior(network, observed, _mask(dag, wanted), solver)
+    row = np.zeros((1, len(dag)))
+    row[0, positions] = values
+    posterior.check(row)
+    posterior.fill(row)
+    return Conditional(posterior, row[0], wanted)
+
+
+def draws_given(
+    network: "GaussianNetwork", evidence: Mapping[str, float], rows: int, seed: Seed
+) -> FloatArray:
+    """Independent rows (rows, nodes) of the network given the evidence."""
+    found = condition(network, evidence, None)
+    return _draw(found._posterior, found._row, rows, seed)
+
+
+def _draw(posterior: Posterior, row: FloatArray, rows: int, seed: Seed) -> FloatArray:
+    """Rows (rows, nodes) given the observed values in `row` (nodes,)."""
+    count = checks.row_count(rows)
+    stream = generator(seed)
+    drawn = np.empty((count, len(row)))
+    block, noise = np.empty((SAMPLE_ROWS, len(row))), np.zeros((SAMPLE_ROWS, len(row)))
+    for start in range(0, count, SAMPLE_ROWS):
+        part = drawn[start : start + SAMPLE_ROWS]
+        stream.standard_normal(out=noise[: len(part)])
+        # Always as many rows, so that a row does not depend on how many follow.
+        block[:] = row
+        posterior.fill(block, noise)
+        part[:] = block[: len(part)]
+    return drawn
+
+
 def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetwork":
     """The network with these nodes cut from their parents, each at its value without noise."""
     dag = network.dag
-    places, numbers = as_values(dag, values, "intervention")
-    cut = marked(dag, places)
-    families = dag.families
-    kept = ~cut[families.family_of_edge]
-    parents: list[list[int]] = [[] for _ in dag.nodes]
-    ends = (families.parents[kept].tolist(), families.family_of_edge[kept].tolist())
-    for parent, child in zip(*ends, strict=True):
-        parents[child].append(parent)
+    positions, numbers = _as_values(dag, values, "intervention")
+    cut = _mask(dag, positions)
+    parents = [
+        [] if is_cut else own
+        for own, is_cut in zip(dag.families.parent_lists, cut.tolist(), strict=True)
+    ]
     intercepts = network.intercept_array.copy()
-    intercepts[places] = numbers
+    intercepts[positions] = numbers
     return type(network).from_arrays(
         Dag.from_parents(dag.nodes, parents),
-        network.coefficient_array[kept],
+        network.coefficient_array[~cut[dag.families.family_of_edge]],
         np.where(cut, 0.0, network.variance_array),
         intercepts,
     )
+
+
+def impute(network: "GaussianNetwork", data: object, seed: Seed | None) -> FloatArray:
+    """The rows with every missing value replaced by its conditional mean, or by a draw."""
+    rows = _open_rows(data, network.dag.nodes)
+    noise = None if seed is None else generator(seed).standard_normal(rows.shape)
+    for observed, chosen in patterns(~np.isnan(rows)):
+        if observed.all():
+            continue
+        posterior = Posterior(network, observed, ~observed)
+        for own, part in _filled(posterior, rows, chosen, noise):
+            rows[own] = part
+    return rows
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -83,129 +183,121 @@ def predict(
     if not isinstance(level, float | int) or not 0.0 < level < 1.0:
         raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
     dag = network.dag
-    allowed = given_columns(network, target, given)
-    rows = open_rows(data, dag.nodes)
+    allowed = _given_columns(dag, target, given)
+    rows = _open_rows(data, dag.nodes)
     rows[:, ~allowed] = np.nan
-    place = np.array([dag.position(target)])
+    node = np.array([dag.position(target)])
     mean, scale = np.empty((2, len(rows)))
     for observed, chosen in patterns(~np.isnan(rows)):
-        posterior = Posterior(network, observed, marked(dag, place))
-        for block in checks.blocks(len(chosen), len(dag)):
-            own = chosen[block]
-            part = np.where(observed, rows[own], 0.0)
-            check_rows(posterior, part, own)
-            posterior.fill(part)
-            mean[own] = part[:, place[0]]
-        scale[chosen] = checks.lengths(posterior.factor(place))[0]
+        posterior = Posterior(network, observed, _mask(dag, node))
+        for own, part in _filled(posterior, rows, chosen):
+            mean[own] = part[:, node[0]]
+        scale[chosen] = _length(posterior.factor(node)[0])
     reach = scale * float(ndtri(0.5 + 0.5 * level))
     return Prediction(target, float(level), mean, scale, mean - reach, mean + reach)
 
 
-class Queries:
-    """What evidence, interventions and rows with missing values say about the nodes."""
+def patterns(known: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:
+    """Each set of known nodes (nodes,), and the rows that have it.
 
-    def condition(
-        self, evidence: Mapping[str, float], *, targets: Iterable[str] | None = None
-    ) -> Gaussian:
-        """The Gaussian of the other nodes, or of `targets` alone, given the evidence.
+    Examples
+    --------
+    >>> known = np.array([[True, False], [True, True], [True, False]])
+    >>> [(mask.tolist(), rows.tolist()) for mask, rows in patterns(known)]
+    [([True, False], [0, 2]), ([True, True], [1])]
+    """
+    if not len(known):
+        return
+    packed = np.packbits(known, axis=1)
+    _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(which.ravel(), kind="stable")
+    counts = np.bincount(which.ravel(), minlength=len(first))
+    for index, rows in zip(first, np.split(order, np.cumsum(counts)[:-1]), strict=True):
+        yield known[index], rows
 
-        The mean is found at once; variances and covariance when they are asked for, so that
-        a network of 10,000 nodes costs no dense matrix. Nodes without noise are allowed, and
-        so is redundant evidence; evidence that they rule out is an error.
 
-        Examples
-        --------
-        >>> from gaussnet import Dag, GaussianNetwork
-        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.0], [1.0, 1.0])
-        >>> rain = net.condition({"wet": 2.0})
-        >>> rain.names, rain.mean.round(9).tolist(), rain.covariance.round(9).tolist()
-        (('rain',), [1.0], [[0.5]])
-        """
-        return conditional.condition(self._network, evidence, targets)
+def _filled(
+    posterior: Posterior, rows: FloatArray, chosen: IntArray, noise: FloatArray | None = None
+) -> Iterator[tuple[IntArray, FloatArray]]:
+    """Blocks of the chosen rows with means or draws filled in, and their numbers in the data."""
+    for block in blocks(len(chosen), rows.shape[1]):
+        own = chosen[block]
+        part = np.where(posterior.observed, rows[own], 0.0)
+        try:
+            posterior.check(part)
+        except DataError as problem:
+            raise DataError(f"among rows {own[0]} to {own[-1]} {problem}") from None
+        posterior.fill(part, None if noise is None else noise[own])
+        yield own, part
 
-    def do(self, values: Mapping[str, float]) -> "GaussianNetwork":
-        """The network after an intervention that sets these nodes to these values.
 
-        The edges into each are gone, its variance is 0 and its intercept the value.
+def _open_rows(data: object, names: Sequence[str]) -> FloatArray:
+    """A copy of the data, (rows, names) float64; a frame's absent columns are missing."""
+    columns = checks.column_labels(data)
+    if columns is None:
+        rows = np.array(checks.as_rows(data, names), dtype=np.float64, order="C")
+    else:
+        labels = set(columns)
+        present = [index for index, name in enumerate(names) if name in labels]
+        if not present:
+            raise DataError("the data have no column for any node: name the columns by the nodes")
+        found = checks.as_rows(data, [names[index] for index in present])
+        rows = np.full((len(found), len(names)), np.nan)
+        rows[:, present] = found
+    infinite = np.argwhere(np.isinf(rows))
+    if len(infinite):
+        row, column = infinite[0].tolist()
+        raise DataError(
+            f"the data have {rows[row, column]} at row {row}, column {names[column]!r}: mend it, "
+            "or give NaN for a missing value"
+        )
+    return rows
 
-        Examples
-        --------
-        >>> from gaussnet import Dag, GaussianNetwork
-        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 1.0])
-        >>> net.do({"wet": 2.0}).mean().tolist(), net.do({"rain": 2.0}).mean().tolist()
-        ([0.0, 2.0], [2.0, 3.0])
-        """
-        return do(self._network, values)
 
-    def predict(
-        self,
-        data: object,
-        node: str,
-        *,
-        level: float = 0.95,
-        given: Iterable[str] | None = None,
-    ) -> Prediction:
-        """One node in each row, from the other columns: mean, scale and an interval.
+def _given_columns(dag: Dag, target: str, given: Iterable[str] | None) -> BoolArray:
+    """The nodes that a prediction may look at, (nodes,)."""
+    position = dag.position(target)
+    if given is None:
+        return ~_mask(dag, np.array([position]))
+    names = checks.as_names(given)
+    allowed = _mask(dag, np.array([dag.position(node) for node in names], dtype=np.int64))
+    if allowed[position]:
+        raise DataError(f"{target!r} is the target: leave it out of the given nodes")
+    return allowed
 
-        `data` is an array (rows, nodes), its column of the node itself not looked at, or a
-        data frame with any of the nodes as columns. NaN is not observed. `given` names the
-        columns to predict from; by default all that are there.
 
-        Examples
-        --------
-        >>> from gaussnet import Dag, GaussianNetwork
-        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 0.25])
-        >>> wet = net.predict([[2.0, float("nan")]], "wet")
-        >>> wet.mean.tolist(), wet.scale.round(9).tolist(), wet.low.round(2).tolist()
-        ([3.0], [0.5], [2.02])
-        """
-        return predict(self._network, data, node, level, given)
+def _as_values(dag: Dag, given: object, what: str) -> tuple[IntArray, FloatArray]:
+    """Positions and values of a mapping from nodes to finite numbers."""
+    if not isinstance(given, Mapping):
+        raise NetworkError(
+            f"got {type(given).__name__} for the {what}, expected values by node such as "
+            '{"wet": 2.0}: give a dict'
+        )
+    positions = np.array([dag.position(node) for node in given], dtype=np.int64)
+    values = [checks.finite_number(value, node, what) for node, value in given.items()]
+    return positions, np.array(values, dtype=np.float64)
 
-    def impute(self, data: object, *, seed: Seed | None = None) -> FloatArray:
-        """The rows (rows, nodes) with every NaN replaced by its mean given the rest of its row.
 
-        With a `seed` it is replaced by a draw, jointly for the values that a row lacks.
+def _targets(dag: Dag, nodes: Iterable[str], observed: BoolArray) -> IntArray:
+    """Positions of target nodes, none of them observed, each once."""
+    positions = [dag.position(node) for node in checks.as_names(nodes)]
+    known = [dag.nodes[i] for i in positions if observed[i]]
+    if known:
+        raise NetworkError(
+            f"{shorten(known)} has a given value, so it cannot be a target: leave it out of one"
+        )
+    return np.array(positions, dtype=np.int64)
 
-        Examples
-        --------
-        >>> from gaussnet import Dag, GaussianNetwork
-        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 0.25])
-        >>> net.impute([[2.0, float("nan")], [1.0, 5.0]]).round(9).tolist()
-        [[2.0, 3.0], [1.0, 5.0]]
-        """
-        return conditional.impute(self._network, data, seed)
 
-    def effect(self, cause: str, target: str, *, via: str | Iterable[str] | None = None) -> float:
-        """What one unit more of `cause`, set from outside, adds to `target`.
+def _mask(dag: Dag, positions: IntArray) -> BoolArray:
+    """Which nodes are at these positions, (nodes,)."""
+    mask = np.zeros(len(dag), dtype=bool)
+    mask[positions] = True
+    return mask
 
-        The sum over all directed paths of the product of their coefficients; `via` keeps the
-        paths that pass through this node, or through all of these.
 
-        Examples
-        --------
-        >>> from gaussnet import Dag, GaussianNetwork
-        >>> dag = Dag.parse("[a][b|a][c|a:b]")
-        >>> net = GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0])
-        >>> net.effect("a", "c"), net.effect("a", "c", via="b"), net.effect("c", "a")
-        (7.0, 6.0, 0.0)
-        """
-        return effects.effect(self._network, cause, target, via)
-
-    def paths(
-        self, cause: str, target: str, *, limit: int = 10_000
-    ) -> tuple[effects.PathEffect, ...]:
-        """The directed paths and their effects, the strongest first; they sum to `effect`.
-
-        Examples
-        --------
-        >>> from gaussnet import Dag, GaussianNetwork
-        >>> dag = Dag.parse("[a][b|a][c|a:b]")
-        >>> net = GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0])
-        >>> [str(path) for path in net.paths("a", "c")]
-        ['a -> b -> c: 6', 'a -> c: 1']
-        """
-        return effects.paths(self._network, cause, target, limit)
-
-    @property
-    def _network(self) -> "GaussianNetwork":
-        return cast("GaussianNetwork", self)
+def _length(vector: FloatArray) -> float:
+    """The Euclidean length, also where squares leave the range of floating point."""
+    size = np.abs(vector).max(initial=0.0)
+    unit = vector / (size if size > 0.0 else 1.0)
+    return float(size * np.sqrt(np.einsum("i,i->", unit, unit)))

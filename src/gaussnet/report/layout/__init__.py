@@ -3,8 +3,10 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gaussnet.report.layout.layers import Point, Sizes, draw_part
+from gaussnet.report.layout.layers import Point, Sizes, draw_component
 from gaussnet.report.layout.positions import Arrow
+
+__all__ = ["Layout", "Point", "Sizes", "lay_out"]
 
 PAGE = (1180.0, 860.0)
 """Width and height in which a drawing is read without zooming."""
@@ -38,17 +40,17 @@ def lay_out(nodes: int, edges: Sequence[Arrow], sizes: Sizes) -> Layout:
     >>> layout.centres, layout.rightward
     (((30.0, 12.0), (30.0, 92.0)), False)
     """
-    parts = _connected_parts(nodes, edges)
-    downward, rightward = (_one_way(parts, nodes, edges, sizes, way) for way in (False, True))
+    components = _connected_components(nodes, edges)
+    downward, rightward = (_one_way(components, nodes, edges, sizes, way) for way in (False, True))
     return rightward if rightward.scale > downward.scale else downward
 
 
 def _one_way(
-    parts: list[list[int]], nodes: int, edges: Sequence[Arrow], sizes: Sizes, rightward: bool
+    components: list[list[int]], nodes: int, edges: Sequence[Arrow], sizes: Sizes, rightward: bool
 ) -> Layout:
     centres: list[Point] = [(0.0, 0.0)] * nodes
     routes: list[tuple[Point, ...]] = [()] * len(edges)
-    drawn = [draw_part(part, edges, sizes, rightward) for part in parts]
+    drawn = [draw_component(members, edges, sizes, rightward) for members in components]
     corners, width, height = _pack([part.extent for part in drawn], sizes)
     for part, (left, top) in zip(drawn, corners, strict=True):
         for node, (x, y) in zip(part.members, part.centres, strict=True):
@@ -58,8 +60,8 @@ def _one_way(
     return Layout(width, height, tuple(centres), tuple(routes), rightward)
 
 
-def _connected_parts(nodes: int, edges: Sequence[Arrow]) -> list[list[int]]:
-    """Nodes by connected part, the largest first."""
+def _connected_components(nodes: int, edges: Sequence[Arrow]) -> list[list[int]]:
+    """Nodes by connected component, the largest first."""
     owner = list(range(nodes))
 
     def root(node: int) -> int:
@@ -70,10 +72,10 @@ def _connected_parts(nodes: int, edges: Sequence[Arrow]) -> list[list[int]]:
     for parent, child in edges:
         one, other = sorted((root(parent), root(child)))
         owner[other] = one
-    parts: dict[int, list[int]] = {}
+    components: dict[int, list[int]] = {}
     for node in range(nodes):
-        parts.setdefault(root(node), []).append(node)
-    return sorted(parts.values(), key=len, reverse=True)
+        components.setdefault(root(node), []).append(node)
+    return sorted(components.values(), key=len, reverse=True)
 
 
 def _pack(extents: Sequence[Point], sizes: Sizes) -> tuple[list[Point], float, float]:
@@ -89,6 +91,3 @@ def _pack(extents: Sequence[Point], sizes: Sizes) -> tuple[list[Point], float, f
         widest, depth = max(widest, left + width), max(depth, height)
         left += width + 2 * sizes.gap
     return corners, widest, top + depth
-
-
-__all__ = ["Layout", "Point", "Sizes", "lay_out"]

@@ -1,15 +1,18 @@
-"""Layers of a graph: parents before children, few crossings."""
+"""One connected component drawn in layers: parents before children, few crossings."""
 
 from bisect import bisect_right, insort
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from gaussnet.report.layout.positions import Arrow, Lattice, build_lattice, find_places
+from gaussnet.report.layout.positions import Arrow, Lattice, build_lattice, find_positions
 
 Point = tuple[float, float]
 CROWDED = 60
 PORT_STEP = 13.0
 PORT_SHARE = 0.75
+SWEEPS = 24
+EXCHANGES = 8
+Order = list[list[int]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,8 +31,8 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
-    """Where the nodes and edges of one part stand, as (x, y) from its corner."""
+class Component:
+    """Where the nodes and edges of one connected component stand, as (x, y) from its corner."""
 
     members: Sequence[int]
     edges: Sequence[int]
@@ -39,10 +42,10 @@ class Part:
     """Width and height."""
 
 
-def draw_part(
+def draw_component(
     members: Sequence[int], edges: Sequence[Arrow], sizes: Sizes, rightward: bool
-) -> Part:
-    """The part with these nodes, layers going right or down."""
+) -> Component:
+    """The component with these nodes, layers going right or down."""
     own = {node: index for index, node in enumerate(members)}
     inside = [index for index, (_, child) in enumerate(edges) if child in own]
     lattice = build_lattice(
@@ -55,26 +58,26 @@ def draw_part(
             lengths[: lattice.nodes],
         )
     gap = sizes.gap if rightward else 1.6 * sizes.gap
-    places = find_places(lattice, order_layers(lattice), breadths, gap)
-    least = min(place - size / 2 for place, size in zip(places, breadths, strict=True))
-    places = [place - least for place in places]
+    positions = find_positions(lattice, order_layers(lattice), breadths, gap)
+    least = min(position - size / 2 for position, size in zip(positions, breadths, strict=True))
+    positions = [position - least for position in positions]
     spans = _spans(lattice, lengths, sizes.between)
-    routes = spread_ports(lattice, _routes(lattice, spans, places), breadths)
-    centres = [(sum(spans[node]) / 2, places[node]) for node in range(lattice.nodes)]
-    breadth = max(place + size / 2 for place, size in zip(places, breadths, strict=True))
-    return Part(
+    routes = spread_ports(lattice, _routes(lattice, spans, positions), breadths)
+    centres = [(sum(spans[node]) / 2, positions[node]) for node in range(lattice.nodes)]
+    breadth = max(position + size / 2 for position, size in zip(positions, breadths, strict=True))
+    return Component(
         members,
         inside,
-        _turned(centres, rightward),
-        [_turned(route, rightward) for route in routes],
-        _turned([(max(end for _, end in spans), breadth)], rightward)[0],
+        _oriented(centres, rightward),
+        [_oriented(route, rightward) for route in routes],
+        _oriented([(max(end for _, end in spans), breadth)], rightward)[0],
     )
 
 
 def spread_ports(
     lattice: Lattice, routes: Sequence[list[Point]], breadths: Sequence[float]
 ) -> list[list[Point]]:
-    """The same routes, those of one node side by side where they leave it or arrive."""
+    """The routes, those of one node side by side where they leave it or arrive."""
     spread = [list(route) for route in routes]
     for end, beside in ((0, 1), (-1, -2)):
         groups: dict[int, list[int]] = {}
@@ -91,7 +94,7 @@ def spread_ports(
 
 
 def _slope(route: Sequence[Point], end: int, beside: int) -> tuple[float, float]:
-    """Where the next place of a route lies; of those on one side, the steeper is further out."""
+    """Where the next point of a route lies; of those on one side, the steeper is further out."""
     (along, across), (next_along, next_across) = route[end], route[beside]
     step = next_across - across
     return step, abs(next_along - along) * (1 if step < 0 else -1)
@@ -124,21 +127,17 @@ def _spans(lattice: Lattice, lengths: Sequence[float], between: float) -> list[P
     return spans
 
 
-def _routes(lattice: Lattice, spans: Sequence[Point], places: Sequence[float]) -> list[list[Point]]:
+def _routes(
+    lattice: Lattice, spans: Sequence[Point], positions: Sequence[float]
+) -> list[list[Point]]:
     return [
-        [(along, places[vertex]) for vertex in route for along in spans[vertex]][1:-1]
+        [(along, positions[vertex]) for vertex in route for along in spans[vertex]][1:-1]
         for route in lattice.routes
     ]
 
 
-def _turned(points: Sequence[Point], rightward: bool) -> list[Point]:
+def _oriented(points: Sequence[Point], rightward: bool) -> list[Point]:
     return list(points) if rightward else [(across, along) for along, across in points]
-
-
-SWEEPS = 24
-EXCHANGES = 8
-Order = list[list[int]]
-Neighbours = Sequence[Sequence[int]]
 
 
 def order_layers(lattice: Lattice) -> Order:
@@ -166,12 +165,12 @@ def count_crossings(lattice: Lattice, order: Order) -> int:
     >>> count_crossings(lattice, [[0, 1], [2, 3]]), count_crossings(lattice, [[0, 1], [3, 2]])
     (0, 1)
     """
-    place = _places(order)
+    rank = _ranks(order)
     total = 0
     for layer in order:
         ends: list[int] = []
         for vertex in layer:
-            own = sorted(place[end] for end in lattice.below[vertex])
+            own = sorted(rank[end] for end in lattice.below[vertex])
             total += sum(len(ends) - bisect_right(ends, end) for end in own)
             for end in own:
                 insort(ends, end)
@@ -179,45 +178,45 @@ def count_crossings(lattice: Lattice, order: Order) -> int:
 
 
 def _sort_by_barycentres(lattice: Lattice, order: Order, *, downward: bool) -> None:
-    """Sort each layer by the mean place of the neighbours in the layer that was sorted last."""
+    """Sort each layer by the mean rank of the neighbours in the layer that was sorted last."""
     neighbours = lattice.above if downward else lattice.below
-    place = _places(order)
+    rank = _ranks(order)
     for number in range(len(order)) if downward else reversed(range(len(order))):
         means = {
-            vertex: sum(place[other] for other in neighbours[vertex]) / len(neighbours[vertex])
+            vertex: sum(rank[other] for other in neighbours[vertex]) / len(neighbours[vertex])
             if neighbours[vertex]
-            else place[vertex]
+            else rank[vertex]
             for vertex in order[number]
         }
         order[number].sort(key=means.__getitem__)
-        place |= {vertex: index for index, vertex in enumerate(order[number])}
+        rank |= {vertex: index for index, vertex in enumerate(order[number])}
 
 
 def _exchange_neighbours(lattice: Lattice, order: Order) -> None:
     """Exchange successive vertices of a layer wherever that removes crossings."""
     for _ in range(EXCHANGES):
-        place = _places(order)
+        rank = _ranks(order)
         gained = False
         for layer in order:
             for index in range(len(layer) - 1):
                 left, right = layer[index : index + 2]
                 gain = sum(
-                    _crossings(side[left], side[right], place)
-                    - _crossings(side[right], side[left], place)
+                    _crossings(side[left], side[right], rank)
+                    - _crossings(side[right], side[left], rank)
                     for side in (lattice.above, lattice.below)
                 )
                 if gain > 0:
                     layer[index : index + 2] = right, left
-                    place[left], place[right] = index + 1, index
+                    rank[left], rank[right] = index + 1, index
                     gained = True
         if not gained:
             return
 
 
-def _crossings(first: Sequence[int], second: Sequence[int], place: dict[int, int]) -> int:
+def _crossings(first: Sequence[int], second: Sequence[int], rank: dict[int, int]) -> int:
     """Crossings of the edges of two vertices, the first of which stands before the second."""
-    return sum(place[one] > place[other] for one in first for other in second)
+    return sum(rank[one] > rank[other] for one in first for other in second)
 
 
-def _places(order: Order) -> dict[int, int]:
+def _ranks(order: Order) -> dict[int, int]:
     return {vertex: index for layer in order for index, vertex in enumerate(layer)}

@@ -1,4 +1,4 @@
-"""Positions of the nodes within their layers."""
+"""Which layer a node is in, and where it stands within it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -6,6 +6,10 @@ from itertools import pairwise
 
 import numpy as np
 
+ROUGH_SWEEPS = 8
+FINE_SWEEPS = 60
+BEND_WEIGHT = 4.0
+LEAST_WEIGHT = 1e-3
 Arrow = tuple[int, int]
 """An edge by the numbers of its parent and child."""
 
@@ -97,38 +101,33 @@ def _frozen(lists: Sequence[Sequence[int]]) -> tuple[tuple[int, ...], ...]:
     return tuple(tuple(own) for own in lists)
 
 
-ROUGH_SWEEPS = 8
-FINE_SWEEPS = 60
-BEND_WEIGHT = 4.0
-LEAST_WEIGHT = 1e-3
-Places = list[float]
-
-
-def find_places(
+def find_positions(
     lattice: Lattice, order: list[list[int]], sizes: Sequence[float], gap: float
-) -> Places:
-    """The middle of each vertex across the layers.
+) -> list[float]:
+    """The centre of each vertex across the layers.
 
-    Sweeps of least squares: each layer in turn is put as near to its neighbours' places as the
+    Sweeps of least squares: each layer is put as near to its neighbours as the
     order and the sizes allow; edges between bends pull harder, so that long edges get straight.
     """
-    places = _packed(lattice, order, sizes, gap)
+    positions = _packed(lattice, order, sizes, gap)
     for sweep in range(ROUGH_SWEEPS + FINE_SWEEPS):
         downward = sweep % 2 == 0
         sides = [lattice.above, lattice.below]
         if sweep < ROUGH_SWEEPS:
             sides = sides[:1] if downward else sides[1:]
         for layer in order if downward else reversed(order):
-            pulls = [_pull(lattice, vertex, sides, places) for vertex in layer]
+            pulls = [_pull(lattice, vertex, sides, positions) for vertex in layer]
             steps = _steps(layer, sizes, gap)
-            found = settle([at for at, _ in pulls], [weight for _, weight in pulls], steps)
-            for vertex, place in zip(layer, found, strict=True):
-                places[vertex] = place
-    return places
+            found = settle([target for target, _ in pulls], [weight for _, weight in pulls], steps)
+            for vertex, position in zip(layer, found, strict=True):
+                positions[vertex] = position
+    return positions
 
 
-def settle(wanted: Sequence[float], weights: Sequence[float], steps: Sequence[float]) -> Places:
-    """Places nearest to those wanted, in weighted squares, each a step or more after the last.
+def settle(
+    wanted: Sequence[float], weights: Sequence[float], steps: Sequence[float]
+) -> list[float]:
+    """Positions nearest to those wanted, in weighted squares, each a step or more after the last.
 
     Examples
     --------
@@ -150,16 +149,18 @@ def settle(wanted: Sequence[float], weights: Sequence[float], steps: Sequence[fl
     return [mean + offset for mean, offset in zip(means, offsets, strict=False)]
 
 
-def _packed(lattice: Lattice, order: list[list[int]], sizes: Sequence[float], gap: float) -> Places:
+def _packed(
+    lattice: Lattice, order: list[list[int]], sizes: Sequence[float], gap: float
+) -> list[float]:
     """Vertices of each layer side by side, around zero."""
-    places = [0.0] * len(lattice.above)
+    positions = [0.0] * len(lattice.above)
     for layer in order:
         steps = _steps(layer, sizes, gap)
-        place = -sum(steps) / 2
+        position = -sum(steps) / 2
         for vertex, step in zip(layer, [*steps, 0.0], strict=True):
-            places[vertex] = place
-            place += step
-    return places
+            positions[vertex] = position
+            position += step
+    return positions
 
 
 def _steps(layer: Sequence[int], sizes: Sequence[float], gap: float) -> list[float]:
@@ -167,7 +168,7 @@ def _steps(layer: Sequence[int], sizes: Sequence[float], gap: float) -> list[flo
 
 
 def _pull(
-    lattice: Lattice, vertex: int, sides: Sequence[Sequence[Sequence[int]]], places: Places
+    lattice: Lattice, vertex: int, sides: Sequence[Sequence[Sequence[int]]], positions: list[float]
 ) -> tuple[float, float]:
     """Where the neighbours on these sides want a vertex, and how much."""
     total = moment = 0.0
@@ -175,5 +176,5 @@ def _pull(
         for other in side[vertex]:
             weight = BEND_WEIGHT ** ((vertex >= lattice.nodes) + (other >= lattice.nodes))
             total += weight
-            moment += weight * places[other]
-    return (moment / total, total) if total else (places[vertex], LEAST_WEIGHT)
+            moment += weight * positions[other]
+    return (moment / total, total) if total else (positions[vertex], LEAST_WEIGHT)

@@ -1,0 +1,184 @@
+"""Commands about networks that are known: query one, compare two, list and import."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+from scipy.special import ndtri
+
+import gaussnet as gn
+from gaussnet.cli.printing import console, number, print_json, print_table, progress, shown
+from gaussnet.errors import NetworkError, SettingError
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """Means and standard deviations of nodes, given values and interventions."""
+
+    given: dict[str, float]
+    do: dict[str, float]
+    level: float
+    nodes: tuple[tuple[str, float, float, float, float], ...]
+    """Name, mean, standard deviation, and the ends of the interval."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values for JSON."""
+        heads = ("mean", "scale", "low", "high")
+        nodes = {name: dict(zip(heads, rest, strict=True)) for name, *rest in self.nodes}
+        return {"given": self.given, "do": self.do, "level": self.level, "nodes": nodes}
+
+
+def parse_values(texts: list[str] | None, option: str) -> dict[str, float]:
+    """Values by node from texts such as "wet=2"; a name may hold "=".
+
+    Examples
+    --------
+    >>> parse_values(["wet=2", "a=b=-1e3"], "--given")
+    {'wet': 2.0, 'a=b': -1000.0}
+    """
+    values: dict[str, float] = {}
+    for text in texts or ():
+        name, equals, number = text.rpartition("=")
+        try:
+            value = float(number)
+        except ValueError:
+            equals = ""
+        if not equals or not name:
+            raise SettingError(f"got {option} {text!r}, expected a node and a number as in wet=2")
+        if name in values:
+            raise SettingError(f"got {option} twice for the node {name!r}: give it once")
+        values[name] = value
+    return values
+
+
+def query_network(
+    model: Path,
+    given: dict[str, float],
+    do: dict[str, float],
+    targets: list[str] | None,
+    level: float,
+) -> Answer:
+    """Read a network, intervene, condition."""
+    if not 0.0 < level < 1.0:
+        raise SettingError(f"got --level {level}, expected a number between 0 and 1 such as 0.95")
+    network = gn.read_network(model)
+    found = (network.do(do) if do else network).condition(given, targets=targets)
+    scales = np.sqrt(found.variances)
+    reach = scales * float(ndtri(0.5 + 0.5 * level))
+    columns = (found.mean, scales, found.mean - reach, found.mean + reach)
+    numbers = (column.tolist() for column in columns)
+    return Answer(given, do, level, tuple(zip(found.names, *numbers, strict=True)))
+
+
+def print_answer(answer: Answer) -> None:
+    """Print the answer as a table."""
+    parts = [f"{shown(name)} = {number(value)}" for name, value in answer.given.items()]
+    parts += [f"do({shown(name)} = {number(value)})" for name, value in answer.do.items()]
+    title = f"Given {', '.join(parts)}" if parts else "Without evidence"
+    heads = ("node", "mean", "standard deviation", f"low ({answer.level:.4g})", "high")
+    print_table(title, heads, answer.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """Distances of two networks, and each node's part in the divergence from P to Q."""
+
+    kl: float
+    reverse_kl: float
+    hellinger: float
+    variation: gn.TotalVariation
+    by_node: tuple[tuple[str, float], ...] | None
+    """Worst first; None where the networks have different edges."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "kl": self.kl,
+            "reverse_kl": self.reverse_kl,
+            "hellinger": self.hellinger,
+            "total_variation": {
+                "estimate": self.variation.estimate,
+                "interval": list(self.variation.interval),
+                "lower": self.variation.lower,
+                "upper": self.variation.upper,
+            },
+            "kl_by_node": None if self.by_node is None else dict(self.by_node),
+        }
+
+
+def compare_networks(one: Path, other: Path, samples: int, seed: int) -> Comparison:
+    """Read two networks over the same nodes and measure how far apart they are."""
+    p, q = gn.read_network(one), gn.read_network(other)
+    with progress(1) as tell:
+        tell("comparing")
+        return Comparison(
+            gn.kl_divergence(p, q),
+            gn.kl_divergence(q, p),
+            gn.hellinger(p, q),
+            gn.total_variation(p, q, samples=samples, seed=seed),
+            _worst_first(p, q),
+        )
+
+
+def print_comparison(found: Comparison) -> None:
+    """Print the distances."""
+    low, high = found.variation.interval
+    print_table(
+        "P is the first network, Q the second",
+        ("distance", "value"),
+        (
+            ("KL(P, Q)", found.kl),
+            ("KL(Q, P)", found.reverse_kl),
+            ("Hellinger", found.hellinger),
+            ("total variation", found.variation.estimate),
+        ),
+    )
+    page = console()
+    page.print(f"total variation is between {number(low)} and {number(high)} (95 %)")
+    if found.by_node is None:
+        page.print("the networks have different edges, so KL(P, Q) is no sum over nodes")
+    else:
+        print_table("Parts of KL(P, Q), worst first", ("node", "KL"), found.by_node)
+
+
+def _worst_first(
+    p: gn.GaussianNetwork, q: gn.GaussianNetwork
+) -> tuple[tuple[str, float], ...] | None:
+    try:
+        parts = gn.kl_by_node(p, q)
+    except NetworkError:  # the same names, but not the same edges
+        return None
+    return tuple(sorted(parts.items(), key=lambda part: -part[1]))
+
+
+def print_networks(as_json: bool) -> None:
+    """Print the names of the networks and their sizes."""
+    sizes = [(name, gn.networks.load(name).dag) for name in gn.networks.names()]
+    entries = [
+        {"name": name, "nodes": len(dag), "edges": len(dag.edges), "parents": dag.max_in_degree}
+        for name, dag in sizes
+    ]
+    if as_json:
+        print_json(entries)
+        return
+    table = Table(title="Networks of gaussnet.networks.load", caption="bnlearn, CC BY-SA 3.0")
+    table.add_column("name")
+    for head in ("nodes", "edges", "parents, at most"):
+        table.add_column(head, justify="right")
+    for entry in entries:
+        table.add_row(*(str(value) for value in entry.values()))
+    Console().print(table)
+
+
+def import_rds(file: Path, out: Path, as_json: bool) -> None:
+    """Read a Gaussian network of bnlearn and save it as a model file."""
+    network = gn.read_network(file)
+    gn.write_network(network, out)
+    nodes, edges = len(network.dag), len(network.dag.edges)
+    if as_json:
+        print_json({"nodes": nodes, "edges": edges, "out": str(out)})
+        return
+    Console().print(f"{nodes} nodes and {edges} edges written to {out}", soft_wrap=True)

@@ -1,0 +1,156 @@
+"""Missing values: where they are, and what happens to them before anything is learnt."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeVar
+
+import numpy as np
+
+from gaussnet.data.passes import Pass, Stripe
+from gaussnet.data.table import Table, ask
+from gaussnet.errors import DataError, SettingError
+from gaussnet.kernels.families import Families
+from gaussnet.types import BoolArray, IntArray, Rows
+
+Missing = Literal["raise", "drop-rows", "drop-by-node"]
+AnyTable = TypeVar("AnyTable", bound=Table)
+
+
+@dataclass(frozen=True)
+class Survey:
+    """How many values are missing or infinite, and where the first of them stand."""
+
+    rows: int
+    infinite: int
+    first_infinite: tuple[int, int] | None
+    """Row and column."""
+    holes: IntArray
+    """Missing values of each column."""
+    first_hole: tuple[int, int] | None
+    complete: int
+    """Rows without a missing value."""
+    complete_by_family: IntArray
+    """Rows in which no value of a family is missing."""
+
+    @classmethod
+    def of(cls, rows: Rows, families: Families) -> "Survey":
+        """The survey of some rows."""
+        infinite, holes = np.isinf(rows), np.isnan(rows)
+        lacking = holes.any(axis=1)
+        by_family = len(rows) - _lacking_rows(holes[lacking], families)
+        return cls(
+            len(rows),
+            int(np.count_nonzero(infinite)),
+            _first(infinite),
+            np.count_nonzero(holes, axis=0),
+            _first(holes),
+            len(rows) - int(np.count_nonzero(lacking)),
+            by_family,
+        )
+
+    def merge(self, other: "Survey") -> "Survey":
+        """The survey of both."""
+        return Survey(
+            self.rows + other.rows,
+            self.infinite + other.infinite,
+            self.first_infinite or _shifted(other.first_infinite, self.rows),
+            self.holes + other.holes,
+            self.first_hole or _shifted(other.first_hole, self.rows),
+            self.complete + other.complete,
+            self.complete_by_family + other.complete_by_family,
+        )
+
+    def judge(self, names: Sequence[str], missing: Missing) -> None:
+        """Refuse what cannot be learnt from; NaN is treated as `missing` says."""
+        if self.first_infinite is not None:
+            row, column = self.first_infinite
+            raise DataError(
+                f"{_values(self.infinite)} infinite, the first in row {row} of column "
+                f"{names[column]!r}, counted from 0: mend them, or set them to NaN and say what to "
+                "do with missing"
+            )
+        if self.first_hole is None:
+            return
+        empty = np.flatnonzero(self.holes == self.rows)
+        if len(empty):
+            raise DataError(
+                f"the column {names[empty[0]]!r} has no value at all: leave the node out of the "
+                "graph"
+            )
+        if missing == "raise":
+            row, column = self.first_hole
+            raise DataError(
+                f"{_values(int(self.holes.sum()))} missing, the first in row {row} of column "
+                f"{names[column]!r}, counted from 0: fill them, or give missing='drop-rows' or "
+                "'drop-by-node'"
+            )
+        if missing == "drop-rows" and self.complete == 0:
+            raise DataError(
+                f"each of the {self.rows} rows has a missing value: give missing='drop-by-node'"
+            )
+
+
+def check_missing(missing: Missing) -> None:
+    """Refuse an unknown setting."""
+    if missing not in ("raise", "drop-rows", "drop-by-node"):
+        raise SettingError(
+            f"got missing={missing!r}, expected 'raise', 'drop-rows' or 'drop-by-node'"
+        )
+
+
+@dataclass(frozen=True)
+class SurveyPass(Pass):
+    """Counts the values that are missing or infinite."""
+
+    families: Families
+
+    def summarize(self, stripe: Stripe) -> Survey:
+        """The survey of a stripe."""
+        return Survey.of(stripe.rows, self.families)
+
+    def merge(self, left: Survey, right: Survey) -> Survey:
+        """The survey of both."""
+        return left.merge(right)
+
+    def then(self, summary: Survey) -> Survey:
+        """The survey itself."""
+        return summary
+
+
+def treat_missing(table: AnyTable, families: Families, missing: Missing) -> tuple[AnyTable, Survey]:
+    """The rows to learn from, and a survey of all of them.
+
+    NaN means missing and is treated as `missing` says; if it is left in the rows, these are not
+    complete. Infinite values are never accepted.
+    """
+    survey: Survey = ask(table.surveyed(False), SurveyPass(families))
+    survey.judge(table.names, missing)
+    if survey.first_hole is None:
+        return table.surveyed(True), survey
+    if missing == "drop-rows":
+        return table.complete(survey.complete), survey
+    return table.surveyed(False), survey
+
+
+def _values(count: int) -> str:
+    return "1 value is" if count == 1 else f"{count} values are"
+
+
+def _first(found: BoolArray) -> tuple[int, int] | None:
+    where = np.argwhere(found)
+    return (int(where[0, 0]), int(where[0, 1])) if len(where) else None
+
+
+def _shifted(first: tuple[int, int] | None, rows: int) -> tuple[int, int] | None:
+    return None if first is None else (first[0] + rows, first[1])
+
+
+def _lacking_rows(holes: BoolArray, families: Families) -> IntArray:
+    """In how many of these rows each family lacks a value, (families,)."""
+    if len(holes) == 0 or len(families) == 0:
+        return np.zeros(len(families), dtype=np.int64)
+    counts = np.empty(len(families), dtype=np.int64)
+    for family in range(len(families)):
+        span = slice(*families.column_offsets[family : family + 2].tolist())
+        counts[family] = np.count_nonzero(holes[:, families.columns[span]].any(axis=1))
+    return counts

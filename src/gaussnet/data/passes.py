@@ -1,0 +1,157 @@
+"""Passes: questions that are asked of rows stripe by stripe, and how they are run."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, NamedTuple
+
+from gaussnet.kernels.threads import (
+    available_threads,
+)
+from gaussnet.types import Rows
+
+Progress = Callable[[int, int | None], None]
+"""Told how many rows of a pass are read, and of how many if that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """How passes run: threads, memory, thresholds, and who is told of the progress.
+
+    Only the threads and the progress are settings of the public functions; tests force a way by
+    the others. None of them changes an answer.
+    """
+
+    threads: int = field(default_factory=available_threads)
+    progress: Progress | None = None
+    budget: int | None = None
+    """Values that summaries may keep at a time; by default what suits the table."""
+    capacity: int | None = None
+    """Values that the median of a stream keeps, at least; by default what suits their number."""
+    sampled_rows: int = 4_000
+    """With fewer rows medians keep all values: a sample would have to hold too many of them."""
+    sampled_values: int = 1 << 21
+    """So many values (16 MiB) are kept and searched faster than a sample says where to look."""
+    largest_in_memory: int = 1 << 27
+    """Values, 1 GiB, that are read whole where a method needs all rows at once."""
+    largest_whole_bytes: int = 64 << 20
+    """Files up to this size are read whole: the answer is the same, and they need not stay."""
+
+
+class Limits(NamedTuple):
+    """What a method may know of a table before it asks: its size, and what summaries may keep."""
+
+    rows: int | None
+    """None if only reading them tells."""
+    is_stream: bool
+    """Whether rows are read anew by every pass, so that summaries must stay small."""
+    run: Run
+
+
+class Stripe(NamedTuple):
+    """Rows start..stop of a page: the unit of work.
+
+    Sums are over these rows; a batch or window belongs to the stripe that it begins in, and
+    may run on beyond `stop` inside the page.
+    """
+
+    page: Rows
+    start: int
+    stop: int
+    is_complete: bool | None = True
+    """Whether no value is missing; False says that NaN marks missing cells, None that nobody has
+    looked."""
+
+    @property
+    def rows(self) -> Rows:
+        """The stripe's own rows."""
+        return self.page[self.start : self.stop]
+
+
+class NotFinite(Exception):
+    """The rows have missing or infinite values that nobody has looked at yet.
+
+    Raised by a table while it is read, and caught where a fit decides what to do about them.
+    """
+
+
+class Pass(ABC):
+    """One reading of all rows: a question, asked stripe by stripe.
+
+    Passes are values: settings and what earlier passes have found.
+    """
+
+    __slots__ = ()
+    needs_all_rows: ClassVar[bool] = False
+    """Whether all rows must be one stripe, in memory."""
+    sample_rows: int | None = None
+    """So many rows, instead of all, are enough."""
+    shows_finite: bool = False
+    """Whether `is_finite` says of the summary if all values were finite."""
+
+    @abstractmethod
+    def summarize(self, stripe: Stripe) -> Any:
+        """All that these rows say of the answer."""
+
+    @abstractmethod
+    def merge(self, left: Any, right: Any) -> Any:
+        """The summary of the rows of both, `left` before `right`."""
+
+    @abstractmethod
+    def then(self, summary: Any) -> Any:
+        """What to ask next, from the summary of all rows: another pass, or the answer."""
+
+    def is_finite(self, summary: Any) -> bool:
+        """Whether the summary proves that no value was NaN or infinite."""
+        return False
+
+
+@dataclass(frozen=True)
+class Together(Pass):
+    """Several questions in one reading; the answers come as a tuple.
+
+    A question that is answered before the others waits for them. Those that want a sample of the
+    rows go first.
+    """
+
+    questions: tuple[Any, ...]
+    """Passes, and answers where there already are some."""
+
+    @property
+    def sample_rows(self) -> int | None:  # type: ignore[override]
+        """As the first question that wants a sample."""
+        wanted = (one.sample_rows for one in self._asked())
+        return next((rows for rows in wanted if rows is not None), None)
+
+    @property
+    def shows_finite(self) -> bool:  # type: ignore[override]
+        """Whether one of the questions shows it."""
+        return any(one.shows_finite for one in self._asked())
+
+    def is_finite(self, summary: tuple[Any, ...]) -> bool:
+        """Whether a summary proves it."""
+        pairs = zip(self._asked(), summary, strict=True)
+        return any(one.shows_finite and one.is_finite(own) for one, own in pairs)
+
+    def summarize(self, stripe: Stripe) -> tuple[Any, ...]:
+        """The summaries of all questions that are asked now."""
+        return tuple(one.summarize(stripe) for one in self._asked())
+
+    def merge(self, left: tuple[Any, ...], right: tuple[Any, ...]) -> tuple[Any, ...]:
+        """Merges each with its own."""
+        triples = zip(self._asked(), left, right, strict=True)
+        return tuple(one.merge(first, second) for one, first, second in triples)
+
+    def then(self, summary: tuple[Any, ...]) -> Any:
+        """The next questions, or all answers."""
+        asked, found = self._asked(), iter(summary)
+        steps = tuple(
+            one.then(next(found)) if any(one is other for other in asked) else one
+            for one in self.questions
+        )
+        return Together(steps) if any(isinstance(step, Pass) for step in steps) else steps
+
+    def _asked(self) -> list[Pass]:
+        passes = [one for one in self.questions if isinstance(one, Pass)]
+        sampled = [one for one in passes if one.sample_rows is not None]
+        return sampled[:1] or passes

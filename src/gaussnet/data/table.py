@@ -1,0 +1,548 @@
+"""Tables: the rows of a fit, wherever they lie, and passes over them.
+
+A question is a `Pass`: it summarises a stripe of rows, merges two summaries, and says what to ask
+next. `ask` puts it to a `Table` until there is an answer. Rows are cut into pages of fixed height
+and pages into stripes; summaries merge in a tree whose shape the counts alone decide. So an answer
+depends on the page height and on nothing else: not on how a file was chunked, on where rows lie,
+nor on who summarised which page.
+"""
+
+from abc import ABC, abstractmethod
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import pairwise
+from typing import Any, ClassVar, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gaussnet import kernels
+from gaussnet.data.columns import Loaded
+from gaussnet.data.passes import Limits, NotFinite, Pass, Run, Stripe
+from gaussnet.data.sources import ArraySource, Complete, Source, open_data, read_whole
+from gaussnet.errors import DataError, SettingError
+from gaussnet.kernels.threads import (
+    Partials,
+    bounded_map,
+    merge_in_order,
+    thread_map,
+)
+from gaussnet.types import FloatArray, IntArray, Rows
+
+LARGEST_PAGE_ROWS = 65_536
+SMALLEST_PAGE_ROWS = 4_096
+PAGE_BYTES = 64 * 1024 * 1024
+
+STRIPE_BYTES = 8 * 1024 * 1024
+SMALLEST_STRIPE_ROWS = 1_024
+LARGEST_STRIPE_ROWS = 32_768
+"""About a millisecond of work for 20 columns: less is not worth a thread, and each stripe costs a
+call from Python and a merge."""
+
+SAMPLE_RUN_ROWS = 64
+"""Successive rows that a sample of rows in memory takes at a time."""
+
+
+class Table(ABC):
+    """The rows of a fit: (rows, names), in memory, in files or on a cluster."""
+
+    names: tuple[str, ...]
+    ignored: tuple[str, ...]
+    """Columns of the data that nobody asked for."""
+    page_rows: int
+    run: Run
+    is_complete: bool | None
+    """Whether no value is missing or infinite; False says that NaN marks missing cells, None that
+    nobody has looked: then a pass over such rows raises `NotFinite`."""
+    is_stream: ClassVar[bool]
+    row_numbers: IntArray | None = None
+    """Where the rows stand in the data, if not all of these are left."""
+
+    @property
+    @abstractmethod
+    def known_rows(self) -> int | None:
+        """Number of rows, if it is known without reading them."""
+
+    @property
+    def rows(self) -> int:
+        """Number of rows; read to the end if nothing else tells."""
+        known = self.known_rows
+        return int(self.fold(_CountRows())) if known is None else known
+
+    @property
+    def budget(self) -> int:
+        """Values that summaries may keep at a time."""
+        return 1 << 24 if self.run.budget is None else self.run.budget
+
+    @property
+    def limits(self) -> Limits:
+        """What a method may know before it asks."""
+        return Limits(self.known_rows, self.is_stream, self.run)
+
+    def fold(self, question: Pass) -> Any:
+        """The summary of all rows, or of a sample of them if that is enough."""
+        wanted = question.sample_rows
+        if wanted is not None and self.known_rows != 0:
+            found = self.sample(wanted)._fold(question)
+            if found is None:  # all of them lack a value
+                return question.summarize(Stripe(np.empty((0, len(self.names))), 0, 0))
+            return found
+        found = None if self.known_rows == 0 else self._fold(question)
+        if found is None:
+            raise DataError("the data have no rows: give at least one")
+        return found
+
+    @abstractmethod
+    def _fold(self, question: Pass) -> Any:
+        """The summary of all rows; None if there is none."""
+
+    @abstractmethod
+    def sample(self, rows: int) -> Self:
+        """About so many of the rows, to guess by; never to answer by."""
+
+    @abstractmethod
+    def part(self, first: int, last: int) -> Self:
+        """The rows first .. last alone."""
+
+    @abstractmethod
+    def only(self, columns: IntArray, rows: int) -> Self:
+        """These columns alone, without the rows that lack one of them: so many are left.
+
+        Rows are dropped page by page, so that pages begin where those of all rows do.
+        """
+
+    @abstractmethod
+    def complete(self, rows: int) -> Self:
+        """Without the rows that lack a value, of which so many are left, in new pages."""
+
+    @abstractmethod
+    def in_memory(self, purpose: str) -> "MemoryTable":
+        """All rows in memory, if they are not too many; `purpose` says what needs them."""
+
+    @abstractmethod
+    def as_source(self) -> Source:
+        """All rows as they were given, to be read with others after them."""
+
+    @abstractmethod
+    def surveyed(self, is_complete: bool) -> Self:
+        """After somebody has looked for missing values, and found them or not."""
+
+    def notes_on_passes(self, passes: int) -> tuple[str, ...]:
+        """What is worth knowing of medians that took so many passes."""
+        return ()
+
+    def every_row(self, step: int) -> FloatArray:
+        """One row in so many, evenly spaced within each stripe; NaN stays."""
+        rows: list[FloatArray] = ask(self.surveyed(False), _EveryRow(step))
+        return np.concatenate(rows)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the numbers as little-endian float64, row by row; "" if not in memory."""
+        return ""
+
+
+def open_table(
+    data: Any, names: Sequence[str], page_rows: int, run: Run, client: Any = None
+) -> Table:
+    """Data in any form that `gaussnet.fit` takes as a table; a table passes through.
+
+    Examples
+    --------
+    >>> open_table([[1.0, 2.0]], ["a", "b"], 10, Run()).rows
+    1
+    """
+    check_page_rows(page_rows)
+    if isinstance(data, Table):
+        return data
+    if client is not None:
+        from gaussnet.data.cluster import open_cluster
+
+        return open_cluster(data, tuple(names), page_rows, run, client)
+    opened = open_data(data, names, run.largest_whole_bytes)
+    if not isinstance(opened, Loaded):
+        return FileTable(opened, tuple(names), page_rows, run, opened.ignored)
+    table = MemoryTable.of(opened.rows, names, page_rows, run)
+    table.ignored = opened.ignored
+    return table
+
+
+def ask(table: Table, question: Pass) -> Any:
+    """The answer to a question, after as many passes over the table as it takes."""
+    step: Any = question
+    while isinstance(step, Pass):
+        step = step.then(table.fold(step))
+    return step
+
+
+class _CountRows(Pass):
+    """How many rows there are."""
+
+    def summarize(self, stripe: Stripe) -> int:
+        return stripe.stop - stripe.start
+
+    def merge(self, left: int, right: int) -> int:
+        return left + right
+
+    def then(self, summary: int) -> int:
+        return summary
+
+
+@dataclass(frozen=True)
+class _EveryRow(Pass):
+    """Asks for one row in so many of each stripe, in pieces."""
+
+    step: int
+
+    def summarize(self, stripe: Stripe) -> list[FloatArray]:
+        return [np.array(stripe.rows[:: self.step], dtype=np.float64)]
+
+    def merge(self, left: list[FloatArray], right: list[FloatArray]) -> list[FloatArray]:
+        return left + right
+
+    def then(self, summary: list[FloatArray]) -> list[FloatArray]:
+        return summary
+
+
+@dataclass(eq=False)
+class MemoryTable(Table):
+    """Rows in memory: views of one array, or what is left of its pages."""
+
+    pages: list[Rows]
+    names: tuple[str, ...]
+    page_rows: int
+    run: Run = field(default_factory=Run)
+    ignored: tuple[str, ...] = ()
+    is_complete: bool | None = None
+    whole: Rows | None = None
+    """The array that the pages are views of, if they are."""
+    row_numbers: IntArray | None = None
+    is_stream = False
+
+    @classmethod
+    def of(
+        cls, rows: Rows, names: Sequence[str], page_rows: int | None = None, run: Run | None = None
+    ) -> "MemoryTable":
+        """The rows of an array (rows, names), which is not copied."""
+        height = default_page_rows(len(names)) if page_rows is None else page_rows
+        settings = (tuple(names), height, Run() if run is None else run)
+        return cls(cut_pages(rows, height), *settings, whole=rows)
+
+    @property
+    def array(self) -> Rows:
+        """All rows, (rows, names)."""
+        if self.whole is not None:
+            return self.whole
+        joined: FloatArray = np.concatenate(self.pages)
+        return joined
+
+    @property
+    def known_rows(self) -> int:
+        """Number of rows."""
+        return sum(len(page) for page in self.pages)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no value is NaN or infinite."""
+        return all(map(kernels.all_finite, self.pages))
+
+    @property
+    def budget(self) -> int:
+        """A quarter of the rows' own size, and at least 64 MiB."""
+        suits = max(1 << 23, self.known_rows * len(self.names) // 4)
+        return suits if self.run.budget is None else self.run.budget
+
+    def _fold(self, question: Pass) -> Any:
+        """Threads take pages, or stripes where there is one page only."""
+        if question.needs_all_rows:
+            return question.summarize(Stripe(self.array, 0, self.known_rows, self.is_complete))
+        unseen = self.is_complete is None
+        if unseen and not question.shows_finite and not self.is_finite:
+            raise NotFinite
+        summary = self._summary(question)
+        if unseen and question.shows_finite and not question.is_finite(summary):
+            raise NotFinite
+        self.is_complete = True if unseen else self.is_complete
+        return summary
+
+    def _summary(self, question: Pass) -> Any:
+        if len(self.pages) == 1:
+            return page_summary(question, self.pages[0], self.run.threads)
+        of_page = partial(page_summary, question)
+        return merge_in_order(thread_map(of_page, self.pages, self.run.threads), question.merge)
+
+    def sample(self, rows: int) -> Self:
+        """Runs of successive rows, evenly spread."""
+        total, drawn = self.known_rows, []
+        for page in self.pages:
+            runs = max(1, round(rows * len(page) / (total * SAMPLE_RUN_ROWS)))
+            height = min(SAMPLE_RUN_ROWS, len(page))
+            starts = np.arange(runs) * (len(page) - height) // max(runs - 1, 1)
+            drawn.append(page[(starts[:, None] + np.arange(height)).ravel()])
+        return replace(self, pages=[np.concatenate(drawn)], whole=None)
+
+    def part(self, first: int, last: int) -> Self:
+        """The rows first .. last alone."""
+        return self._with_rows(self.array[first:last], self.is_complete)
+
+    def only(self, columns: IntArray, rows: int) -> Self:
+        """These columns alone, without the rows that lack one of them."""
+        kept = (_complete_rows(page[:, columns]) for page in self.pages)
+        names = tuple(self.names[column] for column in columns.tolist())
+        pages = [page for page in kept if len(page)]
+        return replace(self, pages=pages, names=names, is_complete=True, whole=None)
+
+    def complete(self, rows: int) -> Self:
+        """Without the rows that lack a value."""
+        numbers = np.flatnonzero(~np.isnan(self.array).any(axis=1))
+        return replace(self._with_rows(self.array[numbers], True), row_numbers=numbers)
+
+    def in_memory(self, purpose: str) -> "MemoryTable":
+        """Itself."""
+        return self
+
+    def as_source(self) -> Source:
+        """The array."""
+        return ArraySource(self.array, self.ignored)
+
+    def fingerprint(self) -> str:
+        """SHA-256 of the numbers as little-endian float64, row by row.
+
+        Examples
+        --------
+        >>> import hashlib, struct
+        >>> expected = hashlib.sha256(struct.pack("<2d", 1, 2)).hexdigest()
+        >>> MemoryTable.of(np.array([[1.0, 2.0]]), ["a", "b"]).fingerprint() == expected
+        True
+        """
+        from hashlib import sha256
+
+        found = sha256()
+        for page in self.pages:
+            for stripe in cut_stripes(page):
+                found.update(np.ascontiguousarray(stripe.rows, dtype="<f8").tobytes())
+        return found.hexdigest()
+
+    def surveyed(self, is_complete: bool) -> Self:
+        """After somebody has looked for missing values."""
+        return replace(self, is_complete=is_complete)
+
+    def _with_rows(self, rows: Rows, is_complete: bool | None) -> Self:
+        pages = cut_pages(rows, self.page_rows)
+        return replace(self, pages=pages, is_complete=is_complete, whole=rows)
+
+
+class _Borrowed(NamedTuple):
+    """A page and the buffer that it lies in."""
+
+    page: FloatArray
+    buffer: FloatArray
+
+
+@dataclass(eq=False)
+class FileTable(Table):
+    """The rows first .. last of a source, read a page at a time by every pass.
+
+    At most two more pages than threads are in memory. A fold gives the same as one over the same
+    rows in memory.
+    """
+
+    source: Source
+    names: tuple[str, ...]
+    page_rows: int
+    run: Run = field(default_factory=Run)
+    ignored: tuple[str, ...] = ()
+    is_complete: bool | None = None
+    first: int = 0
+    last: int | None = None
+    drops_rows: bool = False
+    """Whether rows with a missing value are dropped before rows are counted and pages cut."""
+    columns: IntArray | None = None
+    """Columns to take alone, dropping rows that lack one of them page by page."""
+    counted: int | None = None
+    """Number of rows, once it is known."""
+    is_stream = True
+
+    @property
+    def known_rows(self) -> int | None:
+        """Number of rows, if it is known without reading them."""
+        if self.counted is None and not self.drops_rows and self.columns is None:
+            known = self.source.count()
+            if known is not None:
+                last = known if self.last is None else min(self.last, known)
+                self.counted = max(last - self.first, 0)
+        return self.counted
+
+    def _fold(self, question: Pass) -> Any:
+        if question.needs_all_rows:
+            return self.in_memory("this")._fold(question)
+        partials: Partials[Any] = Partials()
+        for summary in self.page_summaries(question):
+            partials = partials.add(summary, question.merge)
+        return partials.total(question.merge) if partials.held else None
+
+    def page_summaries(self, question: Pass) -> Iterator[Any]:
+        """The summaries of the pages in order, without those that have no row left."""
+        return self.map_pages(lambda page: page_summary(question, page))
+
+    def map_pages(self, function: Callable[[Rows], Any]) -> Iterator[Any]:
+        """What a function makes of each page, in order, without pages that have no row left.
+
+        Pages lie in buffers that are used again: what is to be kept of a page must be copied.
+        """
+        free: deque[FloatArray] = deque()
+        seen = 0
+
+        def work(borrowed: _Borrowed) -> tuple[int, Any]:
+            page = self._view(borrowed.page)
+            result = function(page) if len(page) else None
+            free.append(borrowed.buffer)
+            return len(page), result
+
+        for rows, result in bounded_map(work, self._borrowed(free), self.run.threads):
+            seen += rows
+            if rows:
+                yield result
+        if self.counted is None:
+            self.counted = seen
+
+    def sample(self, rows: int) -> Self:
+        """The first rows: others could only be had by reading all before them."""
+        last = self.first + rows if self.last is None else min(self.first + rows, self.last)
+        return replace(self, last=last, counted=None)
+
+    def part(self, first: int, last: int) -> Self:
+        """The rows first .. last alone."""
+        return replace(self, first=first, last=last, counted=last - first)
+
+    def only(self, columns: IntArray, rows: int) -> Self:
+        """These columns alone, without the rows that lack one of them."""
+        names = tuple(self.names[column] for column in columns.tolist())
+        return replace(self, columns=columns, names=names, is_complete=True, counted=rows)
+
+    def complete(self, rows: int) -> Self:
+        """Without the rows that lack a value."""
+        return replace(self, drops_rows=True, is_complete=True, counted=rows)
+
+    def in_memory(self, purpose: str) -> MemoryTable:
+        """All rows in memory, if they are not too many."""
+        rows = read_whole(self.source, purpose, self.run.largest_in_memory)
+        table = MemoryTable.of(rows, self.names, self.page_rows, self.run)
+        table.ignored, table.is_complete = self.ignored, self.is_complete
+        return table.complete(0) if self.drops_rows else table
+
+    def as_source(self) -> Source:
+        """The source, all of it."""
+        return self.source
+
+    def surveyed(self, is_complete: bool) -> Self:
+        """After somebody has looked for missing values."""
+        return replace(self, is_complete=is_complete)
+
+    def notes_on_passes(self, passes: int) -> tuple[str, ...]:
+        """That rows drift, if medians took more passes than one."""
+        return drift_notes(passes)
+
+    def _view(self, page: FloatArray) -> FloatArray:
+        return page if self.columns is None else _complete_rows(page[:, self.columns])
+
+    def _borrowed(self, free: deque[FloatArray]) -> Iterator[_Borrowed]:
+        """Full pages and a last one that may be shorter, in buffers that are used again."""
+        width, height = self.source.width, self.page_rows
+        total = self.source.count()
+        filled = seen = 0
+        buffer = np.empty((width, height))
+        source = Complete(self.source, -1) if self.drops_rows else self.source
+        for chunk in source.chunks(self.first, self.last):
+            rows, taken = len(chunk[0]) if width else 0, 0
+            while taken < rows:
+                step = min(rows - taken, height - filled)
+                target = slice(filled, filled + step)
+                for column, values in enumerate(chunk):
+                    self._copy(values[taken : taken + step], buffer[column, target])
+                filled, taken, seen = filled + step, taken + step, seen + step
+                if filled == height:
+                    self._tell(seen, total)
+                    yield _Borrowed(buffer.T, buffer)
+                    buffer, filled = (free.popleft() if free else np.empty((width, height))), 0
+            chunk.clear()
+        if filled:
+            self._tell(seen, total)
+            yield _Borrowed(buffer[:, :filled].T, buffer)
+
+    def _copy(self, values: NDArray[Any], target: FloatArray) -> None:
+        """Copy a piece of a column, and look at it on the way unless somebody has."""
+        if self.is_complete is not None:
+            target[:] = values
+        elif not kernels.copy_finite(values, target):
+            raise NotFinite
+
+    def _tell(self, seen: int, total: int | None) -> None:
+        if self.run.progress is not None:
+            self.run.progress(seen, total)
+
+
+def page_summary(question: Pass, page: Rows, threads: int = 1) -> Any:
+    """What a page says: its stripes summarised and merged."""
+    return merge_in_order(
+        thread_map(question.summarize, cut_stripes(page), threads), question.merge
+    )
+
+
+def drift_notes(passes: int) -> tuple[str, ...]:
+    """That medians of a stream took more passes than one, and what that tells."""
+    if passes <= 1:
+        return ()
+    return (
+        f"the rows drift, so that exact medians took {passes} passes over them instead of one: "
+        "are they in random order?",
+    )
+
+
+def default_page_rows(nodes: int) -> int:
+    """Rows of a page: the largest power of two up to 65,536 that keeps it within 64 MiB.
+
+    Never below 4,096; so up to 128 nodes a page has 65,536 rows.
+
+    Examples
+    --------
+    >>> default_page_rows(100), default_page_rows(1_000), default_page_rows(10_000)
+    (65536, 8192, 4096)
+    """
+    rows = LARGEST_PAGE_ROWS
+    while rows > SMALLEST_PAGE_ROWS and rows * nodes * 8 > PAGE_BYTES:
+        rows //= 2
+    return rows
+
+
+def check_page_rows(page_rows: int) -> None:
+    """Refuse what is not a height."""
+    if not isinstance(page_rows, int) or page_rows < 1:
+        raise SettingError(f"a page holds at least 1 row, got page_rows={page_rows!r}")
+
+
+def cut_pages(rows: Rows, page_rows: int) -> list[Rows]:
+    """Views of the successive pages; the last one may be shorter.
+
+    Examples
+    --------
+    >>> [len(page) for page in cut_pages(np.zeros((10, 2)), 4)]
+    [4, 4, 2]
+    """
+    check_page_rows(page_rows)
+    return [rows[first : first + page_rows] for first in range(0, len(rows), page_rows)]
+
+
+def cut_stripes(page: Rows) -> list[Stripe]:
+    """The page in stripes of nearly equal height, which its shape alone decides."""
+    fitting = STRIPE_BYTES // (8 * max(page.shape[1], 1))
+    height = min(max(fitting, SMALLEST_STRIPE_ROWS), LARGEST_STRIPE_ROWS)
+    count = max(1, -(-len(page) // height))
+    edges = [len(page) * index // count for index in range(count + 1)]
+    return [Stripe(page, start, stop) for start, stop in pairwise(edges)]
+
+
+def _complete_rows(rows: Rows) -> Any:
+    """The rows that lack no value."""
+    return rows[~np.isnan(rows).any(axis=1)]

@@ -1,0 +1,313 @@
+"""How sure a fit is: standard errors, confidence intervals, the bootstrap, and the certificate.
+
+All of it is found when it is asked for. What a method knows of its own errors is in
+`gaussnet.methods.errors` and in the methods themselves.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from gaussnet.errors import SettingError
+from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.notes import NodeReport, Note, rank_words
+from gaussnet.graph.dag import Dag, Edge
+from gaussnet.methods.base import Method
+from gaussnet.methods.errors import Assembly
+from gaussnet.methods.groups import FitData, Fitted
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.planning import Certificate, certify
+from gaussnet.seeds import children
+from gaussnet.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+PURPOSE = "ask for errors where the data are, or fit again"
+
+FEWEST = 20
+"""Repetitions below which the ends of an interval mean nothing."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class StandardErrors:
+    """Standard errors of a learnt network; NaN where the rows do not determine one."""
+
+    dag: Dag
+    coefficient_array: FloatArray
+    """In the order of ``dag.edges``, (edges,)."""
+    intercept_array: FloatArray
+    """In the order of ``dag.nodes``, (nodes,); 0 where no intercept was fitted."""
+    variance_array: FloatArray
+    """In the order of ``dag.nodes``, (nodes,)."""
+
+    @property
+    def coefficients(self) -> Mapping[Edge, float]:
+        """By edge (parent, child)."""
+        return _named(self.dag.edges, self.coefficient_array)
+
+    @property
+    def intercepts(self) -> Mapping[str, float]:
+        """By node."""
+        return _named(self.dag.nodes, self.intercept_array)
+
+    @property
+    def variances(self) -> Mapping[str, float]:
+        """By node: standard errors of the noise variances."""
+        return _named(self.dag.nodes, self.variance_array)
+
+    def __repr__(self) -> str:
+        return f"StandardErrors({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges)"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ConfidenceIntervals:
+    """Confidence intervals (low, high) of a learnt network; NaN where there is none."""
+
+    dag: Dag
+    level: float
+    coefficient_array: FloatArray
+    """In the order of ``dag.edges``, (edges, 2)."""
+    intercept_array: FloatArray
+    """In the order of ``dag.nodes``, (nodes, 2); (0, 0) where no intercept was fitted."""
+    variance_array: FloatArray
+    """In the order of ``dag.nodes``, (nodes, 2)."""
+
+    @property
+    def coefficients(self) -> Mapping[Edge, tuple[float, float]]:
+        """By edge (parent, child)."""
+        return _named(self.dag.edges, self.coefficient_array)
+
+    @property
+    def intercepts(self) -> Mapping[str, tuple[float, float]]:
+        """By node."""
+        return _named(self.dag.nodes, self.intercept_array)
+
+    @property
+    def variances(self) -> Mapping[str, tuple[float, float]]:
+        """By node."""
+        return _named(self.dag.nodes, self.variance_array)
+
+    def __repr__(self) -> str:
+        sizes = f"{len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges"
+        return f"ConfidenceIntervals({sizes}, level={self.level})"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Uncertainty:
+    """How far a learnt network may be from the truth."""
+
+    kind: str
+    """Where the errors come from: "classical", "heteroscedastic", "between-batch",
+    "order-statistic", "fitted-rows" or "bootstrap"."""
+    standard_errors: StandardErrors
+    confidence_intervals: ConfidenceIntervals
+    notes: tuple[Note, ...] = ()
+    """The nodes whose errors the rows do not determine, and why."""
+
+    def __repr__(self) -> str:
+        level = self.confidence_intervals.level
+        return f"Uncertainty(kind={self.kind!r}, level={level}, {len(self.notes)} notes)"
+
+
+def _named(names: tuple[Any, ...], values: FloatArray) -> Mapping[Any, Any]:
+    found = values.tolist()
+    if values.ndim == 2:
+        found = [tuple(pair) for pair in found]
+    return MappingProxyType(dict(zip(names, found, strict=True)))
+
+
+def find_uncertainty(
+    fit: "Fit", kind: str | None, level: float, repetitions: int, seed: int
+) -> Uncertainty:
+    """Standard errors and confidence intervals of a fit."""
+    chosen = _checked_kind(fit, kind, level)
+    if chosen == "bootstrap":
+        table = bootstrap(fit, fit.required_data(PURPOSE), level, repetitions, seed)
+    else:
+        table = _assembled(fit, chosen, level).table
+    first, second, third = table
+    errors = StandardErrors(fit.dag, first[0], second[0], third[0])
+    ends = (np.ascontiguousarray(part[1:].T) for part in table)
+    intervals = ConfidenceIntervals(fit.dag, level, *ends)
+    return Uncertainty(chosen, errors, intervals, find_notes(fit, table, level))
+
+
+def find_covariances(
+    fit: "Fit", kind: str | None, level: float
+) -> tuple[str, list[tuple[IntArray, FloatArray]]]:
+    """The kind of errors, and the covariances of the coefficients, family by family.
+
+    Each entry holds nodes of as many parents p and their covariances, (nodes, p, p).
+    """
+    chosen = _checked_kind(fit, kind, level)
+    if chosen == "bootstrap":
+        raise SettingError("got kind='bootstrap', which gives no covariances: leave kind out")
+    return chosen, _assembled(fit, chosen, level).covariances
+
+
+def _assembled(fit: "Fit", kind: str, level: float) -> Assembly:
+    fitted = Fitted(fit.network, fit.scale, fit.required_data(PURPOSE), fit.trimming)
+    return fit.method.find_errors(fitted, kind, level)
+
+
+def _checked_kind(fit: "Fit", kind: str | None, level: float) -> str:
+    """The kind of errors that is asked for, or the method's own."""
+    check_level(level)
+    kinds, name = fit.method.error_kinds, fit.method.name
+    if kind == "bootstrap" or kind in kinds:
+        return str(kind)
+    if kind is None:
+        if kinds:
+            return kinds[0]
+        raise SettingError(
+            f"the method {name!r} has no standard errors of its own: give kind='bootstrap'"
+        )
+    if kind not in ("classical", "heteroscedastic"):
+        raise SettingError(
+            f"got kind={kind!r}, expected 'classical', 'heteroscedastic', 'bootstrap' or None"
+        )
+    raise SettingError(
+        f"got kind={kind!r}, which is for 'least-squares', but the network was learnt by "
+        f"{name!r}: leave kind out or give kind='bootstrap'"
+    )
+
+
+def find_notes(
+    fit: "Fit", table: tuple[FloatArray, FloatArray, FloatArray], level: float
+) -> tuple[Note, ...]:
+    """One note for each node that lacks a standard error or an interval."""
+    coefficients, intercepts, variances = table
+    families = fit.dag.families
+    lacking = np.asarray(np.isnan(np.vstack((intercepts, variances))).any(axis=0))
+    np.logical_or.at(lacking, families.family_of_edge, np.isnan(coefficients).any(axis=0))
+    names = (fit.dag.nodes[position] for position in np.flatnonzero(lacking).tolist())
+    needed = fit.method.fewest_batches(level)
+    return tuple(Note(name, _reason(fit.node(name), fit.intercept, needed)) for name in names)
+
+
+def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
+    if report.rank < len(report.parents):
+        return (
+            f"{rank_words(report)}: the rows do not determine "
+            "the coefficients, so these have no errors"
+        )
+    if report.batches and report.batches < needed:
+        return (
+            f"there are too few batches for an interval, {report.batches} where {needed} are "
+            "needed: give more rows, or kind='bootstrap'"
+        )
+    if report.rows <= len(report.parents) + intercept:
+        return f"{report.rows} rows leave nothing over to judge the errors by: give more rows"
+    return "the rows are too few, or too many are equal, to judge the errors by"
+
+
+def bootstrap(
+    fit: "Fit", data: FitData, level: float, repetitions: int, seed: int
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """Standard error, low and high of coefficients (3, edges), intercepts and variances.
+
+    Each repetition draws as many rows with replacement, within each phase's rows if they are
+    split, and learns by the same method. Intervals are percentiles, corrected for the median
+    bias of the repetitions. A method that depends on the order of the rows has no such bias:
+    its repetitions lie about the estimate from all orders, so they are moved to the fit's own.
+    """
+    from gaussnet.fitting.learn import fit_with
+
+    if not isinstance(repetitions, int) or repetitions < FEWEST:
+        raise SettingError(f"got repetitions={repetitions!r}, expected at least {FEWEST}")
+    table = data.table().in_memory("this")
+    rows, missing = table.array, "raise" if table.is_complete is not False else "drop-by-node"
+    options = replace(data.options, missing=missing)  # type: ignore[arg-type]
+    found: tuple[list[FloatArray], ...] = ([], [], [])
+    for child in children(seed, repetitions):
+        drawn = _drawn(len(rows), fit.split, np.random.default_rng(child))
+        network = fit_with(data.run, rows[drawn], options, (fit.method, fit.scale)).network
+        for kept, values in zip(found, _arrays(network), strict=True):
+            kept.append(values)
+    first, second, third = (
+        _percentiles(np.array(kept), values, level, fit.method.uses_row_order)
+        for kept, values in zip(found, _arrays(fit.network), strict=True)
+    )
+    return first, second, third
+
+
+def _arrays(network: GaussianNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
+    return network.coefficient_array, network.intercept_array, network.variance_array
+
+
+def _drawn(rows: int, split: tuple[int, int] | None, rng: np.random.Generator) -> IntArray:
+    if split is None:
+        return rng.integers(0, rows, rows)
+    first, last = (int(part) for part in split)
+    drawn = rng.integers(0, first, first)
+    return np.concatenate((drawn, rng.integers(rows - last, rows, last)))
+
+
+def _percentiles(
+    found: FloatArray, estimates: FloatArray, level: float, by_order: bool
+) -> FloatArray:
+    """Standard deviations and percentiles of (repetitions, values): (3, values)."""
+    point = float(ndtri(0.5 + 0.5 * level))
+    ordered = np.sort(found, axis=0)
+    shift, move = np.zeros(len(estimates)), np.zeros(len(estimates))
+    if by_order:
+        move = estimates - np.median(found, axis=0)
+    else:
+        below = (found < estimates).mean(axis=0) + 0.5 * (found == estimates).mean(axis=0)
+        shift = 2.0 * ndtri(np.clip(below, 0.5 / len(found), 1.0 - 0.5 / len(found)))
+    ends = [_at(ordered, ndtr(shift + side * point)) + move for side in (-1.0, 1.0)]
+    return np.stack((_deviations(found), *ends))
+
+
+def _deviations(found: FloatArray) -> FloatArray:
+    """Standard deviations of the columns, in units in which their squares are numbers too."""
+    units = np.frexp(np.abs(found).max(axis=0))[1]
+    return np.asarray(np.ldexp(np.ldexp(found, -units).std(axis=0, ddof=1), units))
+
+
+def _at(ordered: FloatArray, share: FloatArray) -> FloatArray:
+    """The quantile of each sorted column at its own share."""
+    count, each = len(ordered), np.arange(ordered.shape[1])
+    place = np.clip(share * (count + 1.0) - 1.0, 0.0, count - 1.0)
+    lower = np.minimum(place.astype(np.int64), count - 2)
+    part = place - lower
+    return np.asarray((1.0 - part) * ordered[lower, each] + part * ordered[lower + 1, each])
+
+
+def certificate_of(fit: "Fit", delta: float) -> Certificate:
+    """How far the learnt network can be from the truth; see `Fit.certificate`."""
+    method, scale = fit.method.certified_as(fit.scale, fit.trimming)
+    if fit.details.dropped.any():
+        raise SettingError(
+            "some nodes were learnt from fewer rows than others, where no law is known: "
+            "fit with missing='drop-rows' for a certificate"
+        )
+    deficient = (fit.details.ranks < fit.dag.in_degrees).any()
+    if deficient or not fit.network.variance_array.all():
+        raise SettingError(
+            "some nodes are exact functions of others, which no law allows for: "
+            "leave them out of the graph for a certificate"
+        )
+    return certify(
+        fit.dag,
+        rows=_rows(fit, method),
+        delta=delta,
+        method=method,
+        scale=scale,
+        intercept=fit.intercept,
+        split=fit.split,
+    )
+
+
+def _rows(fit: "Fit", method: Method) -> int:
+    """The rows, or as many as the batches used take: pages and singular ones cost some."""
+    sizes = fit.dag.in_degrees
+    heights = [method.rows_needed(size, fit.intercept) for size in sizes.tolist()]
+    batched = (fit.details.batches > 0) & (sizes > 0)
+    most = (fit.details.batches + 1) * np.array(heights, dtype=np.int64) - 1
+    return int(most[batched].min(initial=fit.rows)) if fit.split is None else fit.rows

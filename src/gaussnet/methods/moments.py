@@ -1,0 +1,271 @@
+"""Moments: sums from which least squares follows, and triangular factors where these lack digits.
+
+`Moments` are means and cross-products of each family's columns. `Factors` never square a condition
+number: the columns [parents, child] of a family are factored as Q R, and only R is kept. Factors
+of two runs of rows merge by factoring them stacked (tall-skinny QR). R holds all of least squares:
+``R = [[T, t], [0, r]]`` gives the coefficients ``T^-1 t`` and the residual sum of squares r^2, and
+T' is a Cholesky factor of the parents' cross-products.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet.data.passes import Pass, Stripe
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.numpy_core import WELL_CONDITIONED, centred, packed_indices
+from gaussnet.methods.base import Equations, Solution
+from gaussnet.types import FloatArray
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Row count, column means and packed cross-products about them (about 0 if not centred)."""
+
+    families: Families
+    rows: int
+    means: FloatArray
+    products: FloatArray
+
+    @classmethod
+    def of(cls, stripe: Stripe, equations: Equations) -> "Moments":
+        """The moments of a stripe's rows, about the mean if there is an intercept."""
+        families = equations.families
+        means, products = kernels.family_moments(stripe.rows, families, equations.intercept)
+        return cls(families, stripe.stop - stripe.start, means, products)
+
+    @property
+    def is_finite(self) -> bool:
+        """Whether no product overflows, and so no value of the rows is NaN or infinite."""
+        return bool(np.isfinite(self.products).all())
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def merge(self, other: "Moments") -> "Moments":
+        r"""The moments of the rows of both.
+
+        .. math:: S = S_1 + S_2 + \frac{m_1 m_2}{m_1 + m_2} (\mu_2 - \mu_1)(\mu_2 - \mu_1)'
+        """
+        rows = self.rows + other.rows
+        products = self.products + other.products
+        shift = other.means - self.means
+        if shift.any():
+            row, column = self.families.product_columns
+            products += (self.rows * other.rows / rows) * shift[row] * shift[column]
+        means = self.means + shift * (other.rows / rows)
+        return Moments(self.families, rows, means, products)
+
+    def to_arrays(self) -> dict[str, Any]:
+        """Row count, means and products as plain arrays."""
+        rows = np.array([self.rows], dtype=np.int64)
+        return {"rows": rows, "means": self.means, "products": self.products}
+
+    @classmethod
+    def from_arrays(cls, families: Families, arrays: dict[str, Any]) -> "Moments":
+        """The moments that `to_arrays` gave; ValueError if they are not of these families."""
+        means, products = arrays["means"], arrays["products"]
+        (rows,) = arrays["rows"].tolist()
+        shapes = (
+            means.shape == (len(families.columns),),
+            products.shape == (families.product_offsets[-1],),
+        )
+        if not all(shapes) or {means.dtype, products.dtype} != {np.dtype(np.float64)} or rows < 1:
+            raise ValueError
+        return cls(families, rows, means, products)
+
+    def parent_products(self, size: int, chosen: slice) -> FloatArray:
+        """Cross-products among the parents of families of one size: (families, p, p)."""
+        start, stop = self.families.product_offsets[[chosen.start, chosen.stop]].tolist()
+        packed = self.products[start:stop].reshape(chosen.stop - chosen.start, -1)
+        return packed[:, packed_indices(size)].reshape(len(packed), size, size)
+
+
+def intercepts(families: Families, means: FloatArray, coefficients: FloatArray) -> FloatArray:
+    """Child's mean minus the parents' means times their coefficients, (families,)."""
+    if not means.any():
+        return np.zeros(len(families))
+    last = families.column_offsets[1:] - 1
+    edge_means = np.delete(means, last)
+    terms = np.bincount(
+        families.family_of_edge, weights=coefficients * edge_means, minlength=len(families)
+    )
+    return np.asarray(means[last] - terms)
+
+
+ROUNDING = 16 * np.finfo(np.float64).eps
+"""What is smaller than this, beside the column it is left over from, is rounding error."""
+
+
+@dataclass(frozen=True)
+class Factors:
+    """Row count, column means (0 if not centred) and the factor R of each family."""
+
+    families: Families
+    rows: int
+    means: FloatArray
+    roundings: FloatArray
+    """How far the values of each column may be off by having been rounded, (columns,)."""
+    factors: tuple[FloatArray, ...]
+
+    @classmethod
+    def of(cls, stripe: Stripe, equations: Equations) -> "Factors":
+        """The factors of a stripe's rows, centred if there is an intercept."""
+        families = equations.families
+        means = np.zeros(len(families.columns))
+        roundings = np.zeros(len(families.columns))
+        eps = np.finfo(stripe.page.dtype).eps
+        factors = []
+        for family in range(len(families)):
+            span = slice(*families.column_offsets[family : family + 2].tolist())
+            columns = stripe.rows[:, families.columns[span]].astype(np.float64, copy=False)
+            roundings[span] = eps * np.abs(columns).max(axis=0)
+            if equations.intercept:
+                columns, means[span] = centred(columns)
+            factors.append(triangle(columns))
+        return cls(families, stripe.stop - stripe.start, means, roundings, tuple(factors))
+
+    def merge(self, other: "Factors") -> "Factors":
+        """The factors of the rows of both; the shift of the means is one more row."""
+        rows = self.rows + other.rows
+        shift = other.means - self.means
+        weight = np.sqrt(self.rows * (other.rows / rows))
+        factors = []
+        for family, (left, right) in enumerate(zip(self.factors, other.factors, strict=True)):
+            span = slice(*self.families.column_offsets[family : family + 2].tolist())
+            stacked = np.vstack((left, right, weight * shift[span]))
+            factors.append(triangle(stacked))
+        means = self.means + shift * (other.rows / rows)
+        roundings = np.maximum(self.roundings, other.roundings)
+        return Factors(self.families, rows, means, roundings, tuple(factors))
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def regress(self, family: int) -> tuple[FloatArray, float, int]:
+        """Coefficients, residual sum of squares and rank of one family.
+
+        The rank is judged with every column at unit length. Parents of lower rank get the
+        solution of least norm. A residual that rounding of the values explains is zero.
+        """
+        factor = self.factors[family]
+        size = factor.shape[1] - 1
+        lengths = np.linalg.norm(factor, axis=0)
+        start = self.families.column_offsets[family]
+        roundings = np.sqrt(self.rows) * self.roundings[start : start + size + 1]
+        parents, child = factor[:size, :size], factor[:size, size]
+        coefficients, rank = least_norm(parents, child, lengths[:size], roundings[:size])
+        rest = factor[:, size] - factor[:, :size] @ coefficients
+        residual = float(np.linalg.norm(rest))
+        if residual <= roundings[size] + np.abs(coefficients) @ roundings[:size]:
+            residual = 0.0
+        return coefficients, residual**2, rank
+
+    def parent_factor(self, family: int) -> FloatArray:
+        """Upper triangular T with T'T the parents' cross-products, (p, p)."""
+        factor = self.factors[family]
+        size = factor.shape[1] - 1
+        return np.asarray(factor[:size, :size])
+
+
+@dataclass(frozen=True)
+class MomentsPass(Pass):
+    """Asks for the moments of all rows."""
+
+    equations: Equations
+    shows_finite = True
+
+    def summarize(self, stripe: Stripe) -> Moments:
+        """Means and cross-products of the stripe."""
+        return Moments.of(stripe, self.equations)
+
+    def merge(self, left: Moments, right: Moments) -> Moments:
+        """Moments of both."""
+        return left.merge(right)
+
+    def is_finite(self, summary: Moments) -> bool:
+        """Whether finite sums prove all values finite."""
+        return summary.is_finite
+
+    def then(self, summary: Moments) -> Any:
+        """The moments themselves."""
+        return summary
+
+
+@dataclass(frozen=True)
+class FactorsPass(Pass):
+    """Asks for the triangular factors of equations that lack digits otherwise."""
+
+    equations: Equations
+    finish: Callable[[Factors], Any]
+    """From the factors to what to ask next, or to the answer."""
+
+    def summarize(self, stripe: Stripe) -> Factors:
+        """Triangular factors of the stripe."""
+        return Factors.of(stripe, self.equations)
+
+    def merge(self, left: Factors, right: Factors) -> Factors:
+        """Factors of both."""
+        return left.merge(right)
+
+    def then(self, summary: Factors) -> Any:
+        """What `finish` says."""
+        return self.finish(summary)
+
+
+def triangle(columns: FloatArray) -> FloatArray:
+    """The factor R of the QR factorisation of (..., rows, columns)."""
+    return np.asarray(np.linalg.qr(columns, mode="r"))
+
+
+def least_norm(
+    parents: FloatArray, child: FloatArray, lengths: FloatArray, roundings: FloatArray
+) -> tuple[FloatArray, int]:
+    """Least squares of (r,) on (r, p) by singular values, and the rank.
+
+    The rank is that of the columns at unit length, beyond what rounding of their values
+    explains: `roundings` are the lengths of that. If it is below p, of all solutions the one
+    of least norm (in the columns' own units) is given.
+    """
+    size = parents.shape[1]
+    scale = np.where(lengths > 0.0, lengths, 1.0)
+    blur = max(ROUNDING * size, 4.0 * float((roundings / scale).max(initial=0.0)))
+    left, values, right = np.linalg.svd(parents / scale, full_matrices=True)
+    rank = int(np.count_nonzero(values > blur * values[:1].sum()))
+    shares = (left.T @ child)[:rank] / values[:rank]
+    coefficients = right[:rank].T @ shares / scale
+    if rank < size:
+        free = right[rank:].T / scale[:, None]
+        coefficients -= free @ np.linalg.lstsq(free, coefficients, rcond=None)[0]
+    return coefficients, rank
+
+
+def with_mean_squares(solution: Solution, moments: Moments) -> Solution:
+    r"""The solution with intercepts and mean squares; NaN where moments lose the digits.
+
+    With S the cross-products of a family's columns and :math:`c = (-a, 1)`,
+
+    .. math:: \sum_k r_k^2 = c' S c.
+
+    Where that sum is a millionth or less of the sum of its terms' sizes, digits are lost: the
+    mean square is NaN, and is to be found from the residuals themselves.
+    """
+    families = moments.families
+    signed = np.ones(len(families.columns))
+    is_parent = np.ones(len(families.columns), dtype=bool)
+    is_parent[families.column_offsets[1:] - 1] = False
+    signed[is_parent] = -solution.coefficients
+    squares = _quadratic(families, moments.products, signed) / moments.rows
+    constants = intercepts(families, moments.means, solution.coefficients)
+    return replace(solution, intercepts=constants, mean_squares=squares)
+
+
+def _quadratic(families: Families, products: FloatArray, signed: FloatArray) -> FloatArray:
+    """The forms c' S c, (families,); NaN where they are small beside their terms."""
+    row, column = families.product_columns
+    with np.errstate(over="ignore", invalid="ignore"):
+        terms = products * signed[row] * signed[column] * np.where(row == column, 1.0, 2.0)
+        sums, sizes = (
+            np.bincount(families.family_of_product, values, minlength=len(families))
+            for values in (terms, np.abs(terms))
+        )
+        return np.where(sums >= WELL_CONDITIONED * sizes, sums, np.nan)

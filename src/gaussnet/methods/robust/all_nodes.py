@@ -1,0 +1,338 @@
+"""All nodes of a network, in topological order: the robust method from the first step to the last.
+
+`SequentialFit.learn` is the method: screening, trimming of the nodes that fail it, confirmation of
+flagged cells by the children, attribution. Kernels learn most nodes; a node that a kernel leaves,
+because digits are lacking or its column is discrete, is learnt by `learn_node`."""
+
+from dataclasses import dataclass
+from functools import partial
+from types import ModuleType
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet.kernels import CellTable, Learnt, WalkTask
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED
+from gaussnet.kernels.threads import thread_map
+from gaussnet.methods.base import Equations
+from gaussnet.methods.robust.attribution import Model, attribute
+from gaussnet.methods.robust.cells import (
+    NO_ROWS,
+    DiscreteColumn,
+    SuspiciousCells,
+    all_cells,
+    all_left_out,
+    discrete_columns,
+)
+from gaussnet.methods.robust.cutoffs import bonferroni_cutoff, chi_square_quantiles
+from gaussnet.methods.robust.node import READMISSION_LEVEL, Node, NodeAnswer, learn_node
+from gaussnet.methods.robust.screening import screen
+from gaussnet.methods.robust.sequential_trim import (
+    RobustScale,
+    RobustSolution,
+    SequentialTrim,
+    Unproven,
+)
+from gaussnet.methods.scales import KlOptimal
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
+
+FEWEST_ROWS_FOR_THREADS = 20_000
+"""With fewer rows a node is learnt sooner than a thread can be woken."""
+
+SMALLEST_CAPACITY, CELLS_EXPECTED = 1 << 19, 8
+"""The table of suspicious cells holds so many, or one in so many, before it grows."""
+
+
+@dataclass(frozen=True, slots=True)
+class Execution:
+    """How the work is done, which changes no answer; tests force a path with it."""
+
+    capacity: int | None = None
+    """Cells that the table of suspicious cells holds at first; None chooses by the data."""
+    fewest_rows: int = FEWEST_ROWS_FOR_THREADS
+    """Threads are used from so many rows on."""
+    backend: ModuleType = kernels
+    """Where the kernel `learn_nodes` is."""
+
+
+USUAL = Execution()
+
+
+class SequentialFit:
+    """Least squares for the nodes that look clean, and trimming of the others, parents first."""
+
+    def __init__(
+        self,
+        rows: Rows,
+        families: Families,
+        intercept: bool,
+        settings: SequentialTrim,
+        complete: bool | None = False,
+        execution: Execution = USUAL,
+    ) -> None:
+        self.families, self.intercept, self.settings = families, intercept, settings
+        self.columns: FloatArray = kernels.whole_columns(rows)
+        self.parents = families.parent_lists
+        self.missing = _missing_rows(self.columns) if complete is False else {}
+        self.unproven = complete is None
+        self.execution, self.backend = execution, execution.backend
+        self.discrete: dict[int, DiscreteColumn] = {}
+        self.clean = np.zeros(len(families), dtype=bool)
+        self.failed = np.zeros(len(families), dtype=bool)
+        self.learnt = Learnt.blank(families, len(rows))
+        self.table = CellTable.empty(len(families), 0)
+
+    def learn(self, scale: RobustScale, threads: int) -> RobustSolution:
+        """Learn all nodes, those of one level of the graph side by side."""
+        self._screen(threads)
+        if not self.clean.all():
+            self._find_discrete()
+            self.table = CellTable.empty(len(self.families), self._capacity())
+            self._learn_others(self._task(scale), threads)
+            self._confirm(scale)
+            self._confirm_readmitted()
+        learnt, cells = self.learnt, self._attributed_cells()
+        return RobustSolution(
+            learnt.coefficients,
+            learnt.intercepts,
+            self._kl_optimal_variances() if scale == "kl-optimal" else learnt.variances,
+            learnt.cutoffs,
+            learnt.rows,
+            learnt.ranks,
+            cells,
+            all_left_out(self.table),
+            {node: self.columns[:, node].take(own.rows) for node, own in cells.items()},
+            tuple(self.discrete),
+        )
+
+    # Screening.
+
+    def _screen(self, threads: int) -> None:
+        """Least squares for the families without a missing cell, and which of them look clean."""
+        families, learnt = self.families, self.learnt
+        whole, chosen = families.sorted_by_size
+        if self.missing:
+            missing = self._has_missing()
+            np.logical_or.at(missing, families.family_of_edge, missing[families.parents])
+            whole = whole[~missing[whole]]
+            chosen = families.subset(whole)
+        equations = Equations(chosen, self.intercept)
+        solution, clean = screen(self.columns, equations, self.settings, threads)
+        learnt.coefficients[families.edges_of(whole)] = solution.coefficients
+        if self.intercept and solution.intercepts is not None:
+            learnt.intercepts[whole] = solution.intercepts
+        if solution.mean_squares is not None:
+            learnt.variances[whole] = learnt.noise[whole] = solution.mean_squares
+        if self.unproven and not np.isfinite(learnt.variances).all():
+            raise Unproven
+        learnt.ranks[whole] = solution.ranks
+        self.clean[whole], self.failed[whole] = clean, ~clean
+
+    def _find_discrete(self) -> None:
+        """Look for columns of few values; least squares over all rows does for these."""
+        self.discrete = discrete_columns(self.columns)
+        for node, discrete in self.discrete.items():
+            if len(discrete.outside) == 0 and node not in self.missing:
+                self.clean[node] |= self.failed[node]
+                self.failed[node] = False
+
+    def _has_missing(self) -> BoolArray:
+        """Which nodes have missing cells, (nodes,)."""
+        missing = np.zeros(len(self.families), dtype=bool)
+        missing[list(self.missing)] = True
+        return missing
+
+    def _capacity(self) -> int:
+        """How many cells the table should hold at first; what is not used costs nothing."""
+        if self.execution.capacity is not None:
+            return self.execution.capacity
+        rows, nodes = len(self.columns), len(self.families)
+        return min(rows * nodes, max(SMALLEST_CAPACITY, rows * (nodes // CELLS_EXPECTED + 1)))
+
+    # The nodes for which least squares over all rows does not stand.
+
+    def _learn_others(self, task: WalkTask, threads: int) -> None:
+        """Learn them in topological order, or level by level on several threads."""
+        levels = self.families.levels
+        if threads == 1 or len(self.columns) < self.execution.fewest_rows:
+            self._learn_in_order(task, np.array([node for level in levels for node in level]))
+            return
+        for level in levels:
+            work = [node for node in level if not self._stands(node)]
+            answers = thread_map(partial(self._learn_separately, task), work, threads)
+            for node, answer in zip(work, list(answers), strict=True):
+                self._enter(node, answer)
+
+    def _task(self, scale: RobustScale) -> WalkTask:
+        """Settings and verdicts as the kernel takes them."""
+        settings, sizes = self.settings, self.families.sizes + self.intercept
+        limits = (
+            settings.gate_level,
+            settings.extent_level,
+            settings.wide_level,
+            settings.spread_limit,
+            bonferroni_cutoff(len(self.columns)),
+            settings.cleaned_cutoff,
+            settings.largest_vagueness,
+            settings.cap,
+            settings.evidence,
+        )
+        discrete = np.zeros(len(self.families), dtype=bool)
+        discrete[list(self.discrete)] = True
+        verdicts = (self.clean, self.failed, self._has_missing(), discrete)
+        return WalkTask(
+            self.families,
+            self.intercept,
+            scale == "mean-square",
+            np.array(limits, dtype=np.float64),
+            chi_square_quantiles(settings.half_level, sizes),
+            chi_square_quantiles(READMISSION_LEVEL, sizes),
+            np.packbits(np.stack(verdicts), axis=0, bitorder="little")[0],
+        )
+
+    def _learn_in_order(self, task: WalkTask, nodes: IntArray) -> None:
+        """Nodes in this order; those that the kernel leaves are learnt between its calls."""
+        done = 0
+        while done < len(nodes):
+            tables = self.table, self.table
+            more, full = self.backend.learn_nodes(
+                self.columns, task, nodes[done:], self.learnt, tables
+            )
+            done += more
+            if full:
+                self.table = self.table.doubled(len(self.columns))
+            elif done < len(nodes):
+                node = int(nodes[done])
+                if not self._stands(node):
+                    self._enter(node, self._learn_by_definition(task, node))
+                done += 1
+
+    def _learn_separately(self, task: WalkTask, node: int) -> NodeAnswer:
+        """One node, with its cells in a table of their own."""
+        known, own = self.table.unheard(), CellTable.empty(len(self.families), len(self.columns))
+        learnt, nodes = self.learnt, np.array([node])
+        done, _ = self.backend.learn_nodes(self.columns, task, nodes, learnt, (known, own))
+        if not done:
+            return self._learn_by_definition(task, node)
+        intercept, variance, noise, cutoff = learnt.numbers[:, node].tolist()
+        return NodeAnswer(
+            learnt.coefficients[self._edges(node)],
+            intercept,
+            variance,
+            noise,
+            cutoff,
+            int(learnt.ranks[node]),
+            int(learnt.returned[node]),
+            own.left_out(node),
+            SuspiciousCells.of_node(own, node),
+            {
+                parent: known.testimony[self.table.span(parent)]
+                for parent in self.parents[node]
+                if self._has_cells(parent)
+            },
+        )
+
+    def _learn_by_definition(self, task: WalkTask, number: int) -> NodeAnswer:
+        """One node, as `learn_node` learns it."""
+        excluded, discrete = self.missing.get(number, NO_ROWS), self.discrete.get(number)
+        if discrete is not None:
+            excluded = np.union1d(excluded, discrete.outside)
+        node = Node(
+            self.columns,
+            number,
+            self.families.parents[self._edges(number)],
+            [SuspiciousCells.of_node(self.table, parent) for parent in self.parents[number]],
+            excluded,
+            self.intercept,
+            discrete is not None,
+        )
+        failed = bool(self.failed[number])
+        with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
+            return learn_node(node, self.settings, task.mean_square, failed)
+
+    def _stands(self, node: int) -> bool:
+        """Whether least squares over all rows is the answer: clean, and so are the parents."""
+        return bool(self.clean[node]) and not any(map(self._has_cells, self.parents[node]))
+
+    def _has_cells(self, node: int) -> bool:
+        first, last = self.table.bounds[:2, node].tolist()
+        return bool(first < last)
+
+    def _edges(self, node: int) -> slice:
+        return slice(*self.families.offsets[node : node + 2].tolist())
+
+    def _enter(self, node: int, answer: NodeAnswer) -> None:
+        """Enter what was learnt of a node, and what it says of its parents' cells."""
+        self._enter_equation(node, answer)
+        if answer.cells is not None:
+            cells = answer.cells
+            values = (cells.expected, cells.variances, cells.deviations)
+            self.table.add(node, cells.rows, cells.statuses, values)
+        for parent, ratios in answer.parent_ratios.items():
+            self.table.testimony[self.table.span(parent)] += ratios
+
+    def _enter_equation(self, node: int, answer: NodeAnswer) -> None:
+        self.learnt.coefficients[self._edges(node)] = answer.coefficients
+        numbers = (answer.intercept, answer.variance, answer.noise, answer.cutoff)
+        self.learnt.numbers[:, node] = numbers
+        used = len(self.columns) - len(answer.left_out)
+        self.learnt.counts[:, node] = used, answer.rank, answer.readmitted
+        if max(self.table.progress[:2].tolist()) + len(self.columns) > len(self.table.statuses):
+            self.table = self.table.doubled(len(self.columns))
+        self.table.add_left_out(node, answer.left_out)
+
+    # What the children, and the equations as learnt, say of flagged cells.
+
+    def _confirm(self, scale: RobustScale) -> None:
+        """Confirm flagged cells that the children agree with, by their likelihood ratios."""
+        used = slice(int(self.table.progress[0]))
+        statuses, ratios = self.table.statuses[used], self.table.testimony[used]
+        statuses[(statuses == FLAGGED) & (ratios < -self.settings.evidence)] = CONFIRMED
+        for node in [node for node, column in self.discrete.items() if len(column.outside)]:
+            self._confirm_values(node, scale)
+
+    def _confirm_values(self, node: int, scale: RobustScale) -> None:
+        """Confirm values outside a discrete column that the children agree with, value by value."""
+        span = self.table.span(node)
+        rows, statuses = self.table.rows[0, span], self.table.statuses[span]
+        rejected = np.flatnonzero((statuses == FLAGGED) | (statuses == CONFIRMED))
+        column, limit = self.columns[:, node], self.settings.evidence
+        values, owners = np.unique(column[rows[rejected]], return_inverse=True)
+        ratios = np.bincount(owners, self.table.testimony[span][rejected])
+        real, wrong = values[ratios < -limit], values[ratios > limit]
+        self.discrete[node] = self.discrete[node].with_values(real, wrong, column)
+        belong = ~np.isin(rows[rejected], self.discrete[node].outside)
+        statuses[rejected] = np.where(belong, CONFIRMED, FLAGGED)
+        if belong.any():
+            self._enter_equation(node, self._learn_by_definition(self._task(scale), node))
+
+    def _confirm_readmitted(self) -> None:
+        """Confirm flagged cells of readmitted rows: they agree with the parents as recorded."""
+        for node in np.flatnonzero(self.learnt.returned).tolist():
+            span = self.table.span(node)
+            statuses, used = self.table.statuses[span], np.ones(len(self.columns), dtype=bool)
+            used[self.table.left_out(node)] = False
+            statuses[used[self.table.rows[0, span]] & (statuses == FLAGGED)] = CONFIRMED
+
+    def _attributed_cells(self) -> dict[int, SuspiciousCells]:
+        """The suspicious cells, after each flagged one was compared with its parents."""
+        learnt, cells = self.learnt, all_cells(self.table)
+        equations = (learnt.coefficients, learnt.intercepts, learnt.noise)
+        model = Model(self.columns, self.families, *equations, self.table, list(self.discrete))
+        cells.update(attribute(model, self.settings))
+        return {node: cells[node] for node in cells if len(cells[node].rows)}
+
+    def _kl_optimal_variances(self) -> FloatArray:
+        """Variances with the least expected KL divergence; as they are where rows are too few."""
+        learnt, sizes = self.learnt, self.families.sizes
+        factors = KlOptimal().factors(learnt.rows, sizes, self.intercept)
+        return learnt.variances * np.where(np.isnan(factors), 1.0, factors)
+
+
+def _missing_rows(columns: FloatArray) -> dict[int, IntArray]:
+    """The rows of the missing cells, for the columns that have any."""
+    if kernels.all_finite(columns):
+        return {}
+    with_missing = np.flatnonzero(np.isnan(columns).any(axis=0)).tolist()
+    return {column: np.flatnonzero(np.isnan(columns[:, column])) for column in with_missing}

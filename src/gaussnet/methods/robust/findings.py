@@ -1,0 +1,89 @@
+"""What the robust method found wrong with the data."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED
+from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gaussnet.methods.robust.contamination import ContaminationTest
+
+STATUSES = {
+    "flagged": FLAGGED,
+    "confirmed": CONFIRMED,
+    "unverified": UNVERIFIED,
+    "missing": MISSING,
+}
+"""What a suspicious cell can be."""
+
+
+@dataclass(frozen=True, eq=False)
+class Trimming:
+    """Suspicious cells and rows left out; nodes go by their positions in the graph."""
+
+    rows: int
+    """Rows learnt from."""
+    cutoffs: FloatArray
+    """Residuals beyond so many standard deviations were rejected, (nodes,); infinite where
+    nothing was."""
+    cells: Mapping[int, SuspiciousCells]
+    """For the nodes that have any."""
+    recorded: Mapping[int, FloatArray]
+    """The values that were recorded in those cells."""
+    left_out: Mapping[int, IntArray]
+    """Rows that a node's coefficients do not rest on, ascending, for the nodes that leave out
+    any."""
+    row_numbers: IntArray | None = None
+    """Where the rows learnt from stand in the data, if not all of these were."""
+    discrete: tuple[int, ...] = ()
+    """Nodes of few recurring values: only what lies apart from these is flagged."""
+    contamination: "ContaminationTest | None" = None
+    """Whether the data look contaminated, where that was asked for."""
+
+    def notes(self, nodes: int) -> tuple[str, ...]:
+        """What is worth knowing of the data as a whole, in a graph of so many nodes."""
+        said = () if self.contamination is None else (self.contamination.sentence,)
+        flagged = [self.count(node, "flagged") for node in self.cells]
+        if not any(flagged):
+            return said
+        share = sum(flagged) / (self.rows * nodes)
+        touched = sum(count > 0 for count in flagged)
+        return (
+            *said,
+            f"{sum(flagged)} of {self.rows * nodes} values ({share:.2%}) do not fit and were "
+            f"flagged, in {touched} of {nodes} nodes: see fit.outliers()",
+        )
+
+    def numbered(self, rows: IntArray) -> IntArray:
+        """Numbers in the data of these rows."""
+        return rows if self.row_numbers is None else self.row_numbers[rows]
+
+    def indices(self, node: int, *statuses: str) -> IntArray:
+        """Which of a node's suspicious cells have one of these statuses."""
+        if node not in self.cells:
+            return np.empty(0, dtype=np.int64)
+        wanted = np.zeros(1 + max(STATUSES.values()), dtype=bool)
+        wanted[[STATUSES[status] for status in statuses]] = True
+        return np.flatnonzero(wanted[self.cells[node].statuses])
+
+    def count(self, node: int, status: str) -> int:
+        """How many of a node's cells have this status."""
+        if node not in self.cells:
+            return 0
+        return int(np.count_nonzero(self.cells[node].statuses == STATUSES[status]))
+
+    def recorded_rows(self, node: int) -> int:
+        """Rows in which the node has a value."""
+        return self.rows - self.count(node, "missing")
+
+    def found(self, *statuses: str) -> Iterator[tuple[int, IntArray]]:
+        """The nodes that have cells with one of these statuses, and which, node after node."""
+        for node in sorted(self.cells):
+            indices = self.indices(node, *statuses)
+            if len(indices):
+                yield node, indices

@@ -1,0 +1,292 @@
+"""Distributions as weighted points: quadrature rules, quantiles, and sums of many variables."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import inf, sqrt
+from typing import NamedTuple
+
+import numpy as np
+
+from gaussnet.types import FloatArray
+
+ORDER = 4
+"""Gauss-Legendre points in a panel."""
+REACH = 7.0
+"""How far the chi rules reach on both sides of sqrt(k): beyond lies less than 1e-15."""
+HEAVY = 8
+"""Below this power a density falls so slowly to 0 that its end needs panels of its own."""
+CELLS = 1 << 15
+"""Cells of the grid on which variables are added; a quantile is good to 3 / CELLS of itself."""
+WIDEST = 3.0
+"""A grid longer than this many times the answer is too coarse."""
+TILT = 14.0
+"""Masses are damped by exp(-TILT) along the grid, so that what wraps round weighs nothing."""
+
+
+class Rule(NamedTuple):
+    """A quadrature rule: points of a distribution and their masses, which add up to 1."""
+
+    points: FloatArray
+    masses: FloatArray
+
+    def condensed(self, cells: int) -> "Rule":
+        """At most so many points: means of cells that are finer in the tails."""
+        if len(self.points) <= cells:
+            return self
+        from scipy.special import ndtri
+
+        order = np.argsort(self.points)
+        points, masses = self.points[order], self.masses[order]
+        below = np.clip(np.cumsum(masses) - masses / 2, 1e-17, None)
+        above = np.clip(np.cumsum(masses[::-1])[::-1] - masses / 2, 1e-17, None)
+        scores = np.where(below < 0.5, ndtri(below), -ndtri(above))
+        cell = np.floor((scores / 9 + 1) / 2 * cells).astype(np.int64).clip(0, cells - 1)
+        total = np.asarray(np.bincount(cell, weights=masses), dtype=np.float64)
+        sums = np.bincount(cell, weights=masses * points)
+        filled = total > 0.0
+        return Rule(sums[filled] / total[filled], total[filled])
+
+
+def chi_square(freedom: int, panels: int, *, inverse: bool = False, reach: float = REACH) -> Rule:
+    """The chi-square distribution of `freedom` degrees; 0 degrees is the point 0.
+
+    Panels are laid in the square root s, whose density s^(k-1) exp(-s^2/2) is smooth and
+    falls like a normal one on both sides of sqrt(k). If 1/s^2 will be asked for (`inverse`)
+    and the panels begin at 0, the first one is halved again and again.
+
+    Examples
+    --------
+    >>> points, masses = chi_square(3, panels=40)
+    >>> round(float(points @ masses), 9)
+    3.0
+    """
+    if freedom == 0:
+        return Rule(np.zeros(1), np.ones(1))
+    centre = sqrt(freedom)
+    low = max(-reach, -centre)
+    edges = np.linspace(low, reach, panels + 1)
+    if inverse and low == -centre:
+        first = (edges[1] + centre) * 0.5 ** np.arange(24, 0, -1)
+        edges = np.concatenate((edges[:1], first - centre, edges[1:]))
+    shifts, widths = _panel_points(edges)
+    logs = (freedom - 1) * np.log1p(shifts / centre) - centre * shifts - shifts**2 / 2
+    return _normalised((centre + shifts) ** 2, logs, widths)
+
+
+def beta_odds(numerator: int, denominator: int, panels: int) -> Rule:
+    r"""The distribution of chi2(numerator) / chi2(denominator), independent of each other.
+
+    Panels are laid in the angle t with tan(t)^2 the ratio, whose density is
+    :math:`\sin(t)^{a-1} \cos(t)^{b-1}`.
+
+    Examples
+    --------
+    >>> points, masses = beta_odds(3, 10, panels=40)
+    >>> round(float(points @ masses), 9)
+    0.375
+    """
+    if numerator == 0:
+        return Rule(np.zeros(1), np.ones(1))
+    from scipy.special import betaincinv
+
+    share = betaincinv(numerator / 2, denominator / 2, 1e-17)
+    low = np.arcsin(np.sqrt(share)) if numerator > 1 else 0.0
+    rest = betaincinv(denominator / 2, numerator / 2, 1e-17)
+    high = np.arccos(np.sqrt(rest))
+    edges = np.linspace(low, high, panels + 1)
+    if rest < 1e-6:  # a heavy tail: the angle crowds at a right angle
+        left = np.pi / 2 - edges[-2]
+        edges = np.concatenate((edges[:-1], np.pi / 2 - left * 0.5 ** np.arange(1, 25)))
+    angles, widths = _panel_points(edges)
+    tangents = np.tan(angles)
+    logs = (numerator - 1) * np.log(np.sin(angles)) + (denominator - 1) * np.log(np.cos(angles))
+    return _normalised(tangents**2, logs, widths)
+
+
+def beta_rule(first: float, second: float, panels: int) -> Rule:
+    """The Beta(first, second) distribution; panels halve towards an end with a heavy tail."""
+    from scipy.special import betaincinv
+
+    low = float(betaincinv(first, second, 1e-17))
+    high = 1.0 - float(betaincinv(second, first, 1e-17))
+    edges = np.linspace(low, high, panels + 1)
+    halves = 0.5 ** np.arange(1, 41)
+    start = np.append(0.0, edges[1] * halves[::-1]) if first < HEAVY else edges[:1]
+    stop = 1.0 - (1.0 - edges[-2]) * halves if second < HEAVY else edges[-1:]
+    points, widths = _panel_points(np.concatenate((start, edges[1:-1], stop)))
+    logs = (first - 1) * np.log(points) + (second - 1) * np.log1p(-points)
+    return _normalised(points, logs, widths)
+
+
+def gauss_normal(count: int) -> Rule:
+    """Gauss's rule of the standard normal distribution."""
+    steps = np.sqrt(np.arange(1.0, count))
+    return _golub_welsch(np.zeros(count), steps)
+
+
+def gauss_chi_square(freedom: int, count: int) -> Rule:
+    """Gauss's rule of the chi-square distribution; 0 degrees is the point 0."""
+    if freedom == 0:
+        return Rule(np.zeros(1), np.ones(1))
+    index, shape = np.arange(float(count)), freedom / 2 - 1
+    rule = _golub_welsch(2 * index + shape + 1, np.sqrt(index[1:] * (index[1:] + shape)))
+    return Rule(2.0 * rule.points, rule.masses)
+
+
+def gauss_beta(first: float, second: float, count: int) -> Rule:
+    """Gauss's rule of the Beta(first, second) distribution, by its Jacobi recurrence."""
+    a, b, n = second - 1, first - 1, np.arange(1.0, count)
+    twice = 2 * n + a + b
+    diagonal = np.concatenate(([(b - a) / (a + b + 2)], (b - a) * (b + a) / (twice * (twice + 2))))
+    steps = 4 * n * (n + a) * (n + b) * (n + a + b)
+    steps[0] = 4 * (1 + a) * (1 + b)  # n + a + b and twice - 1 may both vanish at n = 1
+    below = twice**2 * (twice + 1) * (twice - 1)
+    below[0] = twice[0] ** 2 * (twice[0] + 1)
+    rule = _golub_welsch(diagonal, np.sqrt(steps / below))
+    return Rule((1 + rule.points) / 2, rule.masses)
+
+
+@lru_cache(maxsize=1)
+def _legendre() -> tuple[FloatArray, FloatArray]:
+    points, widths = np.polynomial.legendre.leggauss(ORDER)
+    return points, widths
+
+
+def _panel_points(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
+    points, widths = _legendre()
+    half = np.diff(edges) / 2
+    middle = (edges[:-1] + edges[1:]) / 2
+    return (middle[:, None] + np.outer(half, points)).ravel(), np.outer(half, widths).ravel()
+
+
+def _normalised(points: FloatArray, logs: FloatArray, widths: FloatArray) -> Rule:
+    masses = np.exp(logs - logs.max()) * widths
+    return Rule(points, masses / masses.sum())
+
+
+def _golub_welsch(diagonal: FloatArray, steps: FloatArray) -> Rule:
+    """Points and masses from the three-term recurrence of the orthogonal polynomials."""
+    matrix = np.diag(diagonal) + np.diag(steps, 1) + np.diag(steps, -1)
+    points, vectors = np.linalg.eigh(matrix)
+    return Rule(points, vectors[0] ** 2)
+
+
+@dataclass(frozen=True)
+class Distribution:
+    """A non-negative distribution as weighted points: (points,) values, masses that sum to 1."""
+
+    values: FloatArray
+    masses: FloatArray
+    heavy: bool = False
+    """Whether the mean of the true distribution is infinite, whatever the points say."""
+    resolution: float = 0.0
+    """Tails of smaller probability are not known; their quantiles are inf."""
+
+    @property
+    def mean(self) -> float:
+        """The expectation; inf for a heavy distribution."""
+        return inf if self.heavy else float(self.values @ self.masses)
+
+    def exceeded_with(self, probability: float) -> float:
+        """The value exceeded with this probability, between points by straight lines."""
+        if probability < self.resolution:
+            return inf
+        values, above = self._tail()
+        return float(np.interp(-probability, -above, values))
+
+    def shortfall(self, probability: float) -> float:
+        """The mean of the worst part of this probability; inf for a heavy distribution.
+
+        For variables that depend on each other in any way, their sum exceeds the sum of
+        their shortfalls with at most this probability.
+        """
+        if self.heavy or probability < self.resolution:
+            return inf
+        quantile = self.exceeded_with(probability)
+        excess = np.maximum(self.values - quantile, 0.0) @ self.masses
+        return quantile + float(excess) / probability
+
+    def _tail(self) -> tuple[FloatArray, FloatArray]:
+        """Sorted values, and the mass above each, half of its own counted."""
+        order = np.argsort(self.values)
+        masses = self.masses[order]
+        above = np.cumsum(masses[::-1])[::-1] - masses / 2
+        return self.values[order], above
+
+
+Parts = Sequence[tuple[Distribution, int]]
+"""Independent variables: distributions, and how many variables have each."""
+
+
+def sum_exceeded_with(parts: Parts, probability: float) -> float:
+    """The value that a sum of independent variables exceeds with this probability.
+
+    The distributions are put on a grid, mass and mean kept, and multiplied as Fourier transforms.
+    Nothing is drawn at random. Mass beyond the grid counts as exceeding; a grid that does not
+    hold the answer is lengthened, and one that is too coarse for it is fitted to it. Against
+    closed forms the error is below 0.5 % for a single variable, below 1e-4 from three to a
+    thousand variables, and for 10,000 the answer is too large by about 0.1 %.
+
+    Examples
+    --------
+    >>> coin = Distribution(np.array([0.0, 1.0]), np.array([0.5, 0.5]))
+    >>> round(sum_exceeded_with([(coin, 1000)], 0.05), 1)  # 500 + 1.645 sqrt(250)
+    526.0
+    """
+    parts = [
+        (distribution, count)
+        for distribution, count in parts
+        if count and distribution.values.any()
+    ]
+    if not parts:
+        return 0.0
+    length = 2.0 * sum(count * _typical(distribution) for distribution, count in parts)
+    for _ in range(200):
+        found = _quantile_on_grid(parts, probability, length)
+        if found is not None:
+            if length < WIDEST * found:
+                return found
+            fitted = _quantile_on_grid(parts, probability, 1.5 * found)
+            return found if fitted is None else fitted
+        length *= 4.0
+    return inf
+
+
+def _typical(distribution: Distribution) -> float:
+    """A rough centre of the distribution, not moved by a heavy tail."""
+    positive = distribution.values > 0.0
+    masses = distribution.masses[positive]
+    return float(
+        np.exp(np.log(distribution.values[positive]) @ masses / masses.sum()) * masses.sum()
+    )
+
+
+def _quantile_on_grid(parts: Parts, probability: float, length: float) -> float | None:
+    step = length / CELLS
+    transform = np.ones(CELLS // 2 + 1, dtype=np.complex128)
+    damping = np.exp(-TILT / CELLS * np.arange(CELLS))
+    for distribution, count in parts:
+        transform *= np.fft.rfft(_gridded(distribution, step) * damping) ** count
+    masses = np.fft.irfft(transform, CELLS) / damping
+    below = np.cumsum(masses)
+    index = int(np.searchsorted(np.maximum.accumulate(below), 1.0 - probability))
+    if index >= CELLS - 1:
+        return None
+    # Mass at a cell stands for the half cells on both sides of it.
+    before = below[index] - masses[index]
+    inside = (1.0 - probability - before) / masses[index] if masses[index] > 0.0 else 1.0
+    return max(step * (index - 0.5 + float(np.clip(inside, 0.0, 1.0))), 0.0)
+
+
+def _gridded(distribution: Distribution, step: float) -> FloatArray:
+    """Masses on the grid: each point is shared by its two neighbours, so the mean is kept."""
+    position = distribution.values / step
+    inside = position < CELLS - 1
+    position, masses = position[inside], distribution.masses[inside]
+    cell = position.astype(np.int64)
+    right = masses * (position - cell)
+    grid: FloatArray = np.zeros(CELLS)
+    grid += np.bincount(cell, weights=masses - right, minlength=CELLS)
+    grid[1:] += np.bincount(cell, weights=right, minlength=CELLS)[:-1]
+    return grid

@@ -1,0 +1,196 @@
+"""`write_report`: one HTML file that tells all of a fit."""
+
+import hashlib
+import os
+import platform
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from gaussnet import __version__, kernels
+from gaussnet.data.sources import files_in
+from gaussnet.errors import FileError, SettingError
+from gaussnet.files import Path, file_name, reason, suffix, write_text
+from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.result import Fit
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.report import sections
+from gaussnet.report.findings import Findings, findings_of_fit, findings_of_network
+from gaussnet.report.markup import text, whole_page
+
+MOST_NODES = 2_000
+ENDINGS = (".html", ".htm")
+BLOCK_BYTES = 1 << 20
+HASHED = (
+    '<p class="faint">The hash of the rows is that of the rows used, as little-endian float64, row '
+    "by row, in the order of the nodes.</p>"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where a report comes from, as far as it is known."""
+
+    source: Path | None = None
+    """The file of the data."""
+    command: str | None = None
+    """The command line that made the report."""
+    date: str | None = None
+
+
+def write_report(  # noqa: PLR0913 (every part of the page that is not in the fit is one keyword)
+    result: Fit | GaussianNetwork,
+    path: Path,
+    *,
+    data: Any = None,
+    level: float = 0.95,
+    title: str | None = None,
+    source: Path | None = None,
+    command: str | None = None,
+    date: str | None = None,
+) -> None:
+    """Write a report of a fit, or of a network on data, as one HTML file.
+
+    The file needs no other and asks for nothing. It shows the network, its coefficients with
+    their errors, the certificate, residuals of every node, notes on the data, and how to get the
+    same again. The same fit gives the same bytes.
+
+    Parameters
+    ----------
+    result
+        A fit, or a network; then `data` are the rows to show it with.
+    level
+        Of the confidence intervals and of the certificate.
+    title, date
+        As they shall stand in the report; the date is left out if none is given.
+    source, command
+        The file that the data came from, whose hash is told, and the command that was given.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import gaussnet as gn
+    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> rows = gn.simulate.random_network(dag, seed=0).sample(100, seed=1)
+    >>> path = os.path.join(tempfile.mkdtemp(), "report.html")
+    >>> gn.write_report(gn.fit(rows, dag), path)
+    >>> os.path.getsize(path) < 100_000
+    True
+    """
+    check_report(path)
+    check_level(level)
+    origin = Origin(source, command, date)
+    if isinstance(result, Fit):
+        _check_size(result.network)
+        findings = findings_of_fit(result, level)
+    elif isinstance(result, GaussianNetwork):
+        if data is None:
+            raise SettingError("got a network without data: give data=, the rows to show it with")
+        _check_size(result)
+        findings = findings_of_network(result, data)
+    else:
+        raise SettingError(
+            f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"
+        )
+    write_text(path, fit_page(findings, title or _title(findings, origin), origin))
+
+
+def check_report(path: Path) -> None:
+    """Refuse a file name that does not end as a page does."""
+    if suffix(path) not in ENDINGS:
+        raise FileError(
+            f"cannot write a report as {file_name(path)!r}: expected a name that ends in .html"
+        )
+
+
+def fit_page(findings: Findings, title: str, origin: Origin) -> str:
+    """The page, complete in itself."""
+    parts = [
+        sections.head(findings, title),
+        sections.network(findings),
+        sections.coefficients(findings),
+        sections.certificate(findings),
+        sections.residuals(findings),
+        sections.flagged(findings),
+        sections.notes(findings),
+        _again(findings, origin),
+    ]
+    return whole_page(title, parts, ["page.css", "fit.css"], "fit.js")
+
+
+def hash_source(path: Path) -> str:
+    """SHA-256 of the bytes of a file, or of all files of a folder, in the order of their names."""
+    found = hashlib.sha256()
+    files = files_in(path) if os.path.isdir(path) else [file_name(path)]
+    for file in files:
+        try:
+            with open(file, "rb") as stream:
+                while block := stream.read(BLOCK_BYTES):
+                    found.update(block)
+        except OSError as problem:
+            raise FileError(f"cannot read {file!r}: {reason(problem)}") from None
+    return found.hexdigest()
+
+
+def _check_size(network: GaussianNetwork) -> None:
+    if len(network.dag) > MOST_NODES:
+        raise SettingError(
+            f"the network has {len(network.dag):,} nodes, and a report shows at most "
+            f"{MOST_NODES:,}: write the network itself to a file"
+        )
+
+
+def _title(findings: Findings, origin: Origin) -> str:
+    """What is shown; a network that was given is not learnt from the rows beside it."""
+    is_given = findings.fit is None
+    if origin.source is None:
+        return "A Gaussian network" if is_given else "A Gaussian network, learnt"
+    source = os.path.basename(file_name(origin.source))
+    return f"A Gaussian network, {'beside the rows of' if is_given else 'learnt from'} {source}"
+
+
+def _again(findings: Findings, origin: Origin) -> str:
+    """How to get the same again."""
+    fit = findings.fit
+    facts = [
+        ("gaussnet", f"{__version__}, {kernels.backend} kernels"),
+        ("Python, NumPy", f"{platform.python_version()}, {np.__version__}"),
+    ]
+    if fit is not None:
+        facts.append(("method, scale", f"{fit.method!r}, {fit.scale!r}"))
+        facts.append(("random numbers", "none"))
+    if origin.source is not None:
+        facts.append(("data", file_name(origin.source)))
+        facts.append(("SHA-256 of the data", hash_source(origin.source)))
+    if findings.rows_hash:
+        facts.append(("SHA-256 of the rows", findings.rows_hash))
+    if origin.date is not None:
+        facts.append(("date", origin.date))
+    lines = "".join(
+        f'<tr><th scope="row" class="text">{text(name)}</th>'
+        f'<td class="text">{text(value)}</td></tr>'
+        for name, value in facts
+    )
+    return (
+        f"<h2>The same again</h2><pre>{text(origin.command or _python_call(findings))}</pre>"
+        f'<div class="wide"><table class="facts-table"><tbody>{lines}</tbody></table></div>'
+        f"{HASHED if findings.rows_hash else ''}"
+        f"<details><summary>The graph</summary><pre>{text(findings.network.dag.to_formulas())}"
+        "</pre></details>"
+    )
+
+
+def _python_call(findings: Findings) -> str:
+    fit = findings.fit
+    if fit is None:
+        return "gn.write_report(network, path, data=rows)"
+    settings = f"intercept={fit.intercept}"
+    if fit.split is not None:
+        settings += f", split={fit.split}"
+    if fit.data is not None and fit.data.options.missing != "raise":
+        settings += f", missing={fit.data.options.missing!r}"
+    return (
+        f"fit = gn.fit(rows, dag, gn.{fit.method!r}, scale=gn.{fit.scale!r}, {settings})\n"
+        "gn.write_report(fit, path)"
+    )
