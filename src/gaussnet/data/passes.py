@@ -5,9 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from gaussnet.kernels.threads import (
-    available_threads,
-)
+from gaussnet.kernels.threads import available_threads
 from gaussnet.types import Rows
 
 Progress = Callable[[int, int | None], None]
