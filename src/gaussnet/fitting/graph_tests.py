@@ -10,7 +10,7 @@ from scipy.special import stdtr
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag
-from gaussnet.methods.errors import Adjustment, adjusted
+from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:

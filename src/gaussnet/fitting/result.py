@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from gaussnet.fitting.outliers import Outliers
     from gaussnet.fitting.summaries import Summary
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
-    from gaussnet.methods.errors import Adjustment
     from gaussnet.methods.groups import FitData
     from gaussnet.methods.robust.contamination import ContaminationTest
     from gaussnet.methods.robust.findings import Trimming
+    from gaussnet.methods.standard_errors import Adjustment
     from gaussnet.planning import Certificate
 
 

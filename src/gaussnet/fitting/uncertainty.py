@@ -1,7 +1,7 @@
 """How sure a fit is: standard errors, confidence intervals, the bootstrap, and the certificate.
 
 All of it is found when it is asked for. What a method knows of its own errors is in
-`gaussnet.methods.errors` and in the methods themselves.
+`gaussnet.methods.standard_errors` and in the methods themselves.
 """
 
 from collections.abc import Mapping
@@ -17,8 +17,8 @@ from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
 from gaussnet.graph.dag import Dag, Edge
 from gaussnet.methods.base import Method
-from gaussnet.methods.errors import Assembly
 from gaussnet.methods.groups import FitData, Fitted
+from gaussnet.methods.standard_errors import Assembly
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate, certify
 from gaussnet.seeds import children

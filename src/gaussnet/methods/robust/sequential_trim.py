@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gaussnet.data.passes import NotFinite, Pass, Stripe
+from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations, Method, Scale, Solution
-from gaussnet.methods.errors import Assembly
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.robust.cells import SuspiciousCells
@@ -21,13 +20,10 @@ from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 from gaussnet.types import FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Assembly
+    from gaussnet.methods.standard_errors import Assembly
 
 RobustScale = Literal["core", "kl-optimal", "mean-square"]
 SCALES: tuple[RobustScale, ...] = ("core", "kl-optimal", "mean-square")
-
-
-Unproven = NotFinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -135,7 +131,7 @@ class SequentialTrim(Method):
 
     def find_errors(self, fitted: Fitted, kind: str, level: float) -> "Assembly":
         """Those of least squares over the rows that are kept."""
-        from gaussnet.methods.robust.errors import fitted_rows
+        from gaussnet.methods.robust.fitted_rows import fitted_rows
 
         return fitted_rows(fitted, level)
 
@@ -161,7 +157,7 @@ class SequentialTrim(Method):
         """Learn all equations from rows (rows, nodes); NaN marks a missing cell.
 
         `complete` says that no cell is missing, which then is not looked into; None that this
-        is likely, and if sums of squares do not prove it, `Unproven` is raised.
+        is likely, and if sums of squares do not prove it, `NotFinite` is raised.
 
         Family i is that of node i, in column i. The variance is that of the Gaussian core of
         the residuals ("core"), the same with the least expected KL divergence ("kl-optimal"), or
@@ -241,7 +237,7 @@ class TrimPass(Pass):
         return stripe
 
     def merge(self, left: Stripe, right: Stripe) -> Stripe:
-        """There is nothing to merge."""
+        """Never called: all rows are one stripe."""
         raise AssertionError("all rows are one stripe")
 
     def then(self, summary: Stripe) -> Solution:
