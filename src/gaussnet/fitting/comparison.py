@@ -1,4 +1,4 @@
-"""Scores of a fit on its own rows, fits side by side, and scores on rows that none has seen."""
+"""Scores of fits: log-likelihood, AIC and BIC on their own rows, and a table of several fits."""
 
 import math
 from collections import Counter
@@ -132,6 +132,11 @@ def _named(fits: Fits) -> dict[str, Fit]:
                 f"got a {type(fit).__name__} to compare, expected what gaussnet.fit gives: for two "
                 "networks use kl_divergence or total_variation"
             )
+    _check_same_nodes(named)
+    return named
+
+
+def _check_same_nodes(named: Mapping[str, Fit]) -> None:
     first, *others = (set(fit.dag.nodes) for fit in named.values())
     for nodes in others:
         if nodes != first:
@@ -139,7 +144,6 @@ def _named(fits: Fits) -> dict[str, Fit]:
                 f"only some of the fits have {shorten(sorted(nodes ^ first))}: compare fits over "
                 "the same nodes"
             )
-    return named
 
 
 def _labels(fits: list[Fit]) -> list[str]:
@@ -229,7 +233,7 @@ class LikelihoodPass(Pass):
         return log_likelihoods(self.network, stripe.rows)
 
     def merge(self, left: Likelihoods, right: Likelihoods) -> Likelihoods:
-        """Those of both."""
+        """Sums of both."""
         return left[0] + right[0], left[1] + right[1]
 
     def then(self, summary: Likelihoods) -> Likelihoods:

@@ -32,7 +32,7 @@ class Correlated(NamedTuple):
     """Rows less parents, less 2, or less 1 without an intercept, (candidates,)."""
 
 
-class Complete:
+class CompleteRows:
     """Rows without missing values, (rows, nodes): orthogonal factors of each node's parents."""
 
     def __init__(self, rows: FloatArray, intercept: bool) -> None:
@@ -57,9 +57,9 @@ class Complete:
         products = (rest.T @ chosen)[0]
         loads = basis.T @ chosen
         left = self.squares[others] - np.einsum("ij,ij->j", loads, loads)
-        for place in np.flatnonzero(left < LITTLE * self.squares[others]).tolist():
-            own = _without(chosen[:, [place]], basis)
-            left[place], products[place] = (own.T @ own).item(), (own.T @ rest).item()
+        for index in np.flatnonzero(left < LITTLE * self.squares[others]).tolist():
+            own = _without(chosen[:, [index]], basis)
+            left[index], products[index] = (own.T @ own).item(), (own.T @ rest).item()
         nothing = left <= NOTHING**2 * self.squares[others]
         if length <= NOTHING * np.sqrt(self.squares[node]):
             nothing[:] = True
@@ -69,7 +69,7 @@ class Complete:
         return Correlated(found, np.full(len(others), freedom))
 
 
-class Holed:
+class IncompleteRows:
     """Rows with missing values as NaN: each pair uses the rows that it and the parents have.
 
     Works from sums of products over those rows, of values brought to mean 0 and size 1.
@@ -135,8 +135,8 @@ def _partial(table: FloatArray) -> tuple[FloatArray, FloatArray]:
     values, vectors = np.linalg.eigh(given)
     kept = values > LITTLE**2 * values.shape[1]
     inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
-    turned = vectors.transpose(0, 2, 1) @ cross
-    left = unit[:, -2:, -2:] - turned.transpose(0, 2, 1) @ (inverse[:, :, None] * turned)
+    projected = vectors.transpose(0, 2, 1) @ cross
+    left = unit[:, -2:, -2:] - projected.transpose(0, 2, 1) @ (inverse[:, :, None] * projected)
     first, last = left[:, 0, 0], left[:, 1, 1]
     nothing = (first <= LITTLE**2) | (last <= LITTLE**2)
     sizes = np.sqrt(np.where(nothing, 1.0, first * last))
@@ -185,7 +185,7 @@ class GraphCheck:
     @property
     def rejected(self) -> tuple[MissingEdge, ...]:
         """The missing edges that the data contradict at the level."""
-        return tuple(self._edge(place) for place in range(self._alarms))
+        return tuple(self._edge(index) for index in range(self._alarms))
 
     @property
     def agrees(self) -> bool:
@@ -215,14 +215,14 @@ class GraphCheck:
         return len(self.nodes)
 
     def __iter__(self) -> Iterator[MissingEdge]:
-        return (self._edge(place) for place in range(len(self)))
+        return (self._edge(index) for index in range(len(self)))
 
     def __repr__(self) -> str:
         return f"GraphCheck({len(self)} missing edges, {self._alarms} contradicted)"
 
     def __str__(self) -> str:
         heads = ("node", "other", "given", "correlation", "p-value", "adjusted")
-        lines = [_line(self._edge(place)) for place in range(len(self))[:LONGEST_TABLE]]
+        lines = [_line(self._edge(index)) for index in range(len(self))[:LONGEST_TABLE]]
         table = text_table(heads, lines, left=(0, 1, 2)) if lines else []
         more = len(self) - len(lines)
         end = [f"... and {more} more"] if more else []
@@ -232,9 +232,9 @@ class GraphCheck:
     def _alarms(self) -> int:
         return int(np.count_nonzero(self.adjusted <= self.level))
 
-    def _edge(self, place: int) -> MissingEdge:
-        node, other = self.dag.nodes[self.nodes[place]], self.dag.nodes[self.others[place]]
-        numbers = (self.correlations[place], self.p_values[place], self.adjusted[place])
+    def _edge(self, index: int) -> MissingEdge:
+        node, other = self.dag.nodes[self.nodes[index]], self.dag.nodes[self.others[index]]
+        numbers = (self.correlations[index], self.p_values[index], self.adjusted[index])
         return MissingEdge(node, other, self.dag.parents(node), *map(float, numbers))
 
 
@@ -249,13 +249,13 @@ def check_graph(fit: "Fit", level: float, adjust: Adjustment) -> GraphCheck:
     with np.errstate(divide="ignore"):
         t = np.abs(r) * np.sqrt(left / np.maximum((1.0 - r) * (1.0 + r), 0.0))
     p_values = 2.0 * stdtr(left, -t)
-    fair = adjusted(p_values, adjust)
+    corrected = adjusted(p_values, adjust)
     order = np.lexsort((-np.abs(r), p_values))
     kept = kept[order]
     untested = len(testable) - len(kept)
     if untested:
         notes.append(f"{untested} missing edges cannot be tested: no noise, or too few rows")
-    arrays = (correlations[kept], p_values[order], fair[order])
+    arrays = (correlations[kept], p_values[order], corrected[order])
     return GraphCheck(
         fit.dag, float(level), adjust, nodes[kept], others[kept], *arrays, untested, tuple(notes)
     )
@@ -277,27 +277,17 @@ def _tests(fit: "Fit", rows: FloatArray) -> tuple[IntArray, IntArray, FloatArray
     """Node, earlier node, partial correlation and freedom of each missing edge."""
     families, order = fit.dag.families, fit.dag.order
     complete = not np.isnan(rows).any()
-    work = (Complete if complete else Holed)(rows, fit.intercept)
-    nodes, others, correlations, freedom = [], [], [], []
+    work = (CompleteRows if complete else IncompleteRows)(rows, fit.intercept)
+    none = np.empty(0, dtype=np.int64)
+    parts = [(none, none, np.empty(0), np.empty(0))]
     for index, node in enumerate(order.tolist()):
         parents = families.parents[families.offsets[node] : families.offsets[node + 1]]
         earlier = np.setdiff1d(order[:index], parents)
-        if not len(earlier):
-            continue
-        found = work.correlate(node, parents, earlier)
-        nodes.append(np.full(len(earlier), node))
-        others.append(earlier)
-        correlations.append(found.correlations)
-        freedom.append(found.freedom)
-    if not nodes:
-        none = np.empty(0, dtype=np.int64)
-        return none, none, np.empty(0), np.empty(0)
-    return (
-        np.concatenate(nodes),
-        np.concatenate(others),
-        np.concatenate(correlations),
-        np.concatenate(freedom),
-    )
+        if len(earlier):
+            found = work.correlate(node, parents, earlier)
+            parts.append((np.full(len(earlier), node), earlier, *found))
+    nodes, others, correlations, freedom = map(np.concatenate, zip(*parts, strict=True))
+    return nodes, others, correlations, freedom
 
 
 def _line(edge: MissingEdge) -> tuple[str, ...]:

@@ -1,4 +1,4 @@
-"""What `fit` gives back."""
+"""`Fit`: a learnt network, how it was learnt, and what can be asked of it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -213,9 +213,8 @@ class Fit:
 
         A "flagged" cell is too far from what its equation expects. One that is "confirmed"
         was so too, but its children, or its parents as recorded, agree with it: rare, yet
-        real. One that is
-        "unverified" has suspicious parents that leave too much open to tell, and one that is
-        "missing" has no value.
+        real. One that is "unverified" has suspicious parents that leave too much open to tell,
+        and one that is "missing" has no value.
 
         Examples
         --------
