@@ -112,10 +112,6 @@ class SurveyPass(Pass):
         """The survey of both."""
         return left.merge(right)
 
-    def then(self, summary: Survey) -> Survey:
-        """The survey itself."""
-        return summary
-
 
 def treat_missing(table: AnyTable, families: Families, missing: Missing) -> tuple[AnyTable, Survey]:
     """The rows to learn from, and a survey of all of them.

@@ -180,9 +180,6 @@ class _CountRows(Pass):
     def merge(self, left: int, right: int) -> int:
         return left + right
 
-    def then(self, summary: int) -> int:
-        return summary
-
 
 @dataclass(frozen=True)
 class _EveryRow(Pass):
@@ -195,9 +192,6 @@ class _EveryRow(Pass):
 
     def merge(self, left: list[FloatArray], right: list[FloatArray]) -> list[FloatArray]:
         return left + right
-
-    def then(self, summary: list[FloatArray]) -> list[FloatArray]:
-        return summary
 
 
 @dataclass(eq=False)

@@ -235,7 +235,3 @@ class LikelihoodPass(Pass):
     def merge(self, left: Likelihoods, right: Likelihoods) -> Likelihoods:
         """Sums of both."""
         return left[0] + right[0], left[1] + right[1]
-
-    def then(self, summary: Likelihoods) -> Likelihoods:
-        """The sums themselves."""
-        return summary

@@ -186,10 +186,6 @@ class MomentsPass(Pass):
         """Whether finite sums prove all values finite."""
         return summary.is_finite
 
-    def then(self, summary: Moments) -> Any:
-        """The moments themselves."""
-        return summary
-
 
 @dataclass(frozen=True)
 class FactorsPass(Pass):

@@ -118,10 +118,6 @@ class KeepAllPass(Pass):
         """The values of both."""
         return left.merge(right)
 
-    def then(self, summary: KeptValues) -> KeptValues:
-        """The values themselves."""
-        return summary
-
 
 class Found(NamedTuple):
     """Exact medians, and what else the passes say."""

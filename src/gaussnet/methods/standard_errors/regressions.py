@@ -183,10 +183,6 @@ class SandwichPass(Pass):
         """Sums over both."""
         return [one.merge(other) for one, other in zip(left, right, strict=True)]
 
-    def then(self, summary: list[Sandwich]) -> list[Sandwich]:
-        """The sums themselves."""
-        return summary
-
 
 def _hc3(found: Regressions, sums: Sandwich, level: float) -> Heteroscedastic:
     covariance = sums.products.copy()

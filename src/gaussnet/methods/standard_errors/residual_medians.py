@@ -155,10 +155,6 @@ class NearRowsPass(Pass):
             for one, other in zip(left, right, strict=True)
         ]
 
-    def then(self, summary: list[Trimmed]) -> list[Trimmed]:
-        """The moments themselves."""
-        return summary
-
 
 def _near(rows: Rows, line: Line, columns: IntArray) -> Trimmed:
     picked = rows[:, columns.ravel()].reshape(len(rows), *columns.shape)
