@@ -38,102 +38,6 @@ TASKS_A_THREAD = 4
 """Tasks for each thread of the cluster, so that none waits long for the last."""
 
 
-class Part:
-    """Rows first .. last of a source that a worker opens itself."""
-
-    def __init__(self, source: Source, first: int, last: int) -> None:
-        self.source, self.first, self.last = source, first, last
-        self.width, self.ignored = source.width, source.ignored
-
-    def count(self) -> int:
-        """Number of rows."""
-        return self.last - self.first
-
-    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Any]:
-        """The rows first .. last of these."""
-        end = self.last if last is None else self.first + last
-        yield from self.source.chunks(self.first + first, end)
-
-
-def packed(value: Any) -> bytes:
-    """The value as bytes: arrays that travel in pieces of their own may come back unaligned."""
-    import cloudpickle
-
-    raw: bytes = cloudpickle.dumps(value, protocol=4)
-    return raw
-
-
-def unpacked(raw: bytes) -> Any:
-    """The value that `packed` was given, by this process or a worker of the cluster."""
-    return pickle.loads(raw)
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """What workers do with the pages of their rows."""
-
-    question: Pass
-    table: FileTable
-    """How pages are cut and looked at; the rows are those of the task."""
-
-    def pages(self, parts: Sequence[Any]) -> Iterator[Any]:
-        """The summaries of the pages of some slices of partitions."""
-        sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
-        table = replace(self.table, source=Chain(sources), counted=None)
-        return table.page_summaries(self.question)
-
-
-def summarised(how: bytes, *parts: Any) -> bytes:
-    """The summaries of a run of pages: partial results, or a list where pages may be empty."""
-    own: Work = unpacked(how)
-    summaries = own.pages(parts)
-    if own.table.columns is not None:
-        return packed(list(summaries))
-    partials: Partials[Any] = Partials()
-    for summary in summaries:
-        partials = partials.add(summary, own.question.merge)
-    return packed(partials)
-
-
-def merged(how: bytes, left: bytes, right: bytes) -> bytes:
-    """Two whole runs as one."""
-    own: Work = unpacked(how)
-    ((size, summary),) = unpacked(right).held
-    return packed(unpacked(left).add(summary, own.question.merge, size))
-
-
-def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
-    """The summary of all rows, from whole branches and the last run."""
-    own: Work = unpacked(how)
-    found: Partials[Any] = Partials()
-    for branch in (*branches, last):
-        for size, summary in unpacked(branch).held:
-            found = found.add(summary, own.question.merge, size)
-    return packed(found.total(own.question.merge))
-
-
-def slice_of(content: Any, first: int, last: int) -> Any:
-    """Some rows of an array, or of a source that is not opened yet."""
-    if isinstance(content, np.ndarray):
-        return content[first:last]
-    return Part(content, first, last)
-
-
-def complete(content: Any) -> Any:
-    """The rows of an array or a source that lack no value."""
-    if isinstance(content, np.ndarray):
-        return content[~np.isnan(content).any(axis=1)]
-    return Complete.counted(content)
-
-
-def rows_of(content: Any) -> int:
-    """Number of rows of an array or a source, read if need be."""
-    if isinstance(content, np.ndarray):
-        return len(content)
-    known: int | None = content.count()
-    return sum(len(chunk[0]) for chunk in content.chunks()) if known is None else known
-
-
 @dataclass(frozen=True, eq=False)
 class Partition:
     """Some successive rows on the cluster: a Dask object, or a file that workers open."""
@@ -206,7 +110,7 @@ class ClusterTable(Table):
             self.run.progress(self.rows, self.rows)
         return found
 
-    def _work(self, question: Pass) -> Work:
+    def _work(self, question: Pass) -> "Work":
         """What workers do with their rows, whatever these are."""
         table = FileTable(
             ArraySource(np.empty((0, 0))),
@@ -390,3 +294,102 @@ def _computed(client: Any, work: Sequence[Any]) -> list[Any]:
     """The results of some delayed work, computed on the cluster."""
     futures = client.compute(list(work))
     return list(client.gather(futures))
+
+
+# The rest runs on the workers.
+
+
+class Part:
+    """Rows first .. last of a source that a worker opens itself."""
+
+    def __init__(self, source: Source, first: int, last: int) -> None:
+        self.source, self.first, self.last = source, first, last
+        self.width, self.ignored = source.width, source.ignored
+
+    def count(self) -> int:
+        """Number of rows."""
+        return self.last - self.first
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Any]:
+        """The rows first .. last of these."""
+        end = self.last if last is None else self.first + last
+        yield from self.source.chunks(self.first + first, end)
+
+
+def packed(value: Any) -> bytes:
+    """The value as bytes: arrays that travel in pieces of their own may come back unaligned."""
+    import cloudpickle
+
+    raw: bytes = cloudpickle.dumps(value, protocol=4)
+    return raw
+
+
+def unpacked(raw: bytes) -> Any:
+    """The value that `packed` was given, by this process or a worker of the cluster."""
+    return pickle.loads(raw)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What workers do with the pages of their rows."""
+
+    question: Pass
+    table: FileTable
+    """How pages are cut and looked at; the rows are those of the task."""
+
+    def pages(self, parts: Sequence[Any]) -> Iterator[Any]:
+        """The summaries of the pages of some slices of partitions."""
+        sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
+        table = replace(self.table, source=Chain(sources), counted=None)
+        return table.page_summaries(self.question)
+
+
+def summarised(how: bytes, *parts: Any) -> bytes:
+    """The summaries of a run of pages: partial results, or a list where pages may be empty."""
+    own: Work = unpacked(how)
+    summaries = own.pages(parts)
+    if own.table.columns is not None:
+        return packed(list(summaries))
+    partials: Partials[Any] = Partials()
+    for summary in summaries:
+        partials = partials.add(summary, own.question.merge)
+    return packed(partials)
+
+
+def merged(how: bytes, left: bytes, right: bytes) -> bytes:
+    """Two whole runs as one."""
+    own: Work = unpacked(how)
+    ((size, summary),) = unpacked(right).held
+    return packed(unpacked(left).add(summary, own.question.merge, size))
+
+
+def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
+    """The summary of all rows, from whole branches and the last run."""
+    own: Work = unpacked(how)
+    found: Partials[Any] = Partials()
+    for branch in (*branches, last):
+        for size, summary in unpacked(branch).held:
+            found = found.add(summary, own.question.merge, size)
+    return packed(found.total(own.question.merge))
+
+
+def slice_of(content: Any, first: int, last: int) -> Any:
+    """Some rows of an array, or of a source that is not opened yet."""
+    if isinstance(content, np.ndarray):
+        return content[first:last]
+    return Part(content, first, last)
+
+
+def complete(content: Any) -> Any:
+    """The rows of an array or a source that lack no value."""
+    if isinstance(content, np.ndarray):
+        return content[~np.isnan(content).any(axis=1)]
+    return Complete.counted(content)
+
+
+def rows_of(content: Any) -> int:
+    """Number of rows of an array or a source, read if need be."""
+    if isinstance(content, np.ndarray):
+        return len(content)
+    known: int | None = content.count()
+    return sum(len(chunk[0]) for chunk in content.chunks()) if known is None else known
