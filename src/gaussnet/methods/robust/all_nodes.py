@@ -11,6 +11,7 @@ from types import ModuleType
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.data.passes import NotFinite
 from gaussnet.kernels import CellTable, Learnt, WalkTask
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED
@@ -32,7 +33,6 @@ from gaussnet.methods.robust.sequential_trim import (
     RobustScale,
     RobustSolution,
     SequentialTrim,
-    Unproven,
 )
 from gaussnet.methods.scales import KlOptimal
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
@@ -125,7 +125,7 @@ class SequentialFit:
         if solution.mean_squares is not None:
             learnt.variances[whole] = learnt.noise[whole] = solution.mean_squares
         if self.unproven and not np.isfinite(learnt.variances).all():
-            raise Unproven
+            raise NotFinite
         learnt.ranks[whole] = solution.ranks
         self.clean[whole], self.failed[whole] = clean, ~clean
 

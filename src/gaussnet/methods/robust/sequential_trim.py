@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gaussnet.data.passes import NotFinite, Pass, Stripe
+from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
@@ -25,9 +25,6 @@ if TYPE_CHECKING:
 
 RobustScale = Literal["core", "kl-optimal", "mean-square"]
 SCALES: tuple[RobustScale, ...] = ("core", "kl-optimal", "mean-square")
-
-
-Unproven = NotFinite
 
 
 @dataclass(frozen=True, eq=False)
@@ -161,7 +158,7 @@ class SequentialTrim(Method):
         """Learn all equations from rows (rows, nodes); NaN marks a missing cell.
 
         `complete` says that no cell is missing, which then is not looked into; None that this
-        is likely, and if sums of squares do not prove it, `Unproven` is raised.
+        is likely, and if sums of squares do not prove it, `NotFinite` is raised.
 
         Family i is that of node i, in column i. The variance is that of the Gaussian core of
         the residuals ("core"), the same with the least expected KL divergence ("kl-optimal"), or
