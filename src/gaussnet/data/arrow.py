@@ -176,10 +176,13 @@ class ParquetSource:
             yield list(held.columns)
             return
         held.columns.clear()
-        height = min(max(self.chunk_bytes // row_bytes // 4, 1_024), stop)
-        batches = source.iter_batches(height, [group], columns, use_threads=False)
-        for _ in range(0, stop, height):
-            yield _columns(next(batches))
+        height = min(max(self.chunk_bytes // row_bytes // 4, 1_024), max(stop, 1))
+        done = 0
+        for batch in source.iter_batches(height, [group], columns, use_threads=False):
+            yield _columns(batch)
+            done += len(batch)
+            if done >= stop:
+                return
 
 
 @dataclass(frozen=True)
