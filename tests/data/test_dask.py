@@ -16,8 +16,10 @@ import numpy as np
 import pandas as pd
 import pytest
 from distributed import Client, LocalCluster
+from tests.forced import SAMPLED, fit_with_run
 
 import gaussnet as gn
+from gaussnet.data.passes import Run
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, FileError, SettingError
 
@@ -99,6 +101,19 @@ def test_the_median_deviation_and_split_rows_work_as_in_memory(client):
     settings = {"scale": "mad", "split": (1_000, 1_500), "page_rows": 4 * PAGE}
     found = gn.fit(frame(), DAG, "cauchy-tree", client=client, **settings)
     same(found, gn.fit(ROWS, DAG, "cauchy-tree", **settings))
+
+
+@pytest.mark.parametrize("missing", ["drop-rows", "drop-by-node"])
+@pytest.mark.parametrize("method", [gn.BatchMedian(4), gn.CauchyTree(), gn.Cauchy()], ids=repr)
+def test_medians_by_samples_are_those_of_memory(client, method, missing):
+    rows = ROWS.copy()
+    rows[:1_000, 3] = np.nan  # the sample of a stream are its first rows
+    settings = {"scale": "mad", "missing": missing, "page_rows": 4 * PAGE}
+    run = Run(**SAMPLED, capacity=16)
+    found = fit_with_run(run, frame(rows), DAG, method, client=client, **settings)
+    held = gn.fit(rows, DAG, method, **settings)
+    assert found.network == held.network
+    np.testing.assert_array_equal(found.network.variance_array, held.network.variance_array)
 
 
 def test_errors_are_found_on_the_cluster(client):

@@ -388,6 +388,16 @@ def test_row_groups_read_in_runs_of_columns_are_whole_and_stay_so(tmp_path, run_
     assert found.tolist() == rows[1:9, [4, 0, 3]].tolist()
 
 
+def test_few_rows_of_a_large_row_group_come_alone(tmp_path):
+    rows = np.arange(20_000.0).reshape(10_000, 2)
+    path = tmp_path / "rows.parquet"
+    pyarrow.parquet.write_table(pa.table(list(rows.T.copy()), names=["a", "b"]), path)
+    source = ParquetSource.open(str(path), ["a", "b"])
+    for first, last in ((0, 7), (3, 2_000)):
+        (chunk,) = source.chunks(first, last)
+        np.testing.assert_array_equal(np.array(chunk).T, rows[first:last])
+
+
 def test_values_at_odd_addresses_are_copied_and_looked_at():
     odd = np.zeros(8 * 5 + 1, dtype=np.uint8)[1:].view(np.float64)
     assert not odd.flags.aligned

@@ -402,3 +402,12 @@ def test_rows_that_drift_take_more_passes_and_the_same_medians(tmp_path, method,
     assert streamed.network == held.network
     (note,) = [str(note) for note in streamed.notes if "drift" in str(note)]
     assert note.startswith("the rows drift, so that exact medians took")
+
+
+def test_residuals_that_drift_are_told_of_where_the_scale_alone_takes_medians(tmp_path):
+    rows = ROWS + np.linspace(-5.0, 5.0, len(ROWS))[:, None]
+    path = put(tmp_path / "rows.parquet", rows)
+    run = Run(**STREAMED, **SAMPLED)
+    drifting = fit_with_run(run, path, DAG, scale="mad", page_rows=PAGE)
+    assert any("the rows drift" in str(note) for note in drifting.notes)
+    assert drifting.network == fit_streamed(rows, DAG, scale="mad", page_rows=PAGE).network

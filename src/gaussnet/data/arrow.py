@@ -140,15 +140,16 @@ class ParquetSource:
         with _named(file, "Parquet"), parquet.ParquetFile(file, **reading) as source:
             for group, rows in enumerate(self.group_rows):
                 if start < last and start + rows > first:
-                    whole = self._group(source, group, held)
-                    yield from cut(whole, max(first - start, 0), last - start)
+                    group_chunks = self._group(source, group, held, min(last - start, rows))
+                    yield from cut(group_chunks, max(first - start, 0), last - start)
                 start += rows
 
-    def _group(self, source: Any, group: int, held: "_Held") -> Iterator[Chunk]:
-        columns = list(self.columns)
+    def _group(self, source: Any, group: int, held: "_Held", stop: int) -> Iterator[Chunk]:
+        """The rows of a group up to `stop`, or some more; all at once unless few are wanted."""
+        columns, rows = list(self.columns), self.group_rows[group]
         row_bytes = 8 * max(self.width, 1)
-        if self.group_rows[group] * row_bytes <= self.chunk_bytes:
-            step = max(self.run_bytes // (8 * max(self.group_rows[group], 1)), 1)
+        if rows * row_bytes <= self.chunk_bytes and 2 * stop > rows:
+            step = max(self.run_bytes // (8 * max(rows, 1)), 1)
             for first in range(0, self.width, step):
                 run = slice(first, first + step)
                 held.let_go(run)
@@ -157,9 +158,13 @@ class ParquetSource:
             yield list(held.columns)
             return
         held.columns.clear()
-        height = max(self.chunk_bytes // row_bytes // 4, 1_024)
+        height = min(max(self.chunk_bytes // row_bytes // 4, 1_024), max(stop, 1))
+        done = 0
         for batch in source.iter_batches(height, [group], columns, use_threads=False):
             yield _columns(batch)
+            done += len(batch)
+            if done >= stop:
+                return
 
 
 @dataclass(frozen=True)

@@ -224,6 +224,7 @@ class NetworkBuilder:
             spread = ask(part.table, self.scale.first(part.equations, coefficients))
             self.intercepts[part.nodes] = spread.locations
             self.variances[part.nodes] = spread.variances
+            self.passes = max(self.passes, spread.passes)
 
     def settle_variances(self, nodes: IntArray, rows: int) -> None:
         """Turn mean squares into the variances of a scale that knows the parents' number."""

@@ -71,6 +71,11 @@ def load_summary(path: Path) -> Summary:
             f"{file!r} has version {problem} of the format of summaries, expected {VERSION}: "
             "read it with the gaussnet that wrote it, or summarize the rows again"
         ) from None
+    except _OtherMethod as problem:
+        raise FileError(
+            f"{file!r} is a summary for the method {str(problem)!r}, which gaussnet does not know: "
+            "read it where that method is defined, or summarize the rows again"
+        ) from None
     except Exception as problem:  # a broken archive fails in any way
         raise FileError(
             f"{file!r} is not a whole summary: write it again with summary.save"
@@ -81,13 +86,20 @@ class _OtherVersion(Exception):
     """A version that is not known."""
 
 
+class _OtherMethod(Exception):
+    """A method that is not known."""
+
+
 def _summary(arrays: Arrays) -> Summary:
     header = json.loads(arrays["header"].tobytes().decode())
     _require(header["format"] == FORMAT)
     if header["version"] != VERSION:
         raise _OtherVersion(header["version"])
     dag = Dag.from_edges([tuple(edge) for edge in header["edges"]], nodes=header["nodes"])
-    method = BY_NAME[header["method"]["name"]](**header["method"]["settings"])
+    name = header["method"]["name"]
+    if name not in BY_NAME:
+        raise _OtherMethod(name)
+    method = BY_NAME[name](**header["method"]["settings"])
     height = int(header["page_rows"])
     summary = Summary(dag, method, bool(header["intercept"]), height, header["missing"])
     question = summary.question

@@ -144,6 +144,8 @@ class Spread(NamedTuple):
 
     locations: FloatArray
     variances: FloatArray
+    passes: int = 1
+    """Passes that medians took over all rows."""
 
 
 class SummaryPass(Pass):

@@ -1,6 +1,6 @@
 """Medians of the solutions of square systems, whose errors are Cauchy variables."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
@@ -9,6 +9,7 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
+from gaussnet.data.table import ask
 from gaussnet.errors import SettingError
 from gaussnet.kernels import Ends
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED, window_range
@@ -31,6 +32,9 @@ if TYPE_CHECKING:
     from gaussnet.methods.standard_errors import Slopes
 
 Windows = Literal["disjoint", "sliding"]
+
+Triangles = tuple[FloatArray, ...]
+"""Upper triangles (families, p, p) for each size p >= 1, in order."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,21 +89,22 @@ class SquareWindows(Method):
         return WindowValues(equations, self.windows == "sliding")
 
     def _slopes(
-        self, group: EquationGroup, level: float, uppers: Sequence[FloatArray] | None
+        self, group: EquationGroup, level: float, uppers: "Triangles | None"
     ) -> "list[Slopes]":
         """Order statistics of the solutions, in coordinates multiplied by triangles if any."""
         from gaussnet.methods.standard_errors import median_slopes, no_slopes
 
         kept, blocks = all_solutions(group, self._values(group.equations))
-        slopes = []
-        for index, block in enumerate(blocks):
+        slopes, whitening_of = [], dict(zip(kept, uppers or (), strict=False))
+        for block in blocks:
             if block.size == 0:
                 slopes.append(no_slopes(block))
                 continue
             solutions, back = kept[block.size], None
             if uppers is not None:
-                solutions = uppers[index] @ solutions
-                back = np.asarray(np.linalg.inv(uppers[index]), dtype=np.float64)
+                upper = whitening_of[block.size]
+                solutions = upper @ solutions
+                back = np.asarray(np.linalg.inv(upper), dtype=np.float64)
             intercept = group.equations.intercept
             overlap = self.rows_needed(block.size, intercept) if self.windows == "sliding" else 1
             slopes.append(median_slopes(block, solutions, back, level, overlap))
@@ -142,13 +147,17 @@ class Cauchy(SquareWindows):
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
         """Moments, for the whitening; then medians in whitened coordinates."""
-        return WhiteningPass(equations, self._values(equations), self._plan(equations))
+        return WhiteningPass(equations, partial(self._medians, equations))
+
+    def _medians(self, equations: Equations, moments: Moments, uppers: Triangles) -> Pass:
+        values = replace(self._values(equations), uppers=uppers)
+        finish = partial(_unwhitened, equations, moments, uppers)
+        return MedianPass.first(values, self._plan(equations), finish)
 
     def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
         """Order statistics of the whitened solutions."""
-        from gaussnet.methods.standard_errors.regressions import regress
-
-        return self._slopes(group, level, [part.upper for part in regress(group)])
+        uppers: Triangles = ask(group.table, WhiteningPass(group.equations, _triangles))
+        return self._slopes(group, level, uppers)
 
 
 @dataclass(frozen=True)
@@ -157,7 +166,7 @@ class WindowValues(Values):
 
     equations: Equations
     sliding: bool
-    uppers: tuple[FloatArray, ...] | None = None
+    uppers: Triangles | None = None
     """Upper triangles (families, p, p), block by block, that solutions are multiplied by."""
 
     @property
@@ -216,49 +225,49 @@ class WindowValues(Values):
 
 @dataclass(frozen=True)
 class WhiteningPass(MomentsPass):
-    """Asks for moments, which whiten the solutions, and then for their medians."""
+    """Asks for the triangles that whiten solutions: from moments, or QR where these lack digits."""
 
-    values: WindowValues
-    plan: Plan
+    finish: Callable[[Moments, Triangles], Any]
+    """From moments and triangles to what to ask next, or to the answer."""
 
     def then(self, summary: Moments) -> Any:
-        """Medians in whitened coordinates; of families that lost digits after QR factors."""
-        equations = self.equations
-        uppers, doubtful = whitening(summary, equations)
-        finish = partial(self._finish, summary, uppers)
+        """What `finish` makes of the triangles; factors first of families that lost digits."""
+        uppers, doubtful = whitening(summary, self.equations)
         if not len(doubtful):
-            return MedianPass.first(replace(self.values, uppers=uppers), self.plan, finish)
-        again = equations.only(doubtful)
+            return self.finish(summary, uppers)
+        again = self.equations.only(doubtful)
         return FactorsPass(again, partial(self._careful, summary, uppers, doubtful))
 
     def _careful(
-        self,
-        moments: Moments,
-        uppers: tuple[FloatArray, ...],
-        doubtful: IntArray,
-        factors: Factors,
+        self, moments: Moments, uppers: Triangles, doubtful: IntArray, factors: Factors
     ) -> Any:
-        blocks, given = self.equations.blocks(), list(uppers)
+        """With the triangles of doubtful families from their QR factors."""
+        blocks = self.equations.blocks()
         for index, family in enumerate(doubtful.tolist()):
-            for block, upper in zip(blocks, given, strict=True):
+            for block, upper in zip(blocks, uppers, strict=True):
                 if block.families.start <= family < block.families.stop:
                     upper[family - block.families.start] = factors.parent_factor(index)
-        own = tuple(given)
-        finish = partial(self._finish, moments, own)
-        return MedianPass.first(replace(self.values, uppers=own), self.plan, finish)
-
-    def _finish(self, moments: Moments, uppers: tuple[FloatArray, ...], found: Found) -> Solution:
-        """Back from whitened coordinates, with mean squares from the moments."""
-        coefficients = np.empty(len(found.medians.values))
-        for block, upper in zip(self.equations.blocks(), uppers, strict=True):
-            white = found.medians.values[block.edges].reshape(block.count, block.size)
-            coefficients[block.edges] = kernels.solve_triangles(upper, white).ravel()
-        counts = found.medians.used, found.lengths
-        solution = counted_solution(self.equations, coefficients, *counts)
-        return with_mean_squares(replace(solution, passes=found.passes), moments)
+        return self.finish(moments, uppers)
 
 
-def whitening(moments: Moments, equations: Equations) -> tuple[tuple[FloatArray, ...], IntArray]:
+def _triangles(moments: Moments, uppers: Triangles) -> Triangles:
+    """The triangles themselves, for standard errors."""
+    return uppers
+
+
+def _unwhitened(
+    equations: Equations, moments: Moments, uppers: Triangles, found: Found
+) -> Solution:
+    """Medians back from whitened coordinates, with mean squares from the moments."""
+    coefficients = np.empty(len(found.medians.values))
+    for block, upper in zip(equations.blocks(), uppers, strict=True):
+        white = found.medians.values[block.edges].reshape(block.count, block.size)
+        coefficients[block.edges] = kernels.solve_triangles(upper, white).ravel()
+    solution = counted_solution(equations, coefficients, found.medians.used, found.lengths)
+    return with_mean_squares(replace(solution, passes=found.passes), moments)
+
+
+def whitening(moments: Moments, equations: Equations) -> tuple[Triangles, IntArray]:
     """Upper triangles L' of the parents' cross-products, block by block, and doubtful families.
 
     A doubtful family, which has lost digits, gets the identity.

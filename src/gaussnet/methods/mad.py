@@ -72,11 +72,12 @@ class Mad(Scale):
         """Another pass, for the distances from the medians."""
         locations = found.medians.values
         about, equations = replace(values, centres=locations), values.equations
-        finish = partial(self._of_distances, equations.intercept, locations)
+        finish = partial(self._of_distances, equations.intercept, found)
         return MedianPass.first(about, self._plan(equations), finish)
 
-    def _of_distances(self, intercept: bool, locations: FloatArray, found: Found) -> Spread:
-        return self._spread(intercept, locations, found.medians.values)
+    def _of_distances(self, intercept: bool, residuals: Found, distances: Found) -> Spread:
+        spread = self._spread(intercept, residuals.medians.values, distances.medians.values)
+        return spread._replace(passes=max(residuals.passes, distances.passes))
 
     def _of_kept(self, intercept: bool, kept: KeptValues) -> Spread:
         """From all residuals at once."""
