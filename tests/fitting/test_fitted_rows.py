@@ -7,7 +7,7 @@ from scipy.integrate import quad
 from scipy.stats import chi2, norm, truncnorm
 
 import gaussnet as gn
-from gaussnet.methods.robust.errors import information
+from gaussnet.methods.robust.fitted_rows import information
 
 DAG = gn.Dag.parse("[a][b][c|a:b][d|c]")
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-2.0, 2.0))

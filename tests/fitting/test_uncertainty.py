@@ -11,8 +11,8 @@ from tests.forced import fit_with_run
 
 import gaussnet as gn
 from gaussnet.data.passes import Run
-from gaussnet.methods.errors import overlap
-from gaussnet.methods.errors.order_statistics import median_shares, order_statistic
+from gaussnet.methods.standard_errors import overlap
+from gaussnet.methods.standard_errors.order_statistics import median_shares, order_statistic
 
 METHODS = [
     gn.LeastSquares(),

@@ -1,13 +1,14 @@
 """Parquet, Arrow and Feather files; pyarrow reads and writes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet.data.columns import Loaded, column_places, other_columns
+from gaussnet.data.columns import Loaded, column_indices, other_columns
 from gaussnet.data.frames import frame_rows
 from gaussnet.data.sources import Chunk, Stamp, cut
 from gaussnet.errors import DataError, FileError, GaussnetError
@@ -21,30 +22,20 @@ def read_parquet(file: str, names: Sequence[str]) -> Loaded:
     pyarrow(file)
     from pyarrow import parquet
 
-    def read() -> Loaded:
-        with parquet.ParquetFile(file) as source:
-            columns = source.schema_arrow.names
-            places = column_places(columns, names, f"{file!r} has")
-            table = source.read(columns=[columns[place] for place in places])
-            return _loaded(table, columns, places, names)
-
-    return _attempt(read, file, "Parquet")
+    with _named(file, "Parquet"), parquet.ParquetFile(file) as source:
+        columns = source.schema_arrow.names
+        indices = column_indices(columns, names, f"{file!r} has")
+        table = source.read(columns=[columns[index] for index in indices])
+        return _loaded(table, columns, indices, names)
 
 
 def read_arrow(file: str, names: Sequence[str]) -> Loaded:
     """The named columns of an Arrow IPC file or stream (Feather version 2)."""
-    arrow = pyarrow(file)
-
-    def read() -> Loaded:
-        with arrow.memory_map(file) as source:
-            is_file = source.read(len(ARROW_MAGIC)) == ARROW_MAGIC
-            source.seek(0)
-            reader = arrow.ipc.open_file(source) if is_file else arrow.ipc.open_stream(source)
-            columns = reader.schema.names
-            places = column_places(columns, names, f"{file!r} has")
-            return _loaded(reader.read_all(), columns, places, names)
-
-    return _attempt(read, file, "Arrow")
+    pyarrow(file)
+    with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
+        columns = reader.schema.names
+        indices = column_indices(columns, names, f"{file!r} has")
+        return _loaded(reader.read_all(), columns, indices, names)
 
 
 def write_parquet(
@@ -85,19 +76,10 @@ def pyarrow(file: str) -> Any:
 
 
 def _loaded(
-    table: Any, columns: Sequence[str], places: Sequence[int], names: Sequence[str]
+    table: Any, columns: Sequence[str], indices: Sequence[int], names: Sequence[str]
 ) -> Loaded:
-    chosen = table.select([columns[place] for place in places]).rename_columns(list(names))
-    return Loaded(frame_rows(chosen, names).rows, other_columns(columns, places))
-
-
-def _attempt(read: Callable[[], Loaded], file: str, kind: str) -> Loaded:
-    try:
-        return read()
-    except GaussnetError:
-        raise
-    except Exception as problem:  # a foreign parser fails in any way on a broken file
-        raise FileError(f"{file!r} is not a whole {kind} file: write it again") from problem
+    chosen = table.select([columns[index] for index in indices]).rename_columns(list(names))
+    return Loaded(frame_rows(chosen, names).rows, other_columns(columns, indices))
 
 
 LARGEST_CHUNK_BYTES = 192 * 1024 * 1024
@@ -126,7 +108,7 @@ class ParquetSource:
 
     @classmethod
     def open(cls, file: str, names: Sequence[str]) -> "ParquetSource":
-        """Look at what the file holds."""
+        """Read the header of the file: names of columns, and their types."""
         pyarrow(file)
         from pyarrow import parquet
 
@@ -192,7 +174,7 @@ class _Held:
     columns: Chunk
 
     def let_go(self, run: slice) -> None:
-        """Forget these columns; the others keep their places."""
+        """Forget these columns; the others keep their positions."""
         self.columns[run] = [np.empty(0) for _ in self.columns[run]]
 
 
@@ -206,7 +188,7 @@ class ArrowSource:
 
     @classmethod
     def open(cls, file: str, names: Sequence[str]) -> "ArrowSource":
-        """Look at what the file holds."""
+        """Read the header of the file: names of columns, and their types."""
         pyarrow(file)
         stamp = Stamp.of(file)
         with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
@@ -219,7 +201,7 @@ class ArrowSource:
         return len(self.columns)
 
     def count(self) -> None:
-        """Not known before it is read."""
+        """None: not known before the file is read."""
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
         """Record batch after record batch."""
@@ -229,7 +211,7 @@ class ArrowSource:
         self.stamp.check()
         with _named(self.stamp.file, "Arrow"), _ipc_reader(self.stamp.file, self.columns) as reader:
             batches = (
-                (reader.get_batch(place) for place in range(reader.num_record_batches))
+                (reader.get_batch(index) for index in range(reader.num_record_batches))
                 if hasattr(reader, "num_record_batches")
                 else reader
             )
@@ -237,47 +219,31 @@ class ArrowSource:
                 yield _columns(batch.select(list(self.columns)))
 
 
-class _ipc_reader:
-    """A reader of an IPC file or stream, of the named columns only; closes its file."""
-
-    def __init__(self, file: str, columns: Sequence[str] | None) -> None:
-        self.file, self.columns = file, columns
-
-    def __enter__(self) -> Any:
-        arrow = pyarrow(self.file)
-        self.mapped = arrow.memory_map(self.file)
-        reader = self._open(arrow, None)
-        if self.columns is None:
-            return reader
-        names = reader.schema.names
-        fields = sorted(names.index(column) for column in self.columns)
-        return self._open(arrow, arrow.ipc.IpcReadOptions(included_fields=fields))
-
-    def _open(self, arrow: Any, options: Any) -> Any:
-        self.mapped.seek(0)
-        is_file = self.mapped.read(len(ARROW_MAGIC)) == ARROW_MAGIC
-        self.mapped.seek(0)
-        opener: Callable[..., Any] = arrow.ipc.open_file if is_file else arrow.ipc.open_stream
-        return opener(self.mapped, options=options)
-
-    def __exit__(self, *_: object) -> None:
-        self.mapped.close()
+@contextmanager
+def _ipc_reader(file: str, columns: Sequence[str] | None) -> Iterator[Any]:
+    """A reader of an IPC file or stream, of the named columns only if some are named."""
+    arrow = pyarrow(file)
+    with arrow.memory_map(file) as mapped:
+        is_file = mapped.read(len(ARROW_MAGIC)) == ARROW_MAGIC
+        open_reader = arrow.ipc.open_file if is_file else arrow.ipc.open_stream
+        mapped.seek(0)
+        reader = open_reader(mapped)
+        if columns is not None:
+            fields = sorted(reader.schema.names.index(column) for column in columns)
+            mapped.seek(0)
+            reader = open_reader(mapped, options=arrow.ipc.IpcReadOptions(included_fields=fields))
+        yield reader
 
 
-class _named:
-    """Turns any failure of a foreign reader into one sentence that names the file."""
-
-    def __init__(self, file: str, kind: str) -> None:
-        self.file, self.kind = file, kind
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, _: object, problem: BaseException | None, __: object) -> None:
-        if isinstance(problem, Exception) and not isinstance(problem, GaussnetError):
-            raise FileError(
-                f"{self.file!r} is not a whole {self.kind} file: write it again"
-            ) from problem
+@contextmanager
+def _named(file: str, kind: str) -> Iterator[None]:
+    """Raises one sentence that names the file where pyarrow fails, in whatever way."""
+    try:
+        yield
+    except GaussnetError:
+        raise
+    except Exception as problem:
+        raise FileError(f"{file!r} is not a whole {kind} file: write it again") from problem
 
 
 def _chosen(
@@ -285,14 +251,14 @@ def _chosen(
 ) -> tuple[tuple[str, ...], tuple[str, ...]]:
     """The columns of a file that the names call, and the others."""
     columns = schema.names
-    places = column_places(columns, names, f"{file!r} has")
-    chosen = tuple(columns[place] for place in places)
+    indices = column_indices(columns, names, f"{file!r} has")
+    chosen = tuple(columns[index] for index in indices)
     empty = schema.empty_table().select(list(chosen)).rename_columns(list(names))
     try:
         frame_rows(empty, names)
     except DataError as problem:  # not numbers
         raise DataError(f"in {file!r} {problem}") from None
-    return chosen, other_columns(columns, places)
+    return chosen, other_columns(columns, indices)
 
 
 def _columns(table: Any) -> Chunk:

@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gaussnet.data.columns import as_rows, column_indices, other_columns
 from gaussnet.data.passes import Pass, Run
 from gaussnet.data.sources import (
     ArraySource,
@@ -27,109 +28,6 @@ from gaussnet.data.table import FileTable, MemoryTable, Table, drift_notes
 from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.threads import Partials, merge_in_order
 from gaussnet.types import FloatArray, IntArray
-
-
-class Part:
-    """Rows first .. last of a source that a worker opens itself."""
-
-    def __init__(self, source: Source, first: int, last: int) -> None:
-        self.source, self.first, self.last = source, first, last
-        self.width, self.ignored = source.width, source.ignored
-
-    def count(self) -> int:
-        """Number of rows."""
-        return self.last - self.first
-
-    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Any]:
-        """The rows first .. last of these."""
-        end = self.last if last is None else self.first + last
-        yield from self.source.chunks(self.first + first, end)
-
-
-def packed(value: Any) -> bytes:
-    """The value as bytes: arrays that travel in pieces of their own may come back unaligned."""
-    import cloudpickle
-
-    raw: bytes = cloudpickle.dumps(value, protocol=4)
-    return raw
-
-
-def unpacked(raw: bytes) -> Any:
-    """The value that `packed` was given, by this process or a worker of the cluster."""
-    return pickle.loads(raw)
-
-
-@dataclass(frozen=True, eq=False)
-class Work:
-    """What workers do with the pages of their rows."""
-
-    question: Pass
-    table: FileTable
-    """How pages are cut and looked at; the rows are those of the task."""
-
-    def pages(self, parts: Sequence[Any]) -> Iterator[Any]:
-        """The summaries of the pages of some slices of partitions."""
-        sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
-        table = replace(self.table, source=Chain(sources), counted=None)
-        return table.page_summaries(self.question)
-
-
-def summarised(how: bytes, *parts: Any) -> bytes:
-    """The summaries of a run of pages: partial results, or a list where pages may be empty."""
-    own: Work = unpacked(how)
-    summaries = own.pages(parts)
-    if own.table.columns is not None:
-        return packed(list(summaries))
-    partials: Partials[Any] = Partials()
-    for summary in summaries:
-        partials = partials.add(summary, own.question.merge)
-    return packed(partials)
-
-
-def merged(how: bytes, left: bytes, right: bytes) -> bytes:
-    """Two whole runs as one."""
-    own: Work = unpacked(how)
-    ((size, summary),) = unpacked(right).held
-    return packed(unpacked(left).add(summary, own.question.merge, size))
-
-
-def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
-    """The summary of all rows, from whole branches and the last run."""
-    own: Work = unpacked(how)
-    found: Partials[Any] = Partials()
-    for branch in (*branches, last):
-        for size, summary in unpacked(branch).held:
-            found = found.add(summary, own.question.merge, size)
-    return packed(found.total(own.question.merge))
-
-
-def slice_of(content: Any, first: int, last: int) -> Any:
-    """Some rows of an array, or of a source that is not opened yet."""
-    if isinstance(content, np.ndarray):
-        return content[first:last]
-    return Part(content, first, last)
-
-
-def complete(content: Any) -> Any:
-    """The rows of an array or a source that lack no value."""
-    if isinstance(content, np.ndarray):
-        return content[~np.isnan(content).any(axis=1)]
-    return Complete.of(content)
-
-
-def rows_of(content: Any) -> int:
-    """Number of rows of an array or a source, read if need be."""
-    if isinstance(content, np.ndarray):
-        return len(content)
-    known: int | None = content.count()
-    return sum(len(chunk[0]) for chunk in content.chunks()) if known is None else known
-
-
-# The same fold on a Dask cluster: rows stay on the workers, only summaries travel.
-#
-# Rows are numbered across partitions, pages are cut by these numbers, and workers summarise runs of
-# 2^k pages, each of which is a whole branch of the tree of merges. So the answer is that of one
-# machine, to the last bit, for any partitions, workers and lost workers.
 
 MOST_PAGES = 64
 """Pages that one task summarises, at most."""
@@ -165,7 +63,6 @@ class Cluster:
 
     def complete(self) -> "Cluster":
         """Without the rows that lack a value."""
-
         kept = [_task(complete)(one.content) for one in self.partitions]
         counts = _computed(self.client, [_task(rows_of)(one) for one in kept])
         found = (Partition(*one) for one in zip(counts, kept, strict=True))
@@ -202,7 +99,20 @@ class ClusterTable(Table):
         """Workers summarise and merge; the threads are theirs."""
         if question.needs_all_rows:
             return self.in_memory("this")._fold(question)
-        page = FileTable(
+        own = _value(packed(self._work(question)))
+        runs = [_task(summarised)(own, *parts) for parts in self._runs()]
+        if self.columns is not None:  # pages may be empty, which changes the tree
+            lists = _computed(self.cluster.client, runs)
+            pages = [page for raw in lists for page in unpacked(raw)]
+            return merge_in_order(pages, question.merge) if pages else None
+        found = unpacked(self._merged_runs(own, runs))
+        if self.run.progress is not None:
+            self.run.progress(self.rows, self.rows)
+        return found
+
+    def _work(self, question: Pass) -> "Work":
+        """What workers do with their rows, whatever these are."""
+        table = FileTable(
             ArraySource(np.empty((0, 0))),
             self.names,
             self.page_rows,
@@ -210,24 +120,20 @@ class ClusterTable(Table):
             is_complete=self.is_complete,
             columns=self.columns,
         )
-        own = _value(packed(Work(question, page)))
-        runs = [_task(summarised)(own, *parts) for parts in self._runs()]
-        if self.columns is not None:  # pages may be empty, which changes the tree
-            lists = _computed(self.cluster.client, runs)
-            pages = [page for raw in lists for page in unpacked(raw)]
-            return merge_in_order(pages, question.merge) if pages else None
+        return Work(question, table)
+
+    def _merged_runs(self, own: Any, runs: Sequence[Any]) -> bytes:
+        """The summary of all rows, merged on the cluster in the tree of one machine."""
         *whole, last = runs
         tree: Partials[Any] = Partials()
         for run in whole:
             tree = tree.add(run, lambda left, right: _task(merged)(own, left, right))
         branches = [branch for _, branch in tree.held]
         (found,) = _computed(self.cluster.client, [_task(total)(own, branches, last)])
-        if self.run.progress is not None:
-            self.run.progress(self.rows, self.rows)
-        return unpacked(found)
+        return bytes(found)
 
     def sample(self, rows: int) -> Self:
-        """The first rows."""
+        """The first rows, which are on few of the workers."""
         return replace(self, last=min(self.first + rows, self._end), counted=None)
 
     def part(self, first: int, last: int) -> Self:
@@ -339,18 +245,17 @@ def _open_sources(sources: Sequence[Source], client: Any) -> Cluster:
 
 
 def _open_frame(frame: Any, names: Sequence[str], client: Any) -> Cluster:
-    from gaussnet.data.columns import column_places, other_columns
     from gaussnet.data.frames import frame_rows
 
     labels = [str(column) for column in frame.columns]
-    places = column_places(labels, names)
-    chosen = frame[[frame.columns[place] for place in places]]
+    indices = column_indices(labels, names)
+    chosen = frame[[frame.columns[index] for index in indices]]
     frame_rows(chosen._meta, names)  # refuses what is no number
-    first = frame[[frame.columns[places[0]]]].to_delayed()
+    first = frame[[frame.columns[indices[0]]]].to_delayed()
     counts = _computed(client, [_task(len)(part) for part in first])
     contents = [_task(_frame_array)(part, list(names)) for part in chosen.to_delayed()]
     partitions = (Partition(*one) for one in zip(counts, contents, strict=True))
-    return Cluster(client, len(names), tuple(partitions), other_columns(labels, places))
+    return Cluster(client, len(names), tuple(partitions), other_columns(labels, indices))
 
 
 def _frame_array(part: Any, names: list[str]) -> FloatArray:
@@ -360,8 +265,6 @@ def _frame_array(part: Any, names: list[str]) -> FloatArray:
 
 
 def _open_array(array: Any, names: Sequence[str], client: Any) -> Cluster:
-    from gaussnet.data.columns import as_rows
-
     if array.ndim != 2 or array.shape[1] != len(names):
         as_rows(np.empty((0,) * array.ndim), names)  # says what was expected
     blocks = array.rechunk({1: -1}).to_delayed().ravel()
@@ -391,3 +294,102 @@ def _computed(client: Any, work: Sequence[Any]) -> list[Any]:
     """The results of some delayed work, computed on the cluster."""
     futures = client.compute(list(work))
     return list(client.gather(futures))
+
+
+# The rest runs on the workers.
+
+
+class Part:
+    """Rows first .. last of a source that a worker opens itself."""
+
+    def __init__(self, source: Source, first: int, last: int) -> None:
+        self.source, self.first, self.last = source, first, last
+        self.width, self.ignored = source.width, source.ignored
+
+    def count(self) -> int:
+        """Number of rows."""
+        return self.last - self.first
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Any]:
+        """The rows first .. last of these."""
+        end = self.last if last is None else self.first + last
+        yield from self.source.chunks(self.first + first, end)
+
+
+def packed(value: Any) -> bytes:
+    """The value as bytes: arrays that travel in pieces of their own may come back unaligned."""
+    import cloudpickle
+
+    raw: bytes = cloudpickle.dumps(value, protocol=4)
+    return raw
+
+
+def unpacked(raw: bytes) -> Any:
+    """The value that `packed` was given, by this process or a worker of the cluster."""
+    return pickle.loads(raw)
+
+
+@dataclass(frozen=True, eq=False)
+class Work:
+    """What workers do with the pages of their rows."""
+
+    question: Pass
+    table: FileTable
+    """How pages are cut and looked at; the rows are those of the task."""
+
+    def pages(self, parts: Sequence[Any]) -> Iterator[Any]:
+        """The summaries of the pages of some slices of partitions."""
+        sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
+        table = replace(self.table, source=Chain(sources), counted=None)
+        return table.page_summaries(self.question)
+
+
+def summarised(how: bytes, *parts: Any) -> bytes:
+    """The summaries of a run of pages: partial results, or a list where pages may be empty."""
+    own: Work = unpacked(how)
+    summaries = own.pages(parts)
+    if own.table.columns is not None:
+        return packed(list(summaries))
+    partials: Partials[Any] = Partials()
+    for summary in summaries:
+        partials = partials.add(summary, own.question.merge)
+    return packed(partials)
+
+
+def merged(how: bytes, left: bytes, right: bytes) -> bytes:
+    """Two whole runs as one."""
+    own: Work = unpacked(how)
+    ((size, summary),) = unpacked(right).held
+    return packed(unpacked(left).add(summary, own.question.merge, size))
+
+
+def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
+    """The summary of all rows, from whole branches and the last run."""
+    own: Work = unpacked(how)
+    found: Partials[Any] = Partials()
+    for branch in (*branches, last):
+        for size, summary in unpacked(branch).held:
+            found = found.add(summary, own.question.merge, size)
+    return packed(found.total(own.question.merge))
+
+
+def slice_of(content: Any, first: int, last: int) -> Any:
+    """Some rows of an array, or of a source that is not opened yet."""
+    if isinstance(content, np.ndarray):
+        return content[first:last]
+    return Part(content, first, last)
+
+
+def complete(content: Any) -> Any:
+    """The rows of an array or a source that lack no value."""
+    if isinstance(content, np.ndarray):
+        return content[~np.isnan(content).any(axis=1)]
+    return Complete.counted(content)
+
+
+def rows_of(content: Any) -> int:
+    """Number of rows of an array or a source, read if need be."""
+    if isinstance(content, np.ndarray):
+        return len(content)
+    known: int | None = content.count()
+    return sum(len(chunk[0]) for chunk in content.chunks()) if known is None else known

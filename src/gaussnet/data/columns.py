@@ -23,17 +23,17 @@ class Loaded:
     ignored: tuple[str, ...] = ()
 
 
-def column_places(
+def column_indices(
     columns: Sequence[str], names: Sequence[str], who_has: str = "the data have"
 ) -> list[int]:
-    """Where each name stands among the columns.
+    """The index of each name among the columns.
 
     A name without a column of just this name takes one that differs by blanks at its ends.
     `who_has` begins the message.
 
     Examples
     --------
-    >>> column_places(["time", "wet", " rain"], ["rain", "wet"])
+    >>> column_indices(["time", "wet", " rain"], ["rain", "wet"])
     [2, 1]
     """
     exact, bare = Counter(columns), Counter(column.strip() for column in columns)
@@ -53,9 +53,9 @@ def column_places(
                 f"{who_has} {exact[name] or bare[name]} columns {name!r}{blanks}: "
                 "rename or drop them"
             )
-    place = {column.strip(): index for index, column in enumerate(columns)}
-    place |= {column: index for index, column in enumerate(columns)}
-    return [place[name] for name in names]
+    index_of = {column.strip(): index for index, column in enumerate(columns)}
+    index_of |= {column: index for index, column in enumerate(columns)}
+    return [index_of[name] for name in names]
 
 
 def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
@@ -66,9 +66,9 @@ def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:
     return " (some only look the same: an accent may be part of its letter or follow it)"
 
 
-def other_columns(columns: Sequence[str], places: Sequence[int]) -> tuple[str, ...]:
-    """The columns at no place that is used."""
-    used = set(places)
+def other_columns(columns: Sequence[str], indices: Sequence[int]) -> tuple[str, ...]:
+    """The names of the columns whose index is not among the given ones."""
+    used = set(indices)
     return tuple(column for index, column in enumerate(columns) if index not in used)
 
 
@@ -87,7 +87,7 @@ def as_rows(data: Any, names: Sequence[str]) -> Rows:
 
 
 def open_rows(data: Any, names: Sequence[str]) -> Loaded:
-    """The same, with the names of the columns that were ignored.
+    """The rows that `as_rows` gives, with the names of the columns that were ignored.
 
     Examples
     --------

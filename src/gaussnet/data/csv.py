@@ -1,4 +1,8 @@
-"""Comma- and tab-separated files."""
+"""Comma- and tab-separated files as rows of numbers.
+
+pyarrow reads them where it can; a reader in Python, cell by cell, takes what pyarrow refuses and
+says in which line something is wrong.
+"""
 
 import csv
 import io
@@ -10,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gaussnet.data.columns import Loaded, column_places, other_columns
+from gaussnet.data.columns import Loaded, column_indices, other_columns
 from gaussnet.data.sources import Chunk, Stamp, cut
 from gaussnet.errors import DataError, FileError
 from gaussnet.files import decode
@@ -24,11 +28,12 @@ Opener = Callable[[], BinaryIO]
 
 
 @dataclass(frozen=True, slots=True)
-class Table:
+class CsvFile:
     """A file, its header, and where its rows begin."""
 
     open: Opener
-    file: str
+    name: str
+    """For messages."""
     delimiter: str
     header: bytes
     columns: tuple[str, ...]
@@ -55,15 +60,15 @@ def read_csv(open_file: Opener, names: Sequence[str], file: str, delimiter: str)
     array([[2. , 0.5],
            [3. , nan]])
     """
-    table = read_header(open_file, file, delimiter)
-    places = find_places(table, names)
-    columns = arrow_columns(table, places)
+    opened = read_header(open_file, file, delimiter)
+    indices = find_columns(opened, names)
+    columns = arrow_columns(opened, indices)
     if columns is None:
-        columns = careful_columns(table, places)
-    return Loaded(columns.T, other_columns(table.columns, places))
+        columns = careful_columns(opened, indices)
+    return Loaded(columns.T, other_columns(opened.columns, indices))
 
 
-def read_header(open_file: Opener, file: str, delimiter: str) -> Table:
+def read_header(open_file: Opener, file: str, delimiter: str) -> CsvFile:
     """The first line that is not blank, cut into the names of the columns."""
     with open_file() as stream:
         header = _header_bytes(stream)
@@ -81,42 +86,42 @@ def read_header(open_file: Opener, file: str, delimiter: str) -> Table:
             f"the first line of {file!r} has a quote that is not closed: mend the names of the "
             "columns"
         ) from None
-    return Table(open_file, file, delimiter, header, tuple(cells))
+    return CsvFile(open_file, file, delimiter, header, tuple(cells))
 
 
-def careful_columns(table: Table, places: Sequence[int]) -> FloatArray:
-    """The columns at these places, (places, rows), cell by cell."""
-    parts = [_chunk_numbers(chunk, table, places) for chunk in _chunks(table)]
-    return np.concatenate(parts, axis=1) if parts else np.empty((len(places), 0))
+def careful_columns(file: CsvFile, indices: Sequence[int]) -> FloatArray:
+    """The columns at these indices, (indices, rows), read cell by cell."""
+    parts = [_chunk_numbers(chunk, file, indices) for chunk in _chunks(file)]
+    return np.concatenate(parts, axis=1) if parts else np.empty((len(indices), 0))
 
 
-def arrow_columns(table: Table, places: Sequence[int]) -> FloatArray | None:
-    """The same through pyarrow; None where it is absent or finds anything odd."""
+def arrow_columns(file: CsvFile, indices: Sequence[int]) -> FloatArray | None:
+    """The columns that `careful_columns` gives, by pyarrow; None if it is absent or refuses."""
     try:
         from pyarrow import ArrowException, csv as arrow_csv
     except ImportError:
         return None
-    if not places:
+    if not indices:
         return None
     try:
-        with table.body() as stream:
-            found = arrow_csv.read_csv(stream, *_arrow_options(table, places))
+        with file.body() as stream:
+            found = arrow_csv.read_csv(stream, *_arrow_options(file, indices))
     except (ArrowException, OSError):
         return None
-    columns = np.empty((len(places), found.num_rows))
-    for place, column in enumerate(found.columns):
-        columns[place] = column.to_numpy()
+    columns = np.empty((len(indices), found.num_rows))
+    for index, column in enumerate(found.columns):
+        columns[index] = column.to_numpy()
     return columns
 
 
-def arrow_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArray]]:
-    """The same chunk by chunk, one array a column; what pyarrow refuses ends it with OSError."""
+def arrow_chunks(file: CsvFile, indices: Sequence[int]) -> Iterator[list[FloatArray]]:
+    """Chunks of `arrow_columns`, one array a column; what pyarrow refuses ends it with OSError."""
     from pyarrow import ArrowException, csv as arrow_csv
 
     try:
         with (
-            table.body() as stream,
-            arrow_csv.open_csv(stream, *_arrow_options(table, places)) as reader,
+            file.body() as stream,
+            arrow_csv.open_csv(stream, *_arrow_options(file, indices)) as reader,
         ):
             for batch in reader:
                 yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
@@ -124,22 +129,22 @@ def arrow_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArra
         raise OSError(str(problem)) from problem
 
 
-def careful_chunks(table: Table, places: Sequence[int]) -> Iterator[list[FloatArray]]:
-    """`careful_columns` chunk by chunk."""
-    for chunk in _chunks(table):
-        yield list(_chunk_numbers(chunk, table, places))
+def careful_chunks(file: CsvFile, indices: Sequence[int]) -> Iterator[list[FloatArray]]:
+    """Chunks of `careful_columns`, one array a column."""
+    for chunk in _chunks(file):
+        yield list(_chunk_numbers(chunk, file, indices))
 
 
-def _arrow_options(table: Table, places: Sequence[int]) -> tuple[Any, Any, Any]:
+def _arrow_options(file: CsvFile, indices: Sequence[int]) -> tuple[Any, Any, Any]:
     from pyarrow import csv as arrow_csv, float64
 
-    labels = [str(place) for place in range(len(table.columns))]
-    wanted = [labels[place] for place in places]
+    labels = [str(index) for index in range(len(file.columns))]
+    wanted = [labels[index] for index in indices]
     return (
         arrow_csv.ReadOptions(
-            column_names=labels, block_size=max(BLOCK_BYTES, 8 * len(table.header))
+            column_names=labels, block_size=max(BLOCK_BYTES, 8 * len(file.header))
         ),
-        arrow_csv.ParseOptions(delimiter=table.delimiter, newlines_in_values=True),
+        arrow_csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, float64()),
             include_columns=wanted,
@@ -148,22 +153,22 @@ def _arrow_options(table: Table, places: Sequence[int]) -> tuple[Any, Any, Any]:
     )
 
 
-def find_places(table: Table, names: Sequence[str]) -> list[int]:
-    """Where each name stands among the columns of a table."""
+def find_columns(file: CsvFile, names: Sequence[str]) -> list[int]:
+    """The index of each name among the columns of a file."""
     try:
-        return column_places(table.columns, names, f"{table.file!r} has")
+        return column_indices(file.columns, names, f"{file.name!r} has")
     except DataError:
-        cells = table.columns
+        cells = file.columns
         if all(_number(cell) is not None for cell in cells):
             raise DataError(
-                f"the first line of {table.file!r} holds numbers, expected the names of the columns"
+                f"the first line of {file.name!r} holds numbers, expected the names of the columns"
             ) from None
         other = next((sign for sign in ";\t,|" if len(cells) == 1 and sign in cells[0]), None)
         if other is None:
             raise
         raise DataError(
-            f"the first line of {table.file!r} has one column {cells[0]!r:.60}: separate the "
-            f"columns by {table.delimiter!r}, not by {other!r}"
+            f"the first line of {file.name!r} has one column {cells[0]!r:.60}: separate the "
+            f"columns by {file.delimiter!r}, not by {other!r}"
         ) from None
 
 
@@ -186,17 +191,17 @@ TextRows = list[tuple[int, list[str]]]
 """Some rows, each with the number of its last line."""
 
 
-def _chunks(table: Table) -> Iterator[TextRows]:
-    with table.body() as stream:
+def _chunks(file: CsvFile) -> Iterator[TextRows]:
+    with file.body() as stream:
         # Bytes that are no UTF-8 do no harm in columns that nobody reads.
         text = io.TextIOWrapper(stream, "utf-8", "surrogateescape", newline="")
-        reader = csv.reader(text, delimiter=table.delimiter, strict=True)
+        reader = csv.reader(text, delimiter=file.delimiter, strict=True)
         chunk: TextRows = []
-        for line, cells in _rows(reader, table):
-            if len(cells) != len(table.columns):
+        for line, cells in _rows(reader, file):
+            if len(cells) != len(file.columns):
                 raise DataError(
-                    f"line {line} of {table.file!r} has {len(cells)} cells, expected "
-                    f"{len(table.columns)} as in the first line"
+                    f"line {line} of {file.name!r} has {len(cells)} cells, expected "
+                    f"{len(file.columns)} as in the first line"
                 )
             chunk.append((line, cells))
             if len(chunk) == CHUNK_ROWS:
@@ -206,34 +211,34 @@ def _chunks(table: Table) -> Iterator[TextRows]:
             yield chunk
 
 
-def _rows(reader: Any, table: Table) -> Iterator[tuple[int, list[str]]]:
+def _rows(reader: Any, file: CsvFile) -> Iterator[tuple[int, list[str]]]:
     """Rows that are not blank and their line numbers."""
     try:
         for cells in reader:
             if cells:
-                yield table.header_lines + reader.line_num, cells
+                yield file.header_lines + reader.line_num, cells
     except csv.Error:
         raise DataError(
-            f"line {table.header_lines + reader.line_num} of {table.file!r} has a quote that is "
+            f"line {file.header_lines + reader.line_num} of {file.name!r} has a quote that is "
             "not closed, or a cell that is too long: mend the line"
         ) from None
 
 
-def _chunk_numbers(chunk: TextRows, table: Table, places: Sequence[int]) -> FloatArray:
-    columns = np.empty((len(places), len(chunk)))
+def _chunk_numbers(chunk: TextRows, file: CsvFile, indices: Sequence[int]) -> FloatArray:
+    columns = np.empty((len(indices), len(chunk)))
     odd: list[tuple[int, int, str]] = []
-    for row, place in enumerate(places):
-        cells = [cells[place] for _, cells in chunk]
+    for row, index in enumerate(indices):
+        cells = [cells[index] for _, cells in chunk]
         numbers = _numbers(cells)
         if isinstance(numbers, int):
-            odd.append((chunk[numbers][0], place, cells[numbers]))
+            odd.append((chunk[numbers][0], index, cells[numbers]))
         else:
             columns[row] = numbers
     if odd:
-        line, place, cell = min(odd)
+        line, index, cell = min(odd)
         raise DataError(
-            f"the column {table.columns[place]!r} has {cell!r:.60} in line {line} of "
-            f"{table.file!r}, expected a number: mend it, or leave it empty if it is missing"
+            f"the column {file.columns[index]!r} has {cell!r:.60} in line {line} of "
+            f"{file.name!r}, expected a number: mend it, or leave it empty if it is missing"
         )
     return columns
 
@@ -281,8 +286,8 @@ class CsvSource:
     def open(cls, file: str, names: Sequence[str], delimiter: str) -> "CsvSource":
         """Look at the first line of the file."""
         stamp = Stamp.of(file)
-        table = _table(file, delimiter)
-        ignored = other_columns(table.columns, find_places(table, names))
+        opened = _read_file_header(file, delimiter)
+        ignored = other_columns(opened.columns, find_columns(opened, names))
         return cls(stamp, delimiter, tuple(names), ignored)
 
     @property
@@ -291,7 +296,7 @@ class CsvSource:
         return len(self.names)
 
     def count(self) -> None:
-        """Not known before it is read."""
+        """None: not known before the file is read."""
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
         """Some megabytes of text at a time."""
@@ -300,20 +305,20 @@ class CsvSource:
     def _chunks(self) -> Iterator[Chunk]:
         """What pyarrow reads; from where it refuses to go on, the careful reader's chunks."""
         self.stamp.check()
-        table = _table(self.stamp.file, self.delimiter)
-        places = find_places(table, self.names)
+        opened = _read_file_header(self.stamp.file, self.delimiter)
+        indices = find_columns(opened, self.names)
         done = 0
-        if places and find_spec("pyarrow") is not None:
+        if indices and find_spec("pyarrow") is not None:
             try:
-                for chunk in arrow_chunks(table, places):
+                for chunk in arrow_chunks(opened, indices):
                     done += len(chunk[0])
                     yield chunk
             except OSError:
                 pass
             else:
                 return
-        yield from cut(iter(careful_chunks(table, places)), done, None)
+        yield from cut(iter(careful_chunks(opened, indices)), done, None)
 
 
-def _table(file: str, delimiter: str) -> Table:
+def _read_file_header(file: str, delimiter: str) -> CsvFile:
     return read_header(lambda: open(file, "rb"), file, delimiter)

@@ -7,7 +7,7 @@ from typing import Any
 import narwhals as nw
 import numpy as np
 
-from gaussnet.data.columns import Loaded, column_places, other_columns
+from gaussnet.data.columns import Loaded, column_indices, other_columns
 from gaussnet.errors import DataError
 from gaussnet.types import FloatArray
 
@@ -17,17 +17,17 @@ def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
     table = _as_narwhals(frame)
     present = table.collect_schema().names()
     labels = [str(column) for column in present]  # pandas may call a column 7
-    places = column_places(labels, names)
-    chosen = table.select([nw.col(present[place]) for place in places])
+    indices = column_indices(labels, names)
+    chosen = table.select([nw.col(present[index]) for index in indices])
     taken = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
     columns = np.empty((len(names), len(taken)))
     for position, column in enumerate(taken.iter_columns()):
         _write_numbers(column, names[position], columns[position])
-    return Loaded(columns.T, other_columns(labels, places))
+    return Loaded(columns.T, other_columns(labels, indices))
 
 
 def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
-    """The same frame with the named columns replaced by those of `values`, (rows, names).
+    """A copy of a frame with the named columns replaced by those of `values`, (rows, names).
 
     Examples
     --------
@@ -83,6 +83,6 @@ def _write_numbers(column: "nw.Series[Any]", name: str, out: FloatArray) -> None
         out[:] = numbers.to_numpy()
         return
     first = 0
-    for chunk in chunks:  # an Arrow column; each chunk is copied once, straight to its place
+    for chunk in chunks:  # an Arrow column; each chunk is copied once, straight into the array
         out[first : first + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
         first += len(chunk)

@@ -1,4 +1,4 @@
-"""Missing values: where they are, and what happens to them before anything is learnt."""
+"""Missing values: where they are, and what happens to them before a network is fitted."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -61,7 +61,7 @@ class Survey:
         )
 
     def judge(self, names: Sequence[str], missing: Missing) -> None:
-        """Refuse what cannot be learnt from; NaN is treated as `missing` says."""
+        """Refuse data that no network can be fitted to; `missing` says what NaN means."""
         if self.first_infinite is not None:
             row, column = self.first_infinite
             raise DataError(
@@ -111,10 +111,6 @@ class SurveyPass(Pass):
     def merge(self, left: Survey, right: Survey) -> Survey:
         """The survey of both."""
         return left.merge(right)
-
-    def then(self, summary: Survey) -> Survey:
-        """The survey itself."""
-        return summary
 
 
 def treat_missing(table: AnyTable, families: Families, missing: Missing) -> tuple[AnyTable, Survey]:

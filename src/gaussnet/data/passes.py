@@ -5,9 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from gaussnet.kernels.threads import (
-    available_threads,
-)
+from gaussnet.kernels.threads import available_threads
 from gaussnet.types import Rows
 
 Progress = Callable[[int, int | None], None]
@@ -97,9 +95,12 @@ class Pass(ABC):
     def merge(self, left: Any, right: Any) -> Any:
         """The summary of the rows of both, `left` before `right`."""
 
-    @abstractmethod
     def then(self, summary: Any) -> Any:
-        """What to ask next, from the summary of all rows: another pass, or the answer."""
+        """What to ask next, from the summary of all rows: another pass, or the answer.
+
+        By default the summary is the answer.
+        """
+        return summary
 
     def is_finite(self, summary: Any) -> bool:
         """Whether the summary proves that no value was NaN or infinite."""

@@ -2,7 +2,9 @@
 
 A chunk is a run of successive rows as it lies in the source: one array for each column asked
 for. How long chunks are shows nowhere in an answer, because pages are cut by the number of the
-row."""
+row. `open_data` decides what is a source and what is read whole; the format of a file goes by the
+ending of its name.
+"""
 
 import io
 import os
@@ -10,12 +12,12 @@ import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, BinaryIO, Protocol, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet.data.columns import Loaded, column_places, open_rows, other_columns
+from gaussnet.data.columns import Loaded, column_indices, open_rows, other_columns
 from gaussnet.errors import DataError, FileError
 from gaussnet.files import Path, file_name, reason, suffix
 from gaussnet.types import FloatArray, Rows
@@ -64,7 +66,7 @@ class ArraySource:
         return len(self.rows)
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
-        """All rows at once."""
+        """All rows as one chunk."""
         part = self.rows[first:last]
         if len(part):
             yield list(part.T)
@@ -113,11 +115,12 @@ class Complete:
     """The rows of a source that lack no value."""
 
     source: Source
-    rows: int
+    rows: int | None = None
+    """Number of rows, if it is known."""
 
     @classmethod
-    def of(cls, source: Source) -> "Complete":
-        """Counts the rows that are left, by reading them."""
+    def counted(cls, source: Source) -> "Complete":
+        """With the number of rows that are left, found by reading them."""
         return cls(source, sum(len(chunk[0]) for chunk in _complete(source)))
 
     @property
@@ -130,8 +133,8 @@ class Complete:
         """The columns that nobody asked for."""
         return self.source.ignored
 
-    def count(self) -> int:
-        """Number of rows."""
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
         return self.rows
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
@@ -232,32 +235,24 @@ def read_rows(path: Path, names: Sequence[str]) -> Loaded:
     """
     file = file_name(path)
     if file == STANDARD_INPUT:
+        from gaussnet.data.csv import read_csv
+
         raw = sys.stdin.buffer.read()
-        return _read_text(lambda: io.BytesIO(raw), names, "standard input", ",")
+        return read_csv(lambda: io.BytesIO(raw), names, "standard input", ",")
     ending = suffix(file)
     if ending not in READERS:
         raise FileError(
             f"cannot tell the format of {file!r}: expected a name that ends in "
             f"{', '.join(READERS)}, or '-' for CSV from the standard input"
         )
-    _check_readable(file)
+    Stamp.of(file)  # refuses what cannot be read
     return READERS[ending](file, names)
 
 
-def _read_text(
-    opened: Callable[[], BinaryIO], names: Sequence[str], what: str, separator: str
-) -> Loaded:
+def _read_csv(file: str, names: Sequence[str]) -> Loaded:
     from gaussnet.data.csv import read_csv
 
-    return read_csv(opened, names, what, separator)
-
-
-def _read_csv(file: str, names: Sequence[str]) -> Loaded:
-    return _read_text(lambda: open(file, "rb"), names, file, ",")
-
-
-def _read_tsv(file: str, names: Sequence[str]) -> Loaded:
-    return _read_text(lambda: open(file, "rb"), names, file, "\t")
+    return read_csv(lambda: open(file, "rb"), names, file, _delimiter(file))
 
 
 def _read_parquet(file: str, names: Sequence[str]) -> Loaded:
@@ -285,25 +280,21 @@ def _read_npy(file: str, names: Sequence[str]) -> Loaded:
     fields = array.dtype.names
     if fields is None:
         return open_rows(array, names)
-    places = column_places(fields, names, f"{file!r} has")
+    indices = column_indices(fields, names, f"{file!r} has")
     try:
-        columns = np.array([array[fields[place]].ravel() for place in places], dtype=np.float64)
+        columns = np.array([array[fields[index]].ravel() for index in indices], dtype=np.float64)
     except (TypeError, ValueError):
         raise DataError(f"{file!r} has fields that are not numbers: convert them first") from None
-    return Loaded(columns.reshape(len(places), -1).T, other_columns(fields, places))
+    return Loaded(columns.reshape(len(indices), -1).T, other_columns(fields, indices))
 
 
-def _check_readable(file: str) -> None:
-    try:
-        with open(file, "rb"):
-            pass
-    except (OSError, ValueError) as problem:
-        raise FileError(f"cannot read {file!r}: {reason(problem)}") from None
+def _delimiter(file: str) -> str:
+    return "\t" if suffix(file) == ".tsv" else ","
 
 
 READERS: dict[str, Callable[[str, Sequence[str]], Loaded]] = {
     ".csv": _read_csv,
-    ".tsv": _read_tsv,
+    ".tsv": _read_csv,
     ".parquet": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,
@@ -365,10 +356,10 @@ def files_in(folder: Path) -> list[str]:
     Names that begin with a dot or an underscore are passed over.
     """
     found = []
-    for place, folders, files in os.walk(file_name(folder)):
+    for inner, folders, files in os.walk(file_name(folder)):
         folders[:] = sorted(one for one in folders if one[0] not in "._")
         found += [
-            os.path.join(place, one)
+            os.path.join(inner, one)
             for one in sorted(files)
             if one[0] not in "._" and suffix(one) in READERS
         ]
@@ -408,7 +399,7 @@ def _whole(parts: Sequence[Loaded]) -> Loaded:
 def _open_csv(file: str, names: Sequence[str]) -> Source:
     from gaussnet.data.csv import CsvSource
 
-    return CsvSource.open(file, names, "\t" if suffix(file) == ".tsv" else ",")
+    return CsvSource.open(file, names, _delimiter(file))
 
 
 def _open_parquet(file: str, names: Sequence[str]) -> Source:

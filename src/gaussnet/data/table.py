@@ -23,12 +23,7 @@ from gaussnet.data.columns import Loaded
 from gaussnet.data.passes import Limits, NotFinite, Pass, Run, Stripe
 from gaussnet.data.sources import ArraySource, Complete, Source, open_data, read_whole
 from gaussnet.errors import DataError, SettingError
-from gaussnet.kernels.threads import (
-    Partials,
-    bounded_map,
-    merge_in_order,
-    thread_map,
-)
+from gaussnet.kernels.threads import Partials, bounded_map, merge_in_order, thread_map
 from gaussnet.types import FloatArray, IntArray, Rows
 
 LARGEST_PAGE_ROWS = 65_536
@@ -185,9 +180,6 @@ class _CountRows(Pass):
     def merge(self, left: int, right: int) -> int:
         return left + right
 
-    def then(self, summary: int) -> int:
-        return summary
-
 
 @dataclass(frozen=True)
 class _EveryRow(Pass):
@@ -200,9 +192,6 @@ class _EveryRow(Pass):
 
     def merge(self, left: list[FloatArray], right: list[FloatArray]) -> list[FloatArray]:
         return left + right
-
-    def then(self, summary: list[FloatArray]) -> list[FloatArray]:
-        return summary
 
 
 @dataclass(eq=False)
@@ -299,11 +288,11 @@ class MemoryTable(Table):
         return replace(self._with_rows(self.array[numbers], True), row_numbers=numbers)
 
     def in_memory(self, purpose: str) -> "MemoryTable":
-        """Itself."""
+        """The table itself."""
         return self
 
     def as_source(self) -> Source:
-        """The array."""
+        """All rows, as one chunk."""
         return ArraySource(self.array, self.ignored)
 
     def fingerprint(self) -> str:
@@ -453,7 +442,7 @@ class FileTable(Table):
         total = self.source.count()
         filled = seen = 0
         buffer = np.empty((width, height))
-        source = Complete(self.source, -1) if self.drops_rows else self.source
+        source = Complete(self.source) if self.drops_rows else self.source
         for chunk in source.chunks(self.first, self.last):
             rows, taken = len(chunk[0]) if width else 0, 0
             while taken < rows:

@@ -1,4 +1,4 @@
-"""What every way of learning asks of its settings."""
+"""Checks of settings that several public functions share."""
 
 from typing import Any
 

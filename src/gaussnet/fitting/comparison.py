@@ -1,4 +1,4 @@
-"""Scores of a fit on its own rows, fits side by side, and scores on rows that none has seen."""
+"""Scores of fits: log-likelihood, AIC and BIC on their own rows, and a table of several fits."""
 
 import math
 from collections import Counter
@@ -20,6 +20,53 @@ from gaussnet.model.scores import log_likelihoods, robust_score
 from gaussnet.types import FloatArray, IntArray
 
 Fits = Mapping[str, Fit] | Iterable[Fit]
+
+
+Likelihoods = tuple[FloatArray, IntArray]
+"""Log-likelihood of each node, and the rows it rests on."""
+
+
+@dataclass(frozen=True, slots=True)
+class Scores:
+    """What the rows of a fit say about it, and how many numbers were learnt from them."""
+
+    log_likelihood: float
+    parameters: int
+    """Coefficients that the rows determine, variances, and intercepts if there are any."""
+    aic: float
+    bic: float
+
+
+def find_scores(fit: Fit) -> Scores:
+    r"""Scores on all rows that the network was learnt from.
+
+    .. math:: AIC = -2 \ell + 2 k, \qquad BIC = -2 \ell + \sum_i k_i \log m_i
+
+    with :math:`k_i` the parameters of node i and :math:`m_i` its rows: all of them, but for
+    ``missing="drop-by-node"``.
+    """
+    data = fit.required_data("score it where the data are, or give rows to network.score")
+    sums, counts = ask(data.table(), LikelihoodPass(fit.network))
+    total = float(sums.sum())
+    parameters = fit.details.ranks + 1 + int(fit.intercept)
+    count = int(parameters.sum())
+    penalty = float((parameters * np.log(counts)).sum())
+    return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
+
+
+@dataclass(frozen=True)
+class LikelihoodPass(Pass):
+    """Asks for the log-likelihood of each node, and the rows it rests on."""
+
+    network: GaussianNetwork
+
+    def summarize(self, stripe: Stripe) -> Likelihoods:
+        """Log-likelihoods of a stripe."""
+        return log_likelihoods(self.network, stripe.rows)
+
+    def merge(self, left: Likelihoods, right: Likelihoods) -> Likelihoods:
+        """Sums of both."""
+        return left[0] + right[0], left[1] + right[1]
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,6 +179,11 @@ def _named(fits: Fits) -> dict[str, Fit]:
                 f"got a {type(fit).__name__} to compare, expected what gaussnet.fit gives: for two "
                 "networks use kl_divergence or total_variation"
             )
+    _check_same_nodes(named)
+    return named
+
+
+def _check_same_nodes(named: Mapping[str, Fit]) -> None:
     first, *others = (set(fit.dag.nodes) for fit in named.values())
     for nodes in others:
         if nodes != first:
@@ -139,7 +191,6 @@ def _named(fits: Fits) -> dict[str, Fit]:
                 f"only some of the fits have {shorten(sorted(nodes ^ first))}: compare fits over "
                 "the same nodes"
             )
-    return named
 
 
 def _labels(fits: list[Fit]) -> list[str]:
@@ -184,54 +235,3 @@ def _cells(one: FitScores) -> list[str]:
 
 def _plain(value: Any) -> Any:
     return None if isinstance(value, float) and math.isnan(value) else value
-
-
-Likelihoods = tuple[FloatArray, IntArray]
-"""Log-likelihood of each node, and the rows it rests on."""
-
-
-@dataclass(frozen=True, slots=True)
-class Scores:
-    """What the rows of a fit say about it, and how many numbers were learnt from them."""
-
-    log_likelihood: float
-    parameters: int
-    """Coefficients that the rows determine, variances, and intercepts if there are any."""
-    aic: float
-    bic: float
-
-
-def find_scores(fit: Fit) -> Scores:
-    r"""Scores on all rows that the network was learnt from.
-
-    .. math:: AIC = -2 \ell + 2 k, \qquad BIC = -2 \ell + \sum_i k_i \log m_i
-
-    with :math:`k_i` the parameters of node i and :math:`m_i` its rows: all of them, but for
-    ``missing="drop-by-node"``.
-    """
-    data = fit.required_data("score it where the data are, or give rows to network.score")
-    sums, counts = ask(data.table(), LikelihoodPass(fit.network))
-    total = float(sums.sum())
-    parameters = fit.details.ranks + 1 + int(fit.intercept)
-    count = int(parameters.sum())
-    penalty = float((parameters * np.log(counts)).sum())
-    return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
-
-
-@dataclass(frozen=True)
-class LikelihoodPass(Pass):
-    """Asks for the log-likelihood of each node, and the rows it rests on."""
-
-    network: GaussianNetwork
-
-    def summarize(self, stripe: Stripe) -> Likelihoods:
-        """Log-likelihoods of a stripe."""
-        return log_likelihoods(self.network, stripe.rows)
-
-    def merge(self, left: Likelihoods, right: Likelihoods) -> Likelihoods:
-        """Those of both."""
-        return left[0] + right[0], left[1] + right[1]
-
-    def then(self, summary: Likelihoods) -> Likelihoods:
-        """The sums themselves."""
-        return summary

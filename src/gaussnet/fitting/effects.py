@@ -59,18 +59,22 @@ def find_effect(
     value = fit.network.effect(cause, target, via=via)
     slopes = gradient(fit.network, stops)
     variances, exact = _variances(fit, slopes, level, kind)
-    total = float(variances.sum())
-    point = float(ndtri(0.5 + 0.5 * level))
-    if exact and total > 0.0:
-        left = fit.details.rows - fit.details.ranks - float(fit.intercept)
-        share = variances / total
-        counted = share > 0.0
-        freedom = 1.0 / float((share[counted] ** 2 / left[counted]).sum())
-        point = float(stdtrit(freedom, 0.5 + 0.5 * level))
-    error = float(np.sqrt(total))
+    error = float(np.sqrt(variances.sum()))
+    if exact and error > 0.0:
+        point = float(stdtrit(_satterthwaite_freedom(fit, variances), 0.5 + 0.5 * level))
+    else:
+        point = float(ndtri(0.5 + 0.5 * level))
     return Effect(
         cause, target, value, error, float(level), value - point * error, value + point * error
     )
+
+
+def _satterthwaite_freedom(fit: "Fit", variances: FloatArray) -> float:
+    """Degrees of freedom of a sum of variances that the families contribute, (nodes,)."""
+    left = fit.details.rows - fit.details.ranks - float(fit.intercept)
+    share = variances / float(variances.sum())
+    counted = share > 0.0
+    return 1.0 / float((share[counted] ** 2 / left[counted]).sum())
 
 
 @np.errstate(over="ignore", invalid="ignore")

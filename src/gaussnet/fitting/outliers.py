@@ -1,4 +1,4 @@
-"""What the robust method found wrong with the data, kept with the fit."""
+"""Outliers: the cells that a robust fit found wrong, as a list, and data without them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -100,15 +100,15 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
         raise SettingError(f"got status={status!r}, expected {known}")
     names, parts = [], []
     shares = dict.fromkeys(fit.dag.nodes, 0.0)
-    for node, places in trimming.found(status):
+    for node, indices in trimming.found(status):
         cells = trimming.cells[node]
-        numbers = trimming.numbered(cells.rows[places])
+        numbers = trimming.numbered(cells.rows[indices])
         name = fit.dag.nodes[node]
-        names += [name] * len(places)
+        names += [name] * len(indices)
         values = (trimming.recorded[node], cells.expected, cells.deviations)
-        parts.append((numbers, *(array[places] for array in values)))
+        parts.append((numbers, *(array[indices] for array in values)))
         whole = trimming.rows if status == "missing" else trimming.recorded_rows(node)
-        shares[name] = len(places) / whole
+        shares[name] = len(indices) / whole
     empty = (np.empty(0, dtype=np.int64), *np.empty((3, 0)))
     rows, recorded, expected, z = map(np.concatenate, zip(empty, *parts, strict=True))
     # Sorting is stable: cells that are equally far off stay in the order of nodes and rows.
@@ -116,7 +116,7 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
     return Outliers(
         status,
         rows[order],
-        tuple(names[place] for place in order.tolist()),
+        tuple(names[index] for index in order.tolist()),
         recorded[order],
         expected[order],
         z[order],
@@ -133,9 +133,9 @@ def cleaned_data(fit: "Fit") -> Any:
     data = fit.required_data("ask for cleaned data where the data are, or fit again").given
     given = as_rows(data, fit.dag.nodes)
     cleaned = np.array(given, dtype=np.float64, order="C")
-    for node, places in trimming.found("flagged", "missing"):
+    for node, indices in trimming.found("flagged", "missing"):
         cells = trimming.cells[node]
-        cleaned[trimming.numbered(cells.rows[places]), node] = cells.expected[places]
+        cleaned[trimming.numbered(cells.rows[indices]), node] = cells.expected[indices]
     if not is_frame(data):
         return cleaned
     from gaussnet.data.frames import with_columns

@@ -1,4 +1,4 @@
-"""What `fit` gives back."""
+"""`Fit`: a learnt network, how it was learnt, and what can be asked of it."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from gaussnet.fitting.outliers import Outliers
     from gaussnet.fitting.summaries import Summary
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
-    from gaussnet.methods.errors import Adjustment
     from gaussnet.methods.groups import FitData
     from gaussnet.methods.robust.contamination import ContaminationTest
     from gaussnet.methods.robust.findings import Trimming
+    from gaussnet.methods.standard_errors import Adjustment
     from gaussnet.planning import Certificate
 
 
@@ -213,9 +213,8 @@ class Fit:
 
         A "flagged" cell is too far from what its equation expects. One that is "confirmed"
         was so too, but its children, or its parents as recorded, agree with it: rare, yet
-        real. One that is
-        "unverified" has suspicious parents that leave too much open to tell, and one that is
-        "missing" has no value.
+        real. One that is "unverified" has suspicious parents that leave too much open to tell,
+        and one that is "missing" has no value.
 
         Examples
         --------

@@ -295,16 +295,22 @@ def update(fit: Fit, more_rows: Any) -> Fit:
     if summary is None:
         return fit_with(both.run, both, options, how)
     summary = summary.add(more_rows)
-    try:
-        found = solve(summary, scale=fit.scale)
-    except NotInSummary:
-        return replace(fit_with(both.run, both, options, how), summary=summary)
-    if summary.question.notes(summary.total()):
+    found = _exact_solution(summary, fit.scale)
+    if found is None:
         return replace(fit_with(both.run, both, options, how), summary=summary)
     notes = general_notes(both.ignored, 0, 0) + found.general_notes
     table = both.complete(summary.rows) if summary.dropped else both
     joined = FitData(table, options, both.run, both.ignored)
     return replace(found, general_notes=notes, data=joined)
+
+
+def _exact_solution(summary: Summary, scale: Scale) -> Fit | None:
+    """The fit that a summary gives; None if a fit to the rows themselves would be another."""
+    try:
+        found = solve(summary, scale=scale)
+    except NotInSummary:
+        return None
+    return None if summary.question.notes(summary.total()) else found
 
 
 def _summary_of(fit: Fit, options: ReadOptions, old: Any) -> Summary | None:

@@ -110,14 +110,21 @@ def _summary(arrays: Arrays) -> Summary:
     for size, own in held:
         _require(question.rows(own) == size * height)
     _require(len(_keys(arrays)) == len(runs))
-    tail = arrays.get("tail")
-    if tail is not None:
-        _require(tail.dtype == np.float64 and tail.ndim == 2 and tail.shape[1] == len(dag))
-        _require(bool(np.isfinite(tail).all()) and len(tail) < height)
-    dropped = int(header["dropped"])
     return replace(
-        summary, closed=tuple(found[:closed]), partials=Partials(held), tail=tail, dropped=dropped
+        summary,
+        closed=tuple(found[:closed]),
+        partials=Partials(held),
+        tail=_checked_tail(arrays.get("tail"), len(dag), height),
+        dropped=int(header["dropped"]),
     )
+
+
+def _checked_tail(tail: Any, width: int, page_rows: int) -> Any:
+    """The rows after the last full page, if there are any."""
+    if tail is not None:
+        _require(tail.dtype == np.float64 and tail.ndim == 2 and tail.shape[1] == width)
+        _require(bool(np.isfinite(tail).all()) and len(tail) < page_rows)
+    return tail
 
 
 def _part(arrays: Mapping[str, Any], index: int) -> Arrays:
@@ -128,7 +135,7 @@ def _part(arrays: Mapping[str, Any], index: int) -> Arrays:
 
 
 def _keys(arrays: Mapping[str, Any]) -> set[str]:
-    """The places that arrays are kept for."""
+    """The run numbers that the names of arrays begin with."""
     return {key.partition("/")[0] for key in arrays if "/" in key}
 
 

@@ -1,4 +1,4 @@
-"""Tables as plain text, and a fit as text."""
+"""Tables as plain text, and what printing a fit shows."""
 
 import math
 from collections.abc import Collection, Iterable, Sequence
@@ -26,8 +26,8 @@ def text_table(
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     table = []
     for line in cells:
-        places = enumerate(zip(line, widths, strict=True))
-        padded = (text.ljust(w) if k in left else text.rjust(w) for k, (text, w) in places)
+        columns = enumerate(zip(line, widths, strict=True))
+        padded = (text.ljust(w) if k in left else text.rjust(w) for k, (text, w) in columns)
         table.append("  ".join(padded).rstrip())
     return table
 
@@ -38,7 +38,7 @@ def cut_table(
     longest: int,
     left: Collection[int] = (0,),
 ) -> list[str]:
-    """The same with the first `longest` lines, and how many more there are; nothing of nothing."""
+    """A `text_table` of the first `longest` lines, and how many more there are; [] of no lines."""
     more = len(lines) - longest
     table = text_table(heads, lines[:longest], left) if lines else []
     return [*table, f"... and {more} more"] if more > 0 else table

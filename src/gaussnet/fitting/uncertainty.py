@@ -1,7 +1,7 @@
 """How sure a fit is: standard errors, confidence intervals, the bootstrap, and the certificate.
 
 All of it is found when it is asked for. What a method knows of its own errors is in
-`gaussnet.methods.errors` and in the methods themselves.
+`gaussnet.methods.standard_errors` and in the methods themselves.
 """
 
 from collections.abc import Mapping
@@ -17,8 +17,9 @@ from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
 from gaussnet.graph.dag import Dag, Edge
 from gaussnet.methods.base import Method
-from gaussnet.methods.errors import Assembly
 from gaussnet.methods.groups import FitData, Fitted
+from gaussnet.methods.standard_errors import Assembly
+from gaussnet.methods.standard_errors.order_statistics import order_statistic
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate, certify
 from gaussnet.seeds import children
@@ -47,17 +48,17 @@ class StandardErrors:
 
     @property
     def coefficients(self) -> Mapping[Edge, float]:
-        """By edge (parent, child)."""
+        """Standard errors of the coefficients, by edge (parent, child)."""
         return _named(self.dag.edges, self.coefficient_array)
 
     @property
     def intercepts(self) -> Mapping[str, float]:
-        """By node."""
+        """Standard errors of the intercepts, by node."""
         return _named(self.dag.nodes, self.intercept_array)
 
     @property
     def variances(self) -> Mapping[str, float]:
-        """By node: standard errors of the noise variances."""
+        """Standard errors of the noise variances, by node."""
         return _named(self.dag.nodes, self.variance_array)
 
     def __repr__(self) -> str:
@@ -79,17 +80,17 @@ class ConfidenceIntervals:
 
     @property
     def coefficients(self) -> Mapping[Edge, tuple[float, float]]:
-        """By edge (parent, child)."""
+        """Intervals of the coefficients, by edge (parent, child)."""
         return _named(self.dag.edges, self.coefficient_array)
 
     @property
     def intercepts(self) -> Mapping[str, tuple[float, float]]:
-        """By node."""
+        """Intervals of the intercepts, by node."""
         return _named(self.dag.nodes, self.intercept_array)
 
     @property
     def variances(self) -> Mapping[str, tuple[float, float]]:
-        """By node."""
+        """Intervals of the noise variances, by node."""
         return _named(self.dag.nodes, self.variance_array)
 
     def __repr__(self) -> str:
@@ -253,14 +254,14 @@ def _percentiles(
 ) -> FloatArray:
     """Standard deviations and percentiles of (repetitions, values): (3, values)."""
     point = float(ndtri(0.5 + 0.5 * level))
-    ordered = np.sort(found, axis=0)
+    ordered = np.sort(found, axis=0).T
     shift, move = np.zeros(len(estimates)), np.zeros(len(estimates))
     if by_order:
         move = estimates - np.median(found, axis=0)
     else:
         below = (found < estimates).mean(axis=0) + 0.5 * (found == estimates).mean(axis=0)
         shift = 2.0 * ndtri(np.clip(below, 0.5 / len(found), 1.0 - 0.5 / len(found)))
-    ends = [_at(ordered, ndtr(shift + side * point)) + move for side in (-1.0, 1.0)]
+    ends = [order_statistic(ordered, ndtr(shift + side * point)) + move for side in (-1.0, 1.0)]
     return np.stack((_deviations(found), *ends))
 
 
@@ -268,15 +269,6 @@ def _deviations(found: FloatArray) -> FloatArray:
     """Standard deviations of the columns, in units in which their squares are numbers too."""
     units = np.frexp(np.abs(found).max(axis=0))[1]
     return np.asarray(np.ldexp(np.ldexp(found, -units).std(axis=0, ddof=1), units))
-
-
-def _at(ordered: FloatArray, share: FloatArray) -> FloatArray:
-    """The quantile of each sorted column at its own share."""
-    count, each = len(ordered), np.arange(ordered.shape[1])
-    place = np.clip(share * (count + 1.0) - 1.0, 0.0, count - 1.0)
-    lower = np.minimum(place.astype(np.int64), count - 2)
-    part = place - lower
-    return np.asarray((1.0 - part) * ordered[lower, each] + part * ordered[lower + 1, each])
 
 
 def certificate_of(fit: "Fit", delta: float) -> Certificate:

@@ -64,7 +64,7 @@ def cross_validate(
     seed: Seed = 0,
     intercept: bool = True,
 ) -> CrossValidation:
-    """Scores of methods on held-out rows: each fold is scored by what the others taught.
+    """Scores of methods on held-out rows: each fold by a fit to the others.
 
     Which rows make a fold is decided by `seed` and their number alone, and is the same for
     all methods.
@@ -93,12 +93,12 @@ def cross_validate(
     check_finite(rows, dag.nodes)
     parts = _folds(len(rows), folds, seed)
     scores = np.empty((2, len(settings), len(parts)))
-    for place, part in enumerate(parts):
+    for fold, part in enumerate(parts):
         unseen = rows[part]
         seen = np.delete(rows, part, axis=0)
         for position, (name, chosen) in enumerate(settings.items()):
             network = _learn(seen, dag, name, chosen)
-            scores[:, position, place] = network.score(unseen), robust_score(network, unseen)
+            scores[:, position, fold] = network.score(unseen), robust_score(network, unseen)
     return CrossValidation(tuple(settings), scores[0], scores[1])
 
 

@@ -22,8 +22,8 @@ from gaussnet.kernels.families import Block, Families
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Assembly, Slopes, Spreads
     from gaussnet.methods.groups import Fitted
+    from gaussnet.methods.standard_errors import Assembly, Slopes, Spreads
 
 MANY_ROWS = 1 << 28
 """Rows to be ready for where their number is not known."""
@@ -231,7 +231,7 @@ class Method(ABC):
 
     def find_errors(self, fitted: "Fitted", kind: str, level: float) -> "Assembly":
         """Standard errors and interval ends of all parameters, by one of `error_kinds`."""
-        from gaussnet.methods.errors import assemble
+        from gaussnet.methods.standard_errors import assemble
 
         return assemble(self, fitted, kind, level)
 

@@ -11,16 +11,24 @@ from gaussnet.data.passes import Pass, Stripe, Together
 from gaussnet.data.table import ask
 from gaussnet.errors import SettingError
 from gaussnet.kernels import Ends
+from gaussnet.kernels.families import Block
 from gaussnet.kernels.numpy_core import SINGULAR, batch_range
 from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution, SummaryPass
 from gaussnet.methods.medians.brackets import Brackets, Medians
-from gaussnet.methods.medians.passes import Found, KeptValues, MedianPass, Plan, Values
+from gaussnet.methods.medians.passes import (
+    Found,
+    KeepAllPass,
+    KeptValues,
+    MedianPass,
+    Plan,
+    Values,
+)
 from gaussnet.methods.medians.samples import Ragged
 from gaussnet.methods.moments import Moments, MomentsPass, triangle, with_mean_squares
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Slopes
+    from gaussnet.methods.standard_errors import Slopes
 
 WORKING_COPIES = 4
 """Arrays of the solutions' size that are held while medians and signs are taken."""
@@ -74,7 +82,7 @@ class BatchAverage(Batches):
 
     def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
         """Student's t between the batches."""
-        from gaussnet.methods.errors import between_batches, no_slopes
+        from gaussnet.methods.standard_errors import between_batches, no_slopes
 
         kept, blocks = all_solutions(group, BatchValues(group.equations, self.extra_rows))
         return [
@@ -113,7 +121,7 @@ class BatchMedian(Batches):
 
     def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
         """Order statistics of the solutions."""
-        from gaussnet.methods.errors import median_slopes, no_slopes
+        from gaussnet.methods.standard_errors import median_slopes, no_slopes
 
         kept, blocks = all_solutions(group, BatchValues(group.equations, self.extra_rows))
         return [
@@ -123,7 +131,7 @@ class BatchMedian(Batches):
 
     def fewest_batches(self, level: float) -> int:
         """As many as have an interval of the median."""
-        from gaussnet.methods.errors.order_statistics import fewest_values
+        from gaussnet.methods.standard_errors.order_statistics import fewest_values
 
         return fewest_values(level)
 
@@ -213,7 +221,7 @@ class AveragePass(Pass):
         return ()
 
     def to_arrays(self, summary: FloatArray) -> dict[str, Any]:
-        """The sums."""
+        """The sums and counts, by name."""
         return {"sums": summary}
 
     def from_arrays(self, arrays: dict[str, Any]) -> FloatArray:
@@ -331,26 +339,9 @@ def chosen_families(equations: Equations, chosen: IntArray) -> tuple[Equations, 
     return equations.only(some), np.searchsorted(families.edges_of(some), chosen)
 
 
-@dataclass(frozen=True)
-class KeepAllPass(Pass):
-    """Asks for all values."""
-
-    values: Values
-
-    def summarize(self, stripe: Stripe) -> KeptValues:
-        """The values of a stripe."""
-        return KeptValues((tuple(self.values.blocks(stripe)),))
-
-    def merge(self, left: KeptValues, right: KeptValues) -> KeptValues:
-        """The values of both."""
-        return left.merge(right)
-
-    def then(self, summary: KeptValues) -> KeptValues:
-        """The values themselves."""
-        return summary
-
-
-def all_solutions(group: EquationGroup, values: Values) -> tuple[dict[int, FloatArray], list[Any]]:
+def all_solutions(
+    group: EquationGroup, values: Values
+) -> tuple[dict[int, FloatArray], list[Block]]:
     """All solutions by number of parents, (families, p, count) each, and the blocks with roots."""
     kept: KeptValues = ask(group.table, KeepAllPass(values))
     sizes = [block.size for block in group.equations.blocks()]
@@ -406,8 +397,8 @@ def _by_qr(batches: FloatArray, intercept: bool) -> FloatArray:
     lengths = np.linalg.norm(parents, axis=1)
     # Rounding error is of the size of the values before their mean was subtracted.
     worst = np.divide(largest, lengths, out=np.ones_like(lengths), where=lengths > 0.0)
-    blur = SINGULAR * np.maximum(worst.max(axis=1, keepdims=True), 1.0)
-    regular = (pivots > blur * lengths).all(axis=1)
+    tolerance = SINGULAR * np.maximum(worst.max(axis=1, keepdims=True), 1.0)
+    regular = (pivots > tolerance * lengths).all(axis=1)
     out = np.full((len(batches), size), np.nan)
     out[regular] = np.linalg.solve(parents[regular], child[regular][..., None])[..., 0]
     return out

@@ -29,7 +29,7 @@ from gaussnet.methods.moments import Factors, FactorsPass, Moments, MomentsPass,
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Slopes
+    from gaussnet.methods.standard_errors import Slopes
 
 Windows = Literal["disjoint", "sliding"]
 
@@ -68,7 +68,7 @@ class SquareWindows(Method):
 
     def fewest_batches(self, level: float) -> int:
         """As many as have an interval of the median."""
-        from gaussnet.methods.errors.order_statistics import fewest_values
+        from gaussnet.methods.standard_errors.order_statistics import fewest_values
 
         return fewest_values(level)
 
@@ -92,7 +92,7 @@ class SquareWindows(Method):
         self, group: EquationGroup, level: float, uppers: "Triangles | None"
     ) -> "list[Slopes]":
         """Order statistics of the solutions, in coordinates multiplied by triangles if any."""
-        from gaussnet.methods.errors import median_slopes, no_slopes
+        from gaussnet.methods.standard_errors import median_slopes, no_slopes
 
         kept, blocks = all_solutions(group, self._values(group.equations))
         slopes, whitening_of = [], dict(zip(kept, uppers or (), strict=False))

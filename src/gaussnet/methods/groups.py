@@ -8,12 +8,13 @@ import numpy as np
 
 from gaussnet.data.missing import Missing, Survey, SurveyPass, treat_missing
 from gaussnet.data.passes import Run
-from gaussnet.data.table import Table, ask, open_table
+from gaussnet.data.table import MemoryTable, Table, ask, open_table
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import EquationGroup, Equations, Scale
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import Rows
 
 Groups = list[EquationGroup]
 
@@ -125,3 +126,11 @@ class Fitted:
     scale: Scale
     data: FitData
     findings: Any = None
+
+    def node_group(self, node: int, values: Rows) -> EquationGroup:
+        """The equation of one node over some rows of its family, (rows, parents + 1)."""
+        options, own = self.data.options, self.network.dag.families.subset(np.array([node]))
+        names = [options.dag.nodes[column] for column in own.columns.tolist()]
+        table = MemoryTable.of(values, names, options.page_rows, self.data.run)
+        equations = Equations(own.renumbered(), options.intercept, table.limits)
+        return EquationGroup(np.array([node]), equations, table.surveyed(True))

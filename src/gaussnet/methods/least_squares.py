@@ -15,7 +15,7 @@ from gaussnet.methods.moments import Factors, FactorsPass, Moments, MomentsPass,
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Slopes
+    from gaussnet.methods.standard_errors import Slopes
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,13 +38,13 @@ class LeastSquares(Method):
         return LeastSquaresPass(equations)
 
     def summary_pass(self, equations: Equations) -> SummaryPass:
-        """Moments."""
+        """Moments alone: families that lost digits have NaN as mean square."""
         return LeastSquaresPass(equations)
 
     def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
         """Exact errors under the model, or those of noise with a variance for every row."""
-        from gaussnet.methods.errors import classical
-        from gaussnet.methods.errors.regressions import heteroscedastic, regress
+        from gaussnet.methods.standard_errors import classical
+        from gaussnet.methods.standard_errors.regressions import heteroscedastic, regress
 
         found = regress(group)
         if kind == "classical":

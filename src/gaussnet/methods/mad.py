@@ -16,7 +16,7 @@ from gaussnet.methods.medians.samples import Sample, drawn_indices
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Spreads
+    from gaussnet.methods.standard_errors import Spreads
 
 NORMAL_MAD = 1.482602218505602
 """1 / Phi^-1(3/4): turns a median absolute deviation into a standard deviation."""
@@ -57,11 +57,11 @@ class Mad(Scale):
         level: float,
     ) -> None:
         """Order statistics of residuals and of their deviations."""
-        from gaussnet.methods.errors import few_parts
-        from gaussnet.methods.errors.mad import enter_medians
+        from gaussnet.methods.standard_errors import parts_within_budget
+        from gaussnet.methods.standard_errors.residual_medians import enter_medians
 
         families = spreads.families
-        for part in few_parts(group, _error_values):
+        for part in parts_within_budget(group, _error_values):
             enter_medians(spreads, part, coefficients[families.edges_of(part.nodes)], level)
 
     def _plan(self, equations: Equations) -> Plan:

@@ -186,10 +186,6 @@ class MomentsPass(Pass):
         """Whether finite sums prove all values finite."""
         return summary.is_finite
 
-    def then(self, summary: Moments) -> Any:
-        """The moments themselves."""
-        return summary
-
 
 @dataclass(frozen=True)
 class FactorsPass(Pass):
@@ -228,11 +224,11 @@ def least_norm(
     """
     size = parents.shape[1]
     scale = np.where(lengths > 0.0, lengths, 1.0)
-    blur = max(ROUNDING * size, 4.0 * float((roundings / scale).max(initial=0.0)))
+    tolerance = max(ROUNDING * size, 4.0 * float((roundings / scale).max(initial=0.0)))
     left, values, right = np.linalg.svd(parents / scale, full_matrices=True)
-    rank = int(np.count_nonzero(values > blur * values[:1].sum()))
-    shares = (left.T @ child)[:rank] / values[:rank]
-    coefficients = right[:rank].T @ shares / scale
+    rank = int(np.count_nonzero(values > tolerance * values[:1].sum()))
+    projected = (left.T @ child)[:rank] / values[:rank]
+    coefficients = right[:rank].T @ projected / scale
     if rank < size:
         free = right[rank:].T / scale[:, None]
         coefficients -= free @ np.linalg.lstsq(free, coefficients, rcond=None)[0]

@@ -11,7 +11,7 @@ from gaussnet.methods.base import EquationGroup, Equations, Scale, Spread
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Spreads
+    from gaussnet.methods.standard_errors import Spreads
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,8 +34,8 @@ class MeanSquare(Scale):
         level: float,
     ) -> None:
         """Student's t and chi-square, or HC3 and the fourth moment."""
-        from gaussnet.methods.errors import enter_heteroscedastic, enter_mean_squares
-        from gaussnet.methods.errors.regressions import heteroscedastic, regress
+        from gaussnet.methods.standard_errors import enter_heteroscedastic, enter_mean_squares
+        from gaussnet.methods.standard_errors.regressions import heteroscedastic, regress
 
         found = regress(group)
         enter_mean_squares(spreads, group.nodes, found, level)

@@ -98,8 +98,8 @@ def test_rows_with_more_values_inside_than_they_may_keep_are_only_counted() -> N
     summary = tree_merge([Brackets.of(page, ends, 300) for page in pages])
     whole = tree_merge([Brackets.of(page, ends) for page in pages])
     assert np.array_equal(summary.counts, whole.counts)
-    assert np.isnan(summary.middles()[:, 0]).all()
-    assert np.array_equal(summary.middles()[:, 1], whole.middles()[:, 1])
+    assert np.isnan(summary.middle_values()[:, 0]).all()
+    assert np.array_equal(summary.middle_values()[:, 1], whole.middle_values()[:, 1])
     # Of a row that keeps too much nothing is left but for what came after the last merge.
     assert summary.kept.lengths[0] < whole.kept.lengths[0]
 

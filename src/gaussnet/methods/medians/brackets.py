@@ -10,7 +10,7 @@ may keep is only counted, and a further pass looks closer. *Free* ends are chose
 from its own values, for summaries of rows that nobody has seen together: everything is kept up to
 the capacity, and from there on the 16 sqrt(n) values nearest the running median, +-16 standard
 deviations of the rank of the median of n exchangeable values. Two such summaries merge to the
-bracket that both can vouch for. Where rows drift, that may miss the median; the counts show it.
+bracket that is known to both. Where rows drift, that may miss the median; the counts show it.
 """
 
 from dataclasses import dataclass, replace
@@ -254,7 +254,7 @@ class Brackets:
         """How many values each row had, NaN among them."""
         return np.asarray(self.used + self.missing)
 
-    def middles(self) -> FloatArray:
+    def middle_values(self) -> FloatArray:
         """The lower and the upper middle value of each row, (2, rows); NaN where not known."""
         reached = np.cumsum(self.counts, axis=1)
         whole = self.kept.lengths == self.counts[:, INSIDE]
@@ -269,8 +269,8 @@ class Brackets:
 
     def medians(self) -> Medians:
         """Medians: exact where the counts prove it, else a guess with a bound on its rank."""
-        used, (lower, upper) = self.used, self.middles()
-        values, errors = mean_of_middle(lower, upper, used), np.zeros_like(used)
+        used, (lower, upper) = self.used, self.middle_values()
+        values, errors = mean_of_middle_values(lower, upper, used), np.zeros_like(used)
         proven = ~(np.isnan(lower) | np.isnan(upper)) | (used == 0)
         missed = np.flatnonzero(~proven)
         regions = self.regions(missed, unknown_ranks(used, upper)[missed])
@@ -447,12 +447,12 @@ def unknown_ranks(used: IntArray, upper: FloatArray) -> IntArray:
     return np.where(np.isnan(upper), high_ranks, low_ranks)
 
 
-def mean_of_middle(lower: FloatArray, upper: FloatArray, used: IntArray) -> FloatArray:
+def mean_of_middle_values(lower: FloatArray, upper: FloatArray, used: IntArray) -> FloatArray:
     """Medians from their two middle values; `upper` alone if the number of values is odd.
 
     Examples
     --------
-    >>> mean_of_middle(np.array([1.0, 1.0]), np.array([2.0, 1.0]), np.array([4, 3])).tolist()
+    >>> mean_of_middle_values(np.array([1.0, 1.0]), np.array([2.0, 1.0]), np.array([4, 3])).tolist()
     [1.5, 1.0]
     """
     with np.errstate(invalid="ignore"):

@@ -14,21 +14,19 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet.data.passes import Limits, Pass, Stripe
 from gaussnet.kernels import Ends
+from gaussnet.methods.base import MANY_ROWS
 from gaussnet.methods.medians.brackets import (
     SAMPLE_DEVIATIONS,
     Brackets,
     Medians,
     Regions,
     default_capacity,
-    mean_of_middle,
+    mean_of_middle_values,
     sample_limit,
     unknown_ranks,
 )
 from gaussnet.methods.medians.samples import FIRST_STRIDE
 from gaussnet.types import FloatArray, IntArray
-
-MANY_ROWS = 1 << 28
-"""Rows to be ready for where their number is not known."""
 
 KEPT_VALUES = 1 << 24
 """Values that brackets of a stream should keep, all rows of values together (128 MiB)."""
@@ -38,7 +36,6 @@ UNKNOWN_SAMPLE = 65_536
 
 LARGEST_SAMPLE_SHARE = 8
 """A sample takes at most one row of a stream in so many."""
-
 
 BELIEVED_PASSES = 2
 """After so many passes a sample is no longer asked where in its region a median lies."""
@@ -107,6 +104,21 @@ class KeptValues:
         return Medians(found, used, proven, errors), lengths
 
 
+@dataclass(frozen=True)
+class KeepAllPass(Pass):
+    """Asks for all values, for answers that need more of them than their medians."""
+
+    values: Values
+
+    def summarize(self, stripe: Stripe) -> KeptValues:
+        """The values of a stripe."""
+        return KeptValues((tuple(self.values.blocks(stripe)),))
+
+    def merge(self, left: KeptValues, right: KeptValues) -> KeptValues:
+        """The values of both."""
+        return left.merge(right)
+
+
 class Found(NamedTuple):
     """Exact medians, and what else the passes say."""
 
@@ -120,7 +132,7 @@ class Found(NamedTuple):
 class Search(NamedTuple):
     """The middle values that passes have found so far, and where they say that others lie."""
 
-    middles: FloatArray
+    middle_values: FloatArray
     """Lower and upper, (2, rows); NaN where not known yet."""
     used: IntArray
     lengths: IntArray
@@ -144,21 +156,21 @@ class Search(NamedTuple):
 
     def after(self, summary: Brackets) -> "Search":
         """With what one more pass has found."""
-        middles = self.middles.copy()
-        old, new = middles[:, self.missed], summary.middles()[:, self.own]
-        middles[:, self.missed] = np.where(np.isnan(old), new, old)
-        lacking = np.isnan(middles).any(axis=0) & (self.used > 0)
+        middle_values = self.middle_values.copy()
+        old, new = middle_values[:, self.missed], summary.middle_values()[:, self.own]
+        middle_values[:, self.missed] = np.where(np.isnan(old), new, old)
+        lacking = np.isnan(middle_values).any(axis=0) & (self.used > 0)
         left = np.flatnonzero(lacking[self.missed])
         missed, own, before = self.missed[left], self.own[left], self.regions
-        ranks = unknown_ranks(self.used, middles[1])[missed]
+        ranks = unknown_ranks(self.used, middle_values[1])[missed]
         regions = summary.regions(own, ranks, None if before is None else before.only(left))
         drifts = self.drifts or (before is None and _is_outside(regions, summary.ends, own))
-        parts = (middles, self.used, self.lengths, missed, own, regions)
+        parts = (middle_values, self.used, self.lengths, missed, own, regions)
         return Search(*parts, self.taken + 1, drifts)
 
     def found(self) -> Found:
         """The medians, when no row lacks a middle value."""
-        medians = mean_of_middle(self.middles[0], self.middles[1], self.used)
+        medians = mean_of_middle_values(self.middle_values[0], self.middle_values[1], self.used)
         proven, errors = np.ones(len(medians), dtype=bool), np.zeros_like(self.used)
         passes = self.taken if self.drifts else 1
         return Found(Medians(medians, self.used, proven, errors), self.lengths, passes)
@@ -211,7 +223,7 @@ class MedianPass(Pass):
     """From the medians to what to ask next, or to the answer."""
     keep_all: bool
     finish_kept: Callable[[KeptValues], Any] | None = None
-    """The same from all values, for a question that wants more of them than their medians."""
+    """Used instead of `finish`, on all values, if these are kept and medians are not enough."""
     capacity: int | None = None
     sample_rows: int | None = None
     ends: Ends | None = None

@@ -1,4 +1,10 @@
-"""Rows of different lengths, one after the other in one array."""
+"""Rows of values of different lengths, and samples of them.
+
+A sample is a few of many values, drawn evenly along the stream, to guess by; never to answer by.
+Each run of `stride` successive values gives one, at a position that a fixed table of scrambled
+integers decides: no random numbers, and no pattern in the rows that returns every so often is seen
+at one of its phases only.
+"""
 
 import math
 from collections.abc import Sequence
@@ -14,6 +20,9 @@ from gaussnet.types import FloatArray, IntArray
 
 MOST_PARTS = 64
 """Parts that rows may grow to before they are joined."""
+
+FIRST_STRIDE = 64
+"""Values of a run that give one to a fresh sample."""
 
 
 class Ragged(NamedTuple):
@@ -105,19 +114,9 @@ def starts_of(lengths: IntArray) -> IntArray:
     return starts
 
 
-# A few of many values, drawn evenly along the stream, to guess by; never to answer by.
-#
-# Each run of `stride` successive values gives one, at a place that a fixed table of scrambled
-# integers decides: no random numbers, and no pattern in the rows that returns every so often is
-# seen at one of its phases only.
-
-FIRST_STRIDE = 64
-"""Values of a run that give one to a fresh sample."""
-
-
 @dataclass(frozen=True, slots=True)
 class Sample:
-    """Every row's value at the same places, (rows, drawn), one in `stride`; NaN is drawn too."""
+    """Every row's value at the same positions, (rows, drawn), one in `stride`; NaN is drawn too."""
 
     parts: tuple[FloatArray, ...]
     """What was drawn of successive runs of the stream, side by side."""
@@ -156,8 +155,8 @@ class Sample:
         widths = np.array([part.shape[1] for part in self.parts])
         ends = np.cumsum(widths)
         pairs = (int(ends[-1]) + 1) // 2
-        places = 2 * np.arange(pairs) + _scrambled(pairs, self.stride) % 2
-        *within, _ = np.split(places, np.searchsorted(places, ends))
+        positions = 2 * np.arange(pairs) + _scrambled(pairs, self.stride) % 2
+        *within, _ = np.split(positions, np.searchsorted(positions, ends))
         begins = ends - widths
         thinned = (
             part.take(own - begin, axis=1)
@@ -169,24 +168,24 @@ class Sample:
 def draw(rows: Ragged, length: int, limit: int) -> Sample:
     """A sample of rows, the longest of which had `length` values before NaN was left out.
 
-    Places beyond the end of a row draw NaN. So one value in `stride` is drawn from every row.
+    Positions beyond the end of a row draw NaN. So one value in `stride` is drawn from every row.
     """
     values, starts = rows
-    places, stride = drawn_indices(length, limit)
-    wanted = starts[:-1, None] + places
+    positions, stride = drawn_indices(length, limit)
+    wanted = starts[:-1, None] + positions
     drawn = values[np.minimum(wanted, max(len(values) - 1, 0))] if len(values) else wanted * np.nan
     return Sample((np.where(wanted < starts[1:, None], drawn, np.nan),), stride)
 
 
 @lru_cache(maxsize=64)
 def drawn_indices(length: int, limit: int) -> tuple[IntArray, int]:
-    """Places of at most `limit` of so many values, and the stride: one in each run of it."""
+    """Positions of at most `limit` of so many values, and the stride: one in each run of it."""
     stride = FIRST_STRIDE
     while length > limit * stride:
         stride *= 2
     runs = -(-length // stride)
-    places = stride * np.arange(runs) + _scrambled(runs, 0) % stride
-    return places[places < length], stride
+    positions = stride * np.arange(runs) + _scrambled(runs, 0) % stride
+    return positions[positions < length], stride
 
 
 def sorted_spread(rows: Ragged, chosen: IntArray, size: int) -> FloatArray:
@@ -201,7 +200,7 @@ def sorted_spread(rows: Ragged, chosen: IntArray, size: int) -> FloatArray:
 
 
 def middle_part(ordered: FloatArray, share: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Ends of the middle part of sorted rows, `share` of their places; NaN, last, set aside."""
+    """Ends of the middle part of sorted rows, `share` of their length; NaN, last, set aside."""
     found = np.count_nonzero(~np.isnan(ordered), axis=1) / ordered.shape[1]
     unbounded = np.full(len(ordered), np.inf)
     lows = quantiles(ordered, 0.5 * (found - share), -unbounded)
@@ -212,14 +211,14 @@ def middle_part(ordered: FloatArray, share: FloatArray) -> tuple[FloatArray, Flo
 def quantiles(ordered: FloatArray, shares: FloatArray, otherwise: FloatArray) -> FloatArray:
     """Values at these shares of sorted rows; `otherwise` for shares of 0 or less, 1 or more."""
     size = ordered.shape[1]
-    places = np.minimum(np.maximum((shares * size).astype(np.int64), 0), size - 1)
-    values = ordered[np.arange(len(ordered)), places]
+    positions = np.minimum(np.maximum((shares * size).astype(np.int64), 0), size - 1)
+    values = ordered[np.arange(len(ordered)), positions]
     return np.where((shares > 0.0) & (shares < 1.0), values, otherwise)
 
 
 @lru_cache(maxsize=8)
 def _spread_steps(size: int) -> FloatArray:
-    """One place in each of `size` equal parts of 0..1."""
+    """One position in each of `size` equal parts of 0..1."""
     return np.asarray((np.arange(size) + _scrambled(size, 1) % 1024 / 1024.0) / size)
 
 

@@ -56,7 +56,7 @@ class Execution:
     """Where the kernel `learn_nodes` is."""
 
 
-USUAL = Execution()
+DEFAULT_EXECUTION = Execution()
 
 
 class SequentialFit:
@@ -69,7 +69,7 @@ class SequentialFit:
         intercept: bool,
         settings: SequentialTrim,
         complete: bool | None = False,
-        execution: Execution = USUAL,
+        execution: Execution = DEFAULT_EXECUTION,
     ) -> None:
         self.families, self.intercept, self.settings = families, intercept, settings
         self.columns: FloatArray = kernels.whole_columns(rows)

@@ -1,9 +1,9 @@
-"""Do the rejected values of a node follow the equation that the others do?
+r"""Test for contamination: do the rejected values of a node follow the equation of the others?
 
 Of the k rows with sound parents a node rejects g. If all k follow one equation with normal noise,
 the residual sums of squares of least squares without and with the g rows have the ratio
 
-.. math:: \\Lambda = RSS_{k-g} / RSS_k \\sim \\mathrm{Beta}\\left(\tfrac{k-g-q}{2}, \tfrac g2\right)
+.. math:: \Lambda = RSS_{k-g} / RSS_k \sim \mathrm{Beta}\left(\tfrac{k-g-q}{2}, \tfrac g2\right)
 
 for any g rows chosen without looking at the noise (q coefficients; this is the F test of Chow and,
 for g of at most q rows, the test of Hausman for the difference of the two sets of coefficients).
@@ -25,19 +25,96 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from scipy.special import betainc, betaln, gammaln
 
-from gaussnet.data.table import MemoryTable
 from gaussnet.graph.dag import Dag
-from gaussnet.kernels.families import Families
-from gaussnet.methods.base import EquationGroup, Equations
-from gaussnet.methods.errors import adjusted
-from gaussnet.methods.errors.regressions import Regressions, regress
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.robust.findings import Trimming
+from gaussnet.methods.standard_errors import adjusted
+from gaussnet.methods.standard_errors.regressions import Regressions, regress
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import BoolArray, FloatArray, Rows
 
 TINY = 1e-280
 """Smaller chances are summed up in logarithms."""
+
+LONGEST_LIST = 6
+"""Nodes that the sentence names."""
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ContaminationTest:
+    """Whether the data look contaminated, and where; arrays are (nodes,), as ``dag.nodes``.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
+    >>> print(gn.fit(rows, dag, "auto").contamination)
+    the data show no sign of contamination (smallest adjusted p-value 1)
+    >>> rows[:20, 0] = 50.0
+    >>> print(gn.fit(rows, dag, "auto").contamination)
+    the data look contaminated in 1 of 2 nodes (adjusted p-values below 0.05): wet (10.0%)
+    """
+
+    dag: Dag
+    level: float
+    statistics: FloatArray
+    """F statistics of the rejected values; 0 where none is rejected."""
+    p_values: FloatArray
+    """Corrected for the choice of the rows; 1 where nothing is rejected."""
+    adjusted: FloatArray
+    """P-values by Holm's method, for all nodes at once."""
+    shifts: FloatArray
+    """How far least squares over all rows is from the answer: root mean square of the
+    difference of the parameters, in standard errors; 0 where no row is left out."""
+    shares: FloatArray
+    """Of the rows in which a node and its parents have values, the part that does not fit."""
+
+    @property
+    def contaminated(self) -> tuple[str, ...]:
+        """Nodes whose values do not follow one equation, largest share first."""
+        found = np.flatnonzero(self.adjusted <= self.level)
+        order = found[np.argsort(-self.shares[found], kind="stable")]
+        return tuple(self.dag.nodes[node] for node in order.tolist())
+
+    @property
+    def sentence(self) -> str:
+        """Whether the data look contaminated, and where."""
+        names = self.contaminated
+        if not names:
+            smallest = self.adjusted.min(initial=1.0)
+            return (
+                f"the data show no sign of contamination (smallest adjusted p-value {smallest:.2g})"
+            )
+        listed = ", ".join(
+            f"{name} ({self.shares[self.dag.position(name)]:.1%})" for name in names[:LONGEST_LIST]
+        )
+        more = f" and {len(names) - LONGEST_LIST} more" if len(names) > LONGEST_LIST else ""
+        return (
+            f"the data look contaminated in {len(names)} of {len(self.dag)} nodes (adjusted "
+            f"p-values below {self.level:g}): {listed}{more}"
+        )
+
+    def __str__(self) -> str:
+        return self.sentence
+
+    def __repr__(self) -> str:
+        return f"ContaminationTest({len(self.contaminated)} of {len(self.dag)} nodes)"
+
+
+def find_contamination(fitted: Fitted, rows: Rows, level: float) -> ContaminationTest:
+    """Test every node that left out rows; the others show nothing."""
+    network, trimming = fitted.network, fitted.findings
+    dag = network.dag
+    statistics, shifts, shares = np.zeros((3, len(dag)))
+    p_values = np.ones(len(dag))
+    with np.errstate(all="ignore"):
+        for node in sorted(trimming.left_out):
+            misfit = Misfit.of(node, rows, fitted)
+            shifts[node], shares[node] = misfit.shift(network), misfit.share
+            statistics[node], p_values[node] = misfit.test()
+    by_holm = adjusted(p_values, "holm")
+    return ContaminationTest(dag, level, statistics, p_values, by_holm, shifts, shares)
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,10 +161,6 @@ class Misfit:
         return self.regress(self.kept)
 
     @property
-    def _family(self) -> Families:
-        return self.fitted.network.dag.families.subset(np.array([self.node]))
-
-    @property
     def freedom(self) -> float:
         """Rows kept less coefficients."""
         return float(self.equation.freedom[0])
@@ -100,13 +173,8 @@ class Misfit:
 
     def regress(self, chosen: BoolArray) -> Regressions:
         """Least squares over the chosen rows."""
-        options, own = self.fitted.data.options, self._family
-        names = [options.dag.nodes[column] for column in own.columns.tolist()]
-        table = MemoryTable.of(self.values[chosen], names, options.page_rows, self.fitted.data.run)
-        equations = Equations(own.renumbered(), options.intercept, table.limits)
-        return regress(EquationGroup(np.zeros(1, dtype=np.int64), equations, table.surveyed(True)))[
-            0
-        ]
+        (found,) = regress(self.fitted.node_group(self.node, self.values[chosen]))
+        return found
 
     def test(self) -> tuple[float, float]:
         """F statistic of the rejected rows, and the p-value of all that does not fit."""
@@ -133,20 +201,20 @@ class Misfit:
         return added / np.count_nonzero(extra) / (before / self.freedom) if before else inf
 
     def cleaned_statistic(self) -> float:
-        """The same for doubted rows with suspicious parents as they should be."""
+        """The statistic of doubted rows whose suspicious parents have their expected values."""
         rows = np.flatnonzero(self.doubted)
         parents = self.values[rows, :-1].copy()
-        vague = np.zeros_like(parents)
-        for place, parent in enumerate(self._family.parents.tolist()):
+        variances = np.zeros_like(parents)
+        families = self.fitted.network.dag.families
+        for index, parent in enumerate(families.parent_lists[self.node]):
             if parent in self.trimming.cells:
                 cells = self.trimming.cells[parent]
                 _, own, there = np.intersect1d(rows, cells.rows, return_indices=True)
-                parents[own, place] = cells.expected[there]
-                vague[own, place] = cells.variances[there]
+                parents[own, index] = cells.expected[there]
+                variances[own, index] = cells.variances[there]
         slopes, means = self.equation.coefficients[0], self.equation.means[0]
         rest = self.values[rows, -1] - means[-1] - (parents - means[:-1]) @ slopes
-        variances = float(self.equation.noise[0]) + vague @ slopes**2
-        return float(np.mean(rest**2 / variances))
+        return float(np.mean(rest**2 / (float(self.equation.noise[0]) + variances @ slopes**2)))
 
     def chance(self, statistic: float, extra: BoolArray, rows: int) -> float:
         """Log p-value of an F statistic of rows that were the best choice among so many."""
@@ -158,11 +226,11 @@ class Misfit:
     def shift(self, network: GaussianNetwork) -> float:
         """How far least squares over all rows lies from the network's equation."""
         families = network.dag.families
-        learnt = network.coefficient_array[families.edges_of(np.array([self.node]))]
+        coefficients = network.coefficient_array[families.edges_of(np.array([self.node]))]
         every = self.regress(self.complete)
         means, slopes = every.means[0], every.coefficients[0]
         constant = means[-1] - means[:-1] @ slopes - network.intercept_array[self.node]
-        moved = self.values[self.kept, :-1] @ (slopes - learnt) + constant
+        moved = self.values[self.kept, :-1] @ (slopes - coefficients) + constant
         noise, parameters = float(self.equation.noise[0]), len(moved) - self.freedom
         if not noise > 0.0 or not parameters > 0.0:
             return 0.0
@@ -185,11 +253,11 @@ def log_beta_chance(value: float, first: float, second: float) -> float:
     if chance > TINY:
         return log(chance)
     term = total = 1.0
-    place = 0
-    while term > 1e-16 * total and place < 100_000:
-        term *= value * (first + second + place) / (first + 1.0 + place)
+    step = 0
+    while term > 1e-16 * total and step < 100_000:
+        term *= value * (first + second + step) / (first + 1.0 + step)
         total += term
-        place += 1
+        step += 1
     edge = first * log(value) + second * np.log1p(-value) - log(first) - betaln(first, second)
     return float(edge + log(total))
 
@@ -204,84 +272,3 @@ def log_choices(rows: int, chosen: int) -> float:
     """
     ways = gammaln(rows + 1.0) - gammaln(chosen + 1.0) - gammaln(rows - chosen + 1.0)
     return float(ways + log(chosen) + log(chosen + 1.0))
-
-
-LONGEST_LIST = 6
-"""Nodes that the sentence names."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class ContaminationTest:
-    """Whether the data look contaminated, and where; arrays are (nodes,), as ``dag.nodes``.
-
-    Examples
-    --------
-    >>> import gaussnet as gn
-    >>> dag = gn.Dag.parse("wet ~ rain")
-    >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
-    >>> print(gn.fit(rows, dag, "auto").contamination)
-    the data show no sign of contamination (smallest adjusted p-value 1)
-    >>> rows[:20, 0] = 50.0
-    >>> print(gn.fit(rows, dag, "auto").contamination)
-    the data look contaminated in 1 of 2 nodes (adjusted p-values below 0.05): wet (10.0%)
-    """
-
-    dag: Dag
-    level: float
-    statistics: FloatArray
-    """F statistics of the rejected values; 0 where none is rejected."""
-    p_values: FloatArray
-    """Corrected for the choice of the rows; 1 where nothing is rejected."""
-    adjusted: FloatArray
-    """The same by Holm's method, for all nodes at once."""
-    shifts: FloatArray
-    """How far least squares over all rows is from the answer: root mean square of the
-    difference of the parameters, in standard errors; 0 where no row is left out."""
-    shares: FloatArray
-    """Of the rows in which a node and its parents have values, the part that does not fit."""
-
-    @property
-    def contaminated(self) -> tuple[str, ...]:
-        """Nodes whose values do not follow one equation, largest share first."""
-        found = np.flatnonzero(self.adjusted <= self.level)
-        order = found[np.argsort(-self.shares[found], kind="stable")]
-        return tuple(self.dag.nodes[node] for node in order.tolist())
-
-    @property
-    def sentence(self) -> str:
-        """Whether the data look contaminated, and where."""
-        names = self.contaminated
-        if not names:
-            smallest = self.adjusted.min(initial=1.0)
-            return (
-                f"the data show no sign of contamination (smallest adjusted p-value {smallest:.2g})"
-            )
-        told = ", ".join(
-            f"{name} ({self.shares[self.dag.position(name)]:.1%})" for name in names[:LONGEST_LIST]
-        )
-        more = f" and {len(names) - LONGEST_LIST} more" if len(names) > LONGEST_LIST else ""
-        return (
-            f"the data look contaminated in {len(names)} of {len(self.dag)} nodes (adjusted "
-            f"p-values below {self.level:g}): {told}{more}"
-        )
-
-    def __str__(self) -> str:
-        return self.sentence
-
-    def __repr__(self) -> str:
-        return f"ContaminationTest({len(self.contaminated)} of {len(self.dag)} nodes)"
-
-
-def find_contamination(fitted: Fitted, rows: Rows, level: float) -> ContaminationTest:
-    """Test every node that left out rows; the others show nothing."""
-    network, trimming = fitted.network, fitted.findings
-    dag = network.dag
-    statistics, shifts, shares = np.zeros((3, len(dag)))
-    p_values = np.ones(len(dag))
-    with np.errstate(all="ignore"):
-        for node in sorted(trimming.left_out):
-            misfit = Misfit.of(node, rows, fitted)
-            shifts[node], shares[node] = misfit.shift(network), misfit.share
-            statistics[node], p_values[node] = misfit.test()
-    fair = adjusted(p_values, "holm")
-    return ContaminationTest(dag, level, statistics, p_values, fair, shifts, shares)

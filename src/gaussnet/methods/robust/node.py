@@ -126,10 +126,7 @@ class Estimate(NamedTuple):
 
 
 def learn_node(
-    node: Node,
-    settings: SequentialTrim,
-    mean_square: bool,
-    suspected: bool,
+    node: Node, settings: SequentialTrim, mean_square: bool, suspected: bool
 ) -> NodeAnswer:
     """The equation of a node and the statuses of its cells, from what is known of its parents.
 
@@ -190,12 +187,7 @@ def _trim(node: Node, sound: BoolArray, settings: SequentialTrim, suspected: boo
     )
 
 
-def _judge(
-    node: Node,
-    sound: BoolArray,
-    trimmed: TrimAnswer,
-    settings: SequentialTrim,
-) -> Judged:
+def _judge(node: Node, sound: BoolArray, trimmed: TrimAnswer, settings: SequentialTrim) -> Judged:
     """Judge the cells of the node; `sound` are the rows that it was learnt from, (rows,)."""
     limit = min(trimmed.cutoff, bonferroni_cutoff(len(node.columns)))
     limits = (limit, settings.cleaned_cutoff, settings.largest_vagueness, settings.cap)

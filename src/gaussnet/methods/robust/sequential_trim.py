@@ -12,7 +12,6 @@ from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations, Method, Scale, Solution
-from gaussnet.methods.errors import Assembly
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.robust.cells import SuspiciousCells
@@ -21,7 +20,7 @@ from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 from gaussnet.types import FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors import Assembly
+    from gaussnet.methods.standard_errors import Assembly
 
 RobustScale = Literal["core", "kl-optimal", "mean-square"]
 SCALES: tuple[RobustScale, ...] = ("core", "kl-optimal", "mean-square")
@@ -132,7 +131,7 @@ class SequentialTrim(Method):
 
     def find_errors(self, fitted: Fitted, kind: str, level: float) -> "Assembly":
         """Those of least squares over the rows that are kept."""
-        from gaussnet.methods.robust.errors import fitted_rows
+        from gaussnet.methods.robust.fitted_rows import fitted_rows
 
         return fitted_rows(fitted, level)
 
@@ -238,7 +237,7 @@ class TrimPass(Pass):
         return stripe
 
     def merge(self, left: Stripe, right: Stripe) -> Stripe:
-        """There is nothing to merge."""
+        """Never called: all rows are one stripe."""
         raise AssertionError("all rows are one stripe")
 
     def then(self, summary: Stripe) -> Solution:

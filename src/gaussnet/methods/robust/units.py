@@ -21,7 +21,7 @@ def learn_in_units(
 
     Scaling by powers of 2 is exact, so the answer is that of the rows themselves.
     """
-    solution = _learnt(learn, rows)
+    solution = _learn_or_none(learn, rows)
     if solution is not None:
         with np.errstate(invalid="ignore"):
             fine = (solution.variances > SMALLEST) & (solution.variances < LARGEST)
@@ -38,8 +38,8 @@ def learn_in_units(
     return replace(found, recorded=recorded)
 
 
-def _learnt(learn: Callable[[Rows], RobustSolution], rows: Rows) -> RobustSolution | None:
-    """What is learnt from the rows as they are; None if squares of them are no numbers."""
+def _learn_or_none(learn: Callable[[Rows], RobustSolution], rows: Rows) -> RobustSolution | None:
+    """The solution from the rows as they are; None if squares of their values overflow."""
     try:
         return learn(rows)
     except OverflowError:

@@ -11,9 +11,9 @@ from gaussnet.data.table import ask
 from gaussnet.kernels.families import Block
 from gaussnet.kernels.numpy_core import SCRATCH_VALUES
 from gaussnet.methods.base import EquationGroup, Equations, Solution
-from gaussnet.methods.errors import Slopes, correlations, student
 from gaussnet.methods.least_squares import LeastSquaresPass
 from gaussnet.methods.moments import Moments
+from gaussnet.methods.standard_errors import Slopes, correlations, student
 from gaussnet.types import FloatArray, IntArray, Rows
 
 
@@ -42,7 +42,7 @@ class Regressions:
 
     @property
     def whitening(self) -> FloatArray:
-        """Inverse of T, (families, p, p): turns the parents into orthonormal columns."""
+        """Inverse of T, (families, p, p), by which the parents become orthonormal columns."""
         return np.linalg.inv(self.upper) * self.deficient[:, None, None]
 
     @property
@@ -68,12 +68,12 @@ def _regressions(
     equations: Equations, moments: Moments, solution: Solution, uppers: dict[int, FloatArray]
 ) -> list[Regressions]:
     return [
-        _of_block(block, moments, solution, uppers, equations.intercept)
+        _block_regressions(block, moments, solution, uppers, equations.intercept)
         for block in equations.blocks(with_roots=True)
     ]
 
 
-def _of_block(
+def _block_regressions(
     block: Block,
     moments: Moments,
     solution: Solution,
@@ -109,8 +109,8 @@ def _upper(
     lengths = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
     unit = products / lengths[:, :, None] / lengths[:, None, :]
     upper = np.linalg.cholesky(unit).transpose(0, 2, 1) * lengths[:, None, :]
-    for place in np.flatnonzero(special & (ranks == block.size)).tolist():
-        upper[place] = careful[members[place]]
+    for index in np.flatnonzero(special & (ranks == block.size)).tolist():
+        upper[index] = careful[members[index]]
     return np.asarray(upper, dtype=np.float64)
 
 
@@ -154,7 +154,7 @@ def heteroscedastic(
     cross-products. NaN where a leverage is 1: that row alone decides a coefficient.
     """
     sums: list[Sandwich] = ask(group.table, SandwichPass(group.equations, found))
-    return [_settle(own, part, level) for own, part in zip(found, sums, strict=True)]
+    return [_hc3(own, part, level) for own, part in zip(found, sums, strict=True)]
 
 
 @dataclass(frozen=True)
@@ -183,12 +183,8 @@ class SandwichPass(Pass):
         """Sums over both."""
         return [one.merge(other) for one, other in zip(left, right, strict=True)]
 
-    def then(self, summary: list[Sandwich]) -> list[Sandwich]:
-        """The sums themselves."""
-        return summary
 
-
-def _settle(found: Regressions, sums: Sandwich, level: float) -> Heteroscedastic:
+def _hc3(found: Regressions, sums: Sandwich, level: float) -> Heteroscedastic:
     covariance = sums.products.copy()
     covariance[:, 0, :] /= found.rows
     covariance[:, :, 0] /= found.rows

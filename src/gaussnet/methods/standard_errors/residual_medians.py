@@ -1,4 +1,4 @@
-"""How sure median and MAD of residuals are."""
+"""Standard errors and intervals of the median and the MAD of residuals."""
 
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -9,16 +9,14 @@ from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
 from gaussnet.kernels.numpy_core import SCRATCH_VALUES
 from gaussnet.methods.base import EquationGroup, Equations
-from gaussnet.methods.batches import KeepAllPass
-from gaussnet.methods.errors import Spreads
-from gaussnet.methods.errors.order_statistics import MedianLaw, median_law
 from gaussnet.methods.mad import NORMAL_MAD, ResidualValues
-from gaussnet.methods.medians.passes import KeptValues
+from gaussnet.methods.medians.passes import KeepAllPass, KeptValues
+from gaussnet.methods.standard_errors import Spreads
+from gaussnet.methods.standard_errors.order_statistics import MedianLaw, median_law
 from gaussnet.types import FloatArray, IntArray, Rows
 
 SAMPLED_ROWS = 2_048
 """Rows, evenly spaced, from which the medians of the parents are taken."""
-
 
 CUTOFF = 3.0
 """Residuals within so many scales of the median serve to refine the coefficients."""
@@ -101,8 +99,7 @@ def _refine(
     lines: list[Line] = []
     for block in equations.blocks(with_roots=True):
         columns = equations.families.by_size[len(lines)][2]
-        middles = np.median(sample, axis=0)[columns]
-        origins = middles * equations.intercept
+        origins = np.median(sample, axis=0)[columns] * equations.intercept
         own = coefficients[block.edges].reshape(block.count, block.size)
         shifts = origins[:, -1] - np.einsum("fp,fp->f", own, origins[:, :-1])
         medians, scales = spread[0][block.families] - shifts, spread[1][block.families]
@@ -110,13 +107,13 @@ def _refine(
     sums: list[Trimmed] = ask(part.table, NearRowsPass(equations, lines))
     refined = []
     for block, line, found in zip(equations.blocks(with_roots=True), lines, sums, strict=True):
-        own, covariances = _regress(line, found, equations.intercept)
+        own, covariances = _regress(found, equations.intercept)
         spreads.enter_parents(part.nodes[block.families], line.origins[:, :-1], covariances)
         refined.append(own.ravel())
     return np.concatenate(refined)
 
 
-def _regress(line: Line, found: Trimmed, intercept: bool) -> tuple[FloatArray, FloatArray]:
+def _regress(found: Trimmed, intercept: bool) -> tuple[FloatArray, FloatArray]:
     """Coefficients (families, p) and covariances of the parents (families, p, p)."""
     number = np.maximum(found.rows, 1.0)[:, None, None]
     means = found.sums / number[:, :, 0] * intercept
@@ -157,10 +154,6 @@ class NearRowsPass(Pass):
             Trimmed(*(a + b for a, b in zip(one, other, strict=True)))
             for one, other in zip(left, right, strict=True)
         ]
-
-    def then(self, summary: list[Trimmed]) -> list[Trimmed]:
-        """The moments themselves."""
-        return summary
 
 
 def _near(rows: Rows, line: Line, columns: IntArray) -> Trimmed:

@@ -1,4 +1,4 @@
-r"""Errors of the robust method: those of least squares over the rows that it keeps.
+r"""Standard errors of the robust method: those of least squares over the rows that it keeps.
 
 A row is kept if its residual is within t standard deviations of a fit to the kept rows. With
 :math:`\kappa` the variance of a standard normal variable within :math:`\pm t`, that is the
@@ -23,11 +23,17 @@ from scipy.special import chdtri
 
 from gaussnet.data.table import MemoryTable
 from gaussnet.methods.base import EquationGroup, Equations
-from gaussnet.methods.errors import Assembly, Spreads, classical, enter_mean_squares, student
-from gaussnet.methods.errors.regressions import Regressions, regress
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.robust.cutoffs import UNTRUNCATED, truncated_variance
 from gaussnet.methods.scales import GaussianCore, KlOptimal
+from gaussnet.methods.standard_errors import (
+    Assembly,
+    Spreads,
+    classical,
+    enter_mean_squares,
+    student,
+)
+from gaussnet.methods.standard_errors.regressions import Regressions, regress
 from gaussnet.types import BoolArray, IntArray, Rows
 
 
@@ -119,9 +125,6 @@ def _whole_group(nodes: IntArray, rows: Rows, fitted: Fitted) -> EquationGroup:
 
 def _kept_group(node: int, rows: Rows, fitted: Fitted) -> EquationGroup:
     """One node and the rows that its coefficients rest on."""
-    options, own = fitted.data.options, fitted.network.dag.families.subset(np.array([node]))
-    kept = np.delete(rows[:, own.columns], fitted.findings.left_out[node], axis=0)
-    names = [options.dag.nodes[column] for column in own.columns.tolist()]
-    table = MemoryTable.of(kept, names, options.page_rows, fitted.data.run)
-    equations = Equations(own.renumbered(), options.intercept, table.limits)
-    return EquationGroup(np.array([node]), equations, table.surveyed(True))
+    columns = fitted.network.dag.families.subset(np.array([node])).columns
+    kept = np.delete(rows[:, columns], fitted.findings.left_out[node], axis=0)
+    return fitted.node_group(node, kept)

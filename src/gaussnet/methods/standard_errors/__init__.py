@@ -1,7 +1,8 @@
-"""Standard errors: of slopes, of locations and variances, and of a network's parameters.
+"""Standard errors of slopes, of locations and variances, and of all parameters of a network.
 
 A method says how sure its coefficients are (`Slopes`), a scale how sure location and variance of
-the residuals are (`Spreads`); `Assembly` combines both to the parameters of a network.
+the residuals are (`Spreads`); `Assembly` combines both to the parameters of a network. `adjusted`
+corrects the p-values of many tests.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,13 +15,13 @@ from scipy.special import chdtri, stdtrit
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.kernels.families import Block, Families
 from gaussnet.methods.base import EquationGroup, Equations, Method
-from gaussnet.methods.errors.order_statistics import median_law
 from gaussnet.methods.groups import Fitted
+from gaussnet.methods.standard_errors.order_statistics import median_law
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.errors.regressions import Heteroscedastic, Regressions
+    from gaussnet.methods.standard_errors.regressions import Heteroscedastic, Regressions
 
 MOST_PASSES = 16
 """Passes over a file that errors of medians may take."""
@@ -33,14 +34,14 @@ SAME = 1e-6
 class Slopes:
     """Errors of the coefficients of the families with p parents.
 
-    Coefficients are ``turn @ coordinates``; each coordinate has a standard error and an
+    Coefficients are ``transform @ coordinates``; each coordinate has a standard error and an
     interval of its own, and they may be correlated.
     """
 
     block: Block
     estimates: FloatArray
     """The coefficients as found from these rows, (families, p)."""
-    turn: FloatArray
+    transform: FloatArray
     """(families, p, p)."""
     errors: FloatArray
     """(families, p)."""
@@ -54,7 +55,7 @@ class Slopes:
     @property
     def covariance(self) -> FloatArray:
         """Covariance of the coefficients, (families, p, p)."""
-        scaled = self.turn * self.errors[:, None, :]
+        scaled = self.transform * self.errors[:, None, :]
         return np.asarray(scaled @ self.correlation @ scaled.transpose(0, 2, 1))
 
 
@@ -66,16 +67,8 @@ def classical(regressions: "Regressions", level: float) -> Slopes:
     block = regressions.block
     errors = np.repeat(np.sqrt(regressions.noise)[:, None], block.size, axis=1)
     distance = errors * student(level, regressions.freedom)[:, None]
-    identity = np.broadcast_to(np.eye(block.size), (block.count, block.size, block.size))
-    return Slopes(
-        block,
-        regressions.coefficients,
-        regressions.whitening,
-        errors,
-        distance,
-        distance,
-        identity,
-    )
+    estimates, whitening = regressions.coefficients, regressions.whitening
+    return Slopes(block, estimates, whitening, errors, distance, distance, _identity(block))
 
 
 def between_batches(block: Block, solutions: FloatArray, level: float) -> Slopes:
@@ -94,7 +87,11 @@ def between_batches(block: Block, solutions: FloatArray, level: float) -> Slopes
 
 
 def median_slopes(
-    block: Block, coordinates: FloatArray, turn: FloatArray | None, level: float, height: int = 1
+    block: Block,
+    coordinates: FloatArray,
+    transform: FloatArray | None,
+    level: float,
+    height: int = 1,
 ) -> Slopes:
     """Coordinate-wise medians of solutions (families, p, count): order statistics.
 
@@ -115,10 +112,10 @@ def median_slopes(
         for whole, part in zip((estimates, errors, low, high), law, strict=True):
             whole[own] = part.reshape(len(own), size)
         correlation[own] = correlations(signs @ signs.transpose(0, 2, 1))
-    if turn is None:
+    if transform is None:
         return Slopes(block, estimates, _identity(block), errors, low, high, correlation)
-    estimates = (turn @ estimates[:, :, None])[:, :, 0]
-    return Slopes(block, estimates, turn, errors, low, high, correlation)
+    estimates = (transform @ estimates[:, :, None])[:, :, 0]
+    return Slopes(block, estimates, transform, errors, low, high, correlation)
 
 
 def overlap(signs: FloatArray, height: int) -> FloatArray:
@@ -160,7 +157,7 @@ def student(level: float, freedom: FloatArray) -> FloatArray:
 
 
 def no_slopes(block: Block) -> Slopes:
-    """Of families without parents."""
+    """The errors of families without parents, which have no slopes."""
     empty, square = np.empty((block.count, 0)), np.empty((block.count, 0, 0))
     return Slopes(block, empty, square, empty, empty, empty, square)
 
@@ -170,7 +167,7 @@ def _identity(block: Block) -> FloatArray:
 
 
 class Spreads:
-    """Phase 2's errors, node by node over the whole graph, filled portion by portion."""
+    """Phase 2's errors, node by node over the whole graph, filled group by group."""
 
     def __init__(self, families: Families, same_rows: bool) -> None:
         nodes = len(families)
@@ -188,14 +185,14 @@ class Spreads:
     def enter_parents(self, nodes: IntArray, centres: FloatArray, covariances: FloatArray) -> None:
         """Centres (families, p) and covariances (families, p, p) of nodes of one size."""
         self.centres[self.families.edges_of(nodes)] = centres.ravel()
-        self.covariances[self._places(nodes, centres.shape[1])] = covariances
+        self.covariances[self._indices(nodes, centres.shape[1])] = covariances
 
     def parents(self, nodes: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
         """What was entered for these nodes."""
         centres = self.centres[self.families.edges_of(nodes)].reshape(len(nodes), size)
-        return centres, self.covariances[self._places(nodes, size)]
+        return centres, self.covariances[self._indices(nodes, size)]
 
-    def _places(self, nodes: IntArray, size: int) -> IntArray:
+    def _indices(self, nodes: IntArray, size: int) -> IntArray:
         square = np.arange(size * size).reshape(size, size)
         return np.asarray(self.offsets[nodes][:, None, None] + square)
 
@@ -267,10 +264,10 @@ class Assembly:
     def enter(self, nodes: IntArray, slopes: Slopes, intercept: bool) -> None:
         """The parameters of these nodes, all with as many parents."""
         edges = self.network.dag.families.edges_of(nodes)
-        learnt = self.network.coefficient_array[edges].reshape(slopes.estimates.shape)
+        coefficients = self.network.coefficient_array[edges].reshape(slopes.estimates.shape)
         found = self._combined(nodes, slopes)
-        self._require_same(learnt, slopes, found[0][:, 1:])
-        centres = np.column_stack((self.network.intercept_array[nodes], learnt))
+        self._require_same(coefficients, slopes, found[0][:, 1:])
+        centres = np.column_stack((self.network.intercept_array[nodes], coefficients))
         ends = np.stack((found[0], centres - found[1], centres + found[2]))
         self.coefficients[:, edges] = ends[:, :, 1:].reshape(3, -1)
         self.intercepts[:, nodes] = ends[:, :, 0] if intercept else 0.0
@@ -283,8 +280,8 @@ class Assembly:
         centres, _ = spreads.parents(nodes, size)
         weights = np.zeros((len(nodes), size + 1, size + 1))
         weights[:, 0, 0] = 1.0
-        weights[:, 1:, 1:] = slopes.turn
-        weights[:, 0, 1:] = -np.einsum("fp,fpc->fc", centres, slopes.turn)
+        weights[:, 1:, 1:] = slopes.transform
+        weights[:, 0, 1:] = -np.einsum("fp,fpc->fc", centres, slopes.transform)
         correlation = np.zeros_like(weights)
         correlation[:, 0, 0] = 1.0
         correlation[:, 1:, 1:] = slopes.correlation
@@ -312,16 +309,16 @@ class Assembly:
         unit = np.where(noise > 0.0, noise, 1.0)  # fourth powers of the data may overflow
         excess = added / unit[:, None, None] - (noise / unit / rows)[:, None, None] * np.eye(size)
         squares = np.einsum("fij,fji->f", excess, excess)
-        wandering = unit * np.sqrt(2.0 * np.maximum(squares, 0.0))
+        added_error = unit * np.sqrt(2.0 * np.maximum(squares, 0.0))
         estimates = self.network.variance_array[nodes]
-        errors = np.hypot(estimates * spreads.noise_error[nodes], np.nan_to_num(wandering))
+        errors = np.hypot(estimates * spreads.noise_error[nodes], np.nan_to_num(added_error))
         low, high = spreads.noise_low[nodes], spreads.noise_high[nodes]
         self.variances[:, nodes] = np.stack((errors, low, high))
 
-    def _require_same(self, learnt: FloatArray, slopes: Slopes, errors: FloatArray) -> None:
+    def _require_same(self, coefficients: FloatArray, slopes: Slopes, errors: FloatArray) -> None:
         known = np.isfinite(slopes.estimates) & np.isfinite(errors)
-        gap = np.abs(learnt - slopes.estimates)
-        size = np.abs(learnt).max(axis=1, keepdims=True, initial=0.0)
+        gap = np.abs(coefficients - slopes.estimates)
+        size = np.abs(coefficients).max(axis=1, keepdims=True, initial=0.0)
         if (gap > SAME * (size + errors))[known].any():
             raise EstimationError(
                 "the data have changed since the network was learnt from them: fit again"
@@ -341,8 +338,8 @@ def combine(
     """
     distances = np.where(weights > 0.0, falling[:, None, :], rising[:, None, :])
     # A coordinate that does not count must not spread its NaN.
-    arms = np.where(weights == 0.0, 0.0, weights * distances)
-    squares = np.einsum("ftc,fcd,ftd->ft", arms, correlation, arms)
+    terms = np.where(weights == 0.0, 0.0, weights * distances)
+    squares = np.einsum("ftc,fcd,ftd->ft", terms, correlation, terms)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 
@@ -358,14 +355,14 @@ def assemble(method: Method, fitted: Fitted, kind: str, level: float) -> Assembl
             fitted.scale.enter_errors(spreads, group, own, kind, level)
         assembly = Assembly(network, spreads, level)
         for group in first:
-            for part in few_parts(group, method.error_values):
+            for part in parts_within_budget(group, method.error_values):
                 for slopes in method.slopes(part, kind, level):
                     nodes = part.nodes[slopes.block.families]
                     assembly.enter(nodes, slopes, data.options.intercept)
     return assembly
 
 
-def few_parts(
+def parts_within_budget(
     group: EquationGroup, kept_values: Callable[[Equations], FloatArray]
 ) -> Iterator[EquationGroup]:
     """Parts that keep within the budget, unless the rows of a stream are too many for that."""

@@ -89,11 +89,11 @@ def order_statistic(values: FloatArray, share: FloatArray) -> FloatArray:
     """
     count = values.shape[1]
     known = ~np.isnan(share)
-    place = np.clip(np.where(known, share, 0.5) * (count + 1.0) - 1.0, 0.0, count - 1.0)
-    lower = np.minimum(np.floor(place).astype(np.int64), max(count - 2, 0))
+    position = np.clip(np.where(known, share, 0.5) * (count + 1.0) - 1.0, 0.0, count - 1.0)
+    lower = np.minimum(np.floor(position).astype(np.int64), max(count - 2, 0))
     upper = np.minimum(lower + 1, count - 1)
     each = np.arange(len(values))
-    part = place - lower
+    part = position - lower
     found = (1.0 - part) * values[each, lower] + part * values[each, upper]
     return np.where(known, found, np.nan)
 
