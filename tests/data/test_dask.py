@@ -46,7 +46,7 @@ def client():
     with (
         dask.config.set(settings),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
             memory_limit=0,
         ) as cluster,
         Client(cluster, timeout=PATIENCE) as found,

@@ -173,7 +173,7 @@ def client():
     with (
         dask.config.set({"distributed.worker.daemon": True}),
         LocalCluster(
-            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None,
+            n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0",
             memory_limit=0,
         ) as cluster,
         Client(cluster, timeout=90.0) as found,
