@@ -16,9 +16,9 @@ from gaussnet.kernels.numpy_medians import Draw as Draw, Ends as Ends, Split as 
 from gaussnet.kernels.numpy_robust import (
     Cells as Cells,
     CellTable as CellTable,
+    LearningTask as LearningTask,
     Learnt as Learnt,
     Screen as Screen,
-    WalkTask as WalkTask,
 )
 
 Definition = TypeVar("Definition", bound=Callable[..., Any])

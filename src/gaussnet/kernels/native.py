@@ -17,7 +17,7 @@ from gaussnet.kernels import _native, numpy_core
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import batch_range, window_range
 from gaussnet.kernels.numpy_medians import Draw, Ends, Split
-from gaussnet.kernels.numpy_robust import CellTable, Learnt, Screen, WalkTask
+from gaussnet.kernels.numpy_robust import CellTable, LearningTask, Learnt, Screen
 from gaussnet.types import FloatArray, IntArray, Rows
 
 MOST_LANES = 8
@@ -353,7 +353,7 @@ def screen_families(columns: FloatArray, families: Families, screen: Screen) -> 
 
 def learn_nodes(
     columns: FloatArray,
-    task: WalkTask,
+    task: LearningTask,
     nodes: IntArray,
     learnt: Learnt,
     tables: tuple[CellTable, CellTable],

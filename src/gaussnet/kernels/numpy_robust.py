@@ -113,7 +113,7 @@ class Judged(NamedTuple):
     evidence: float
     """Twice the log likelihood ratio of wrong records to real events, with squares capped, over
     the rows with suspicious parents."""
-    testimony: FloatArray
+    log_ratios: FloatArray
     """What the rows say of each suspicious cell of the parents, (their cells,)."""
 
 
@@ -146,7 +146,7 @@ def judge_rows(columns: FloatArray, task: JudgeTask) -> Judged:
     left_out = np.sort(np.concatenate((trimmed.rejected, doubted)))
     events = doubted[found.recorded <= task.limits[0] ** 2]
     cells = (rows[order], statuses, expected, variances, rest / np.sqrt(variances))
-    return Judged(*cells, left_out, events, float(found.evidence.sum()), found.testimony)
+    return Judged(*cells, left_out, events, float(found.evidence.sum()), found.log_ratios)
 
 
 class _Opinions(NamedTuple):
@@ -163,7 +163,7 @@ class _Opinions(NamedTuple):
     recorded: FloatArray
     """Squared deviation from the parents as recorded."""
     statuses: NDArray[np.uint8]
-    testimony: FloatArray
+    log_ratios: FloatArray
 
 
 def _opinions(columns: FloatArray, task: JudgeTask, rows: IntArray) -> _Opinions:
@@ -177,7 +177,7 @@ def _opinions(columns: FloatArray, task: JudgeTask, rows: IntArray) -> _Opinions
 
     A cell far from what the cleaned parents lead to expect is flagged, unless it agrees with
     the recorded ones better and these lie within reach of the rows learnt from. If several
-    parents are suspicious in a row, its evidence counts as testimony only if it speaks for a
+    parents are suspicious in a row, its evidence counts as log_ratios only if it speaks for a
     real event: what fits the record confirms all of it, what does not may be the fault of any.
     """
     limit, cleaned_cutoff, largest_vagueness, cap = task.limits
@@ -207,11 +207,11 @@ def _opinions(columns: FloatArray, task: JudgeTask, rows: IntArray) -> _Opinions
     within = (recorded <= cleaned_cutoff**2) & (leverages <= REACH)
     statuses[within & (evidence < 0.0)] = FINE
     statuses[np.isnan(child)] = MISSING
-    heard = (variances > 0.0) & ((np.sum(variances > 0.0, axis=0) == 1) | (evidence < 0.0))
-    testimony = np.zeros(len(owners))
-    testimony[inside] = np.where(heard[at], evidence[at[1]], 0.0)
+    counted = (variances > 0.0) & ((np.sum(variances > 0.0, axis=0) == 1) | (evidence < 0.0))
+    log_ratios = np.zeros(len(owners))
+    log_ratios[inside] = np.where(counted[at], evidence[at[1]], 0.0)
     spread = scale**2 * (1.0 + vagueness)
-    said = (evidence, recorded, statuses.astype(np.uint8), testimony)
+    said = (evidence, recorded, statuses.astype(np.uint8), log_ratios)
     return _Opinions(expected, child - expected, spread, *said)
 
 
@@ -219,7 +219,7 @@ def _squared_lengths(columns: FloatArray) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", columns, columns))
 
 
-# The walk of the robust estimator over its nodes: what the kernel takes and gives.
+# Learning by the robust estimator over its nodes: what the kernel takes and gives.
 #
 # Without compiled kernels nodes are learnt where that is defined, in
 # `gaussnet.methods.robust.node`.
@@ -229,8 +229,8 @@ CLEAN, FAILED, HOLED, DISCRETE = 1, 2, 4, 8
 column has few values, so that it is left to the caller."""
 
 
-class WalkTask(NamedTuple):
-    """Nodes, and what is known of them before the walk; family i is that of node i, column i."""
+class LearningTask(NamedTuple):
+    """Nodes, and what is known of them before they are learnt; family i is that of node i, column i."""
 
     families: Families
     intercept: bool
@@ -299,7 +299,7 @@ class Learnt:
         return np.asarray(self.counts[1])
 
     @property
-    def returned(self) -> IntArray:
+    def readmitted(self) -> IntArray:
         """Rows that were taken back, (nodes,)."""
         return np.asarray(self.counts[2])
 
@@ -315,10 +315,10 @@ class CellTable(NamedTuple):
     """(capacity,)"""
     values: FloatArray
     """Expected values, their variances, deviations, (3, capacity)."""
-    testimony: FloatArray
+    log_ratios: FloatArray
     """What the children say, (capacity,)."""
     progress: IntArray
-    """Cells and rows left out in the table, nodes done by the last walk, and whether it wanted
+    """Cells and rows left out in the table, nodes done by the last call, and whether it wanted
     space, (4,)."""
 
     @classmethod
@@ -340,13 +340,13 @@ class CellTable(NamedTuple):
         """A copy with twice the capacity and more."""
         found = CellTable.empty(self.bounds.shape[1], 2 * len(self.statuses) + more)
         used = max(self.progress[:2].tolist())
-        for name in ("rows", "statuses", "values", "testimony"):
+        for name in ("rows", "statuses", "values", "log_ratios"):
             getattr(found, name)[..., :used] = getattr(self, name)[..., :used]
         return found._replace(bounds=self.bounds, progress=self.progress)
 
-    def unheard(self) -> "CellTable":
-        """These cells without any testimony."""
-        return self._replace(testimony=np.zeros(len(self.testimony)))
+    def without_ratios(self) -> "CellTable":
+        """These cells without any log_ratios."""
+        return self._replace(log_ratios=np.zeros(len(self.log_ratios)))
 
     def span(self, node: int) -> slice:
         """Which cells are those of a node."""
@@ -364,7 +364,7 @@ class CellTable(NamedTuple):
         last = first + len(rows)
         self.rows[0, first:last], self.statuses[first:last] = rows, statuses
         self.values[:, first:last] = values
-        self.testimony[first:last] = 0.0
+        self.log_ratios[first:last] = 0.0
         self.bounds[:2, node] = first, last
         self.progress[0] = last
 
@@ -379,7 +379,7 @@ class CellTable(NamedTuple):
 
 def learn_nodes(
     columns: FloatArray,
-    task: WalkTask,
+    task: LearningTask,
     nodes: IntArray,
     learnt: Learnt,
     tables: tuple[CellTable, CellTable],
@@ -387,7 +387,7 @@ def learn_nodes(
     """Learn nodes, parents first, from the known cells of the first table into the second.
 
     Gives how many were done, those among them for which least squares stands, and whether the
-    walk stopped for want of space; if not, the next node is left to the caller.
+    kernel stopped for want of space; if not, the next node is left to the caller.
     """
     return 0, False
 

@@ -233,7 +233,7 @@ def test_task_that_points_outside_is_refused() -> None:
     x = np.asfortranarray(clean_rows())
     limits, many = np.ones(9), np.ones(len(DAG))
     verdicts = np.zeros(len(DAG), dtype=np.uint8)
-    task = numpy_robust.WalkTask(DAG.families, True, False, limits, many, many, verdicts)
+    task = numpy_robust.LearningTask(DAG.families, True, False, limits, many, many, verdicts)
     table = numpy_robust.CellTable.empty(len(DAG), ROWS)
     learnt = numpy_robust.Learnt.blank(DAG.families, ROWS)
     with pytest.raises(ValueError, match=r"contradict|point outside"):

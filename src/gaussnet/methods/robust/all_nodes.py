@@ -12,7 +12,7 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet.data.passes import NotFinite
-from gaussnet.kernels import CellTable, Learnt, WalkTask
+from gaussnet.kernels import CellTable, LearningTask, Learnt
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED
 from gaussnet.kernels.threads import thread_map
@@ -152,7 +152,7 @@ class SequentialFit:
 
     # The nodes for which least squares over all rows does not stand.
 
-    def _learn_others(self, task: WalkTask, threads: int) -> None:
+    def _learn_others(self, task: LearningTask, threads: int) -> None:
         """Learn them in topological order, or level by level on several threads."""
         levels = self.families.levels
         if threads == 1 or len(self.columns) < self.execution.fewest_rows:
@@ -164,7 +164,7 @@ class SequentialFit:
             for node, answer in zip(work, list(answers), strict=True):
                 self._enter(node, answer)
 
-    def _task(self, scale: RobustScale) -> WalkTask:
+    def _task(self, scale: RobustScale) -> LearningTask:
         """Settings and verdicts as the kernel takes them."""
         settings, sizes = self.settings, self.families.sizes + self.intercept
         limits = (
@@ -181,7 +181,7 @@ class SequentialFit:
         discrete = np.zeros(len(self.families), dtype=bool)
         discrete[list(self.discrete)] = True
         verdicts = (self.clean, self.failed, self._has_missing(), discrete)
-        return WalkTask(
+        return LearningTask(
             self.families,
             self.intercept,
             scale == "mean-square",
@@ -191,7 +191,7 @@ class SequentialFit:
             np.packbits(np.stack(verdicts), axis=0, bitorder="little")[0],
         )
 
-    def _learn_in_order(self, task: WalkTask, nodes: IntArray) -> None:
+    def _learn_in_order(self, task: LearningTask, nodes: IntArray) -> None:
         """Nodes in this order; those that the kernel leaves are learnt between its calls."""
         done = 0
         while done < len(nodes):
@@ -208,9 +208,12 @@ class SequentialFit:
                     self._enter(node, self._learn_by_definition(task, node))
                 done += 1
 
-    def _learn_separately(self, task: WalkTask, node: int) -> NodeAnswer:
+    def _learn_separately(self, task: LearningTask, node: int) -> NodeAnswer:
         """One node, with its cells in a table of their own."""
-        known, own = self.table.unheard(), CellTable.empty(len(self.families), len(self.columns))
+        known, own = (
+            self.table.without_ratios(),
+            CellTable.empty(len(self.families), len(self.columns)),
+        )
         learnt, nodes = self.learnt, np.array([node])
         done, _ = self.backend.learn_nodes(self.columns, task, nodes, learnt, (known, own))
         if not done:
@@ -223,17 +226,17 @@ class SequentialFit:
             noise,
             cutoff,
             int(learnt.ranks[node]),
-            int(learnt.returned[node]),
+            int(learnt.readmitted[node]),
             own.left_out(node),
             SuspiciousCells.of_node(own, node),
             {
-                parent: known.testimony[self.table.span(parent)]
+                parent: known.log_ratios[self.table.span(parent)]
                 for parent in self.parents[node]
                 if self._has_cells(parent)
             },
         )
 
-    def _learn_by_definition(self, task: WalkTask, number: int) -> NodeAnswer:
+    def _learn_by_definition(self, task: LearningTask, number: int) -> NodeAnswer:
         """One node, as `learn_node` learns it."""
         excluded, discrete = self.missing.get(number, NO_ROWS), self.discrete.get(number)
         if discrete is not None:
@@ -270,7 +273,7 @@ class SequentialFit:
             values = (cells.expected, cells.variances, cells.deviations)
             self.table.add(node, cells.rows, cells.statuses, values)
         for parent, ratios in answer.parent_ratios.items():
-            self.table.testimony[self.table.span(parent)] += ratios
+            self.table.log_ratios[self.table.span(parent)] += ratios
 
     def _enter_equation(self, node: int, answer: NodeAnswer) -> None:
         self.learnt.coefficients[self._edges(node)] = answer.coefficients
@@ -287,7 +290,7 @@ class SequentialFit:
     def _confirm(self, scale: RobustScale) -> None:
         """Confirm flagged cells that the children agree with, by their likelihood ratios."""
         used = slice(int(self.table.progress[0]))
-        statuses, ratios = self.table.statuses[used], self.table.testimony[used]
+        statuses, ratios = self.table.statuses[used], self.table.log_ratios[used]
         statuses[(statuses == FLAGGED) & (ratios < -self.settings.evidence)] = CONFIRMED
         for node in [node for node, column in self.discrete.items() if len(column.outside)]:
             self._confirm_values(node, scale)
@@ -299,7 +302,7 @@ class SequentialFit:
         rejected = np.flatnonzero((statuses == FLAGGED) | (statuses == CONFIRMED))
         column, limit = self.columns[:, node], self.settings.evidence
         values, owners = np.unique(column[rows[rejected]], return_inverse=True)
-        ratios = np.bincount(owners, self.table.testimony[span][rejected])
+        ratios = np.bincount(owners, self.table.log_ratios[span][rejected])
         real, wrong = values[ratios < -limit], values[ratios > limit]
         self.discrete[node] = self.discrete[node].with_values(real, wrong, column)
         belong = ~np.isin(rows[rejected], self.discrete[node].outside)
@@ -309,7 +312,7 @@ class SequentialFit:
 
     def _confirm_readmitted(self) -> None:
         """Confirm flagged cells of readmitted rows: they agree with the parents as recorded."""
-        for node in np.flatnonzero(self.learnt.returned).tolist():
+        for node in np.flatnonzero(self.learnt.readmitted).tolist():
             span = self.table.span(node)
             statuses, used = self.table.statuses[span], np.ones(len(self.columns), dtype=bool)
             used[self.table.left_out(node)] = False

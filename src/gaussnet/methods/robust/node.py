@@ -156,7 +156,7 @@ def learn_node(
         len(estimate.readmitted),
         _left_out(estimate, judged),
         _suspicious_cells(node, judged),
-        {} if judged is None else _parent_ratios(node, judged.testimony),
+        {} if judged is None else _parent_ratios(node, judged.log_ratios),
     )
 
 

@@ -13,7 +13,7 @@ typedef struct {
     int64_t *firsts, *lasts, *left_firsts, *left_lasts;
     int64_t *rows, *left_out;
     unsigned char *statuses;
-    double *expected, *variances, *deviations, *testimony;
+    double *expected, *variances, *deviations, *log_ratios;
     ptrdiff_t capacity;
 } CellTable;
 
@@ -30,7 +30,7 @@ static CellTable read_bounds(const Argument *given)
     return table;
 }
 
-/* A table from the arguments bounds, rows, statuses, values; `testimony` is left out. */
+/* A table from the arguments bounds, rows, statuses, values; `log_ratios` is left out. */
 static CellTable read_table(const Argument *given)
 {
     CellTable table = read_bounds(given);

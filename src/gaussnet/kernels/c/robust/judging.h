@@ -81,7 +81,7 @@ typedef struct {
 
 /* The suspicious cells of a column by row; rows left out; those of them that agree with the
  * parents as recorded; and the evidence of the doubted rows, together and as far as it counts as
- * testimony on the parents' cells. */
+ * log_ratios on the parents' cells. */
 typedef struct {
     int64_t *rows, *left_out, *events;
     unsigned char *statuses;
@@ -358,14 +358,14 @@ static void judge_all(const Matrix *x, const JudgeTask *task, JudgeWork *work, J
     write_left_out(task, judged);
 }
 
-/* Add to the testimony on the suspicious cells of the parents what their rows have row_evidence. */
-static void testify(const JudgeTask *task, const double *row_evidence, double *testimony)
+/* Add to the log_ratios on the suspicious cells of the parents what their rows have row_evidence. */
+static void testify(const JudgeTask *task, const double *row_evidence, double *log_ratios)
 {
     for (ptrdiff_t s = 0; s < task->size; s++)
         for (int64_t cell = task->firsts[s]; cell < task->lasts[s]; cell++) {
             const int64_t position = task->positions[task->cell_rows[cell]];
             if (position >= 0 && task->cell_variances[cell] > 0.0)
-                testimony[cell] += row_evidence[position];
+                log_ratios[cell] += row_evidence[position];
         }
 }
 

@@ -1,13 +1,13 @@
-/* The walk of the robust estimator: one node after the other, parents first, each from the rows
+/* Learning by the robust estimator: one node after the other, parents first, each from the rows
  * whose parent cells are not suspicious.
  *
- * The steps are those of gaussnet.methods.robust.node, which is the definition. The walk stops at
+ * The steps are those of gaussnet.methods.robust.node, which is the definition. The learning stops at
  * a node that is to be learnt there, because digits or sound rows are lacking. */
 #include "robust/cells.h"
 #include "robust/judging.h"
 #include "robust/trimming.h"
 
-/* The levels and limits of a walk; `bonferroni` is the largest cutoff. */
+/* The levels and limits of a learning; `bonferroni` is the largest cutoff. */
 typedef struct {
     double gate_level, extent_level, wide_level, spread_limit;
     double bonferroni, cleaned_cutoff, largest_vagueness, cap, evidence;
@@ -24,7 +24,7 @@ typedef struct {
     const double *half;            /* largest half-sample statistics, (nodes,) */
     const double *farthest;        /* how far readmitted rows may move coefficients, (nodes,) */
     const unsigned char *verdicts; /* IS_CLEAN, HAS_FAILED, IS_HOLED, IS_DISCRETE, (nodes,) */
-} Walk;
+} Learning;
 
 /* Least squares over all rows looks clean; it fails the checks; a cell of the node is missing; its
  * column has few values, so that it is left to the caller. */
@@ -39,7 +39,7 @@ typedef struct {
     int64_t *used, *ranks, *returned;
 } Learnt;
 
-/* How far a walk has come: cells and rows left out in the table, nodes done, and whether it
+/* How far a learning has come: cells and rows left out in the table, nodes done, and whether it
  * stopped for want of space. */
 typedef struct {
     int64_t cells, left_out, nodes, is_full;
@@ -121,11 +121,11 @@ static void read_rows(const Matrix *x, int64_t column, const Events *events, dou
 }
 
 /* Read the rows, and multiply them by the whitener of the rows kept. */
-static void fill_readmission(ReadmittedRows *own, const Matrix *x, const Walk *walk, const Events *events,
+static void fill_readmission(ReadmittedRows *own, const Matrix *x, const Learning *learning, const Events *events,
                            const TrimAnswer *trimmed)
 {
-    const ptrdiff_t constant = walk->intercept ? 1 : 0;
-    const int64_t *parents = walk->families->parents + walk->families->offsets[events->f];
+    const ptrdiff_t constant = learning->intercept ? 1 : 0;
+    const int64_t *parents = learning->families->parents + learning->families->offsets[events->f];
     for (ptrdiff_t k = 0; constant && k < own->count; k++)
         ((double *)own->columns[0])[k] = 1.0;
     for (ptrdiff_t c = constant; c < own->size; c++)
@@ -182,21 +182,21 @@ static void find_readmission(ReadmittedRows *own, const TrimAnswer *trimmed)
 }
 
 /* Take the rows back if they fit: 1 if they do, 0 if not, LACKS_DIGITS, or -1 without memory. */
-static int readmit(const Matrix *x, const Walk *walk, const Events *events,
+static int readmit(const Matrix *x, const Learning *learning, const Events *events,
                    const TrimAnswer *trimmed, Memory *memory, Readmission *result)
 {
     ReadmittedRows own;
-    const ptrdiff_t parents = family_size(walk->families, events->f);
+    const ptrdiff_t parents = family_size(learning->families, events->f);
     const double variance = trimmed->numbers[0] * trimmed->numbers[0], count = (double)events->count;
-    if (open_readmission(&own, parents + (walk->intercept ? 1 : 0), events->count, memory) < 0)
+    if (open_readmission(&own, parents + (learning->intercept ? 1 : 0), events->count, memory) < 0)
         return -1;
-    fill_readmission(&own, x, walk, events, trimmed);
+    fill_readmission(&own, x, learning, events, trimmed);
     if (!factor_readmission(&own))
         return LACKS_DIGITS;
     find_readmission(&own, trimmed);
     const double moved = column_product(own.step, own.step, own.size);
     const double squares = column_product(own.residuals, own.residuals, own.count);
-    if (moved > variance * walk->farthest[events->f] ||
+    if (moved > variance * learning->farthest[events->f] ||
         squares > variance * (count + 3.0 * sqrt(2.0 * count)))
         return 0;
     *result = (Readmission){own.coefficients, result->squares + moved + squares};
@@ -228,9 +228,9 @@ typedef struct {
     double *row_evidence;
     int64_t *doubted, *positions, *agreeing, *firsts, *lasts;
     void *memory, *judging_memory;
-} WalkSpace;
+} LearningSpace;
 
-static void close_walk(WalkSpace *space)
+static void close_learning(LearningSpace *space)
 {
     free(space->regression.data);
     free(space->events.data);
@@ -239,12 +239,12 @@ static void close_walk(WalkSpace *space)
 }
 
 /* space for nodes of up to `most` parents. */
-static int open_walk(WalkSpace *space, ptrdiff_t most, ptrdiff_t rows)
+static int open_learning(LearningSpace *space, ptrdiff_t most, ptrdiff_t rows)
 {
     const ptrdiff_t width = most + 1, stride = rows + LANES;
     const ptrdiff_t values = 6 + 2 * width + width * width + 2 * stride;
     const ptrdiff_t positions = 4 * stride + 2 * width;
-    *space = (WalkSpace){.memory = NULL};
+    *space = (LearningSpace){.memory = NULL};
     space->memory = malloc((size_t)values * sizeof(double) + (size_t)positions * sizeof(int64_t) +
                            (size_t)stride);
     if (!space->memory || open_judging(&space->judging_work, most, rows, &space->judging_memory) < 0)
@@ -268,10 +268,10 @@ static int open_walk(WalkSpace *space, ptrdiff_t most, ptrdiff_t rows)
 }
 
 /* Whether least squares over all rows is the answer: clean, and no parent has suspicious cells. */
-static int stands(const Walk *walk, const CellTable *known, ptrdiff_t f)
+static int stands(const Learning *learning, const CellTable *known, ptrdiff_t f)
 {
-    const Families *families = walk->families;
-    int clean = (walk->verdicts[f] & IS_CLEAN) != 0;
+    const Families *families = learning->families;
+    int clean = (learning->verdicts[f] & IS_CLEAN) != 0;
     for (int64_t e = families->offsets[f]; clean && e < families->offsets[f + 1]; e++)
         clean = known->firsts[families->parents[e]] == known->lasts[families->parents[e]];
     return clean;
@@ -279,13 +279,13 @@ static int stands(const Walk *walk, const CellTable *known, ptrdiff_t f)
 
 /* Mark the rows in which the node's own cell is recorded and no parent's is suspicious, or
  * missing if `only_missing`. */
-static void mark_sound(const Matrix *x, const Walk *walk, const CellTable *known,
+static void mark_sound(const Matrix *x, const Learning *learning, const CellTable *known,
                             ptrdiff_t f, int only_missing, unsigned char *sound)
 {
-    const Families *families = walk->families;
+    const Families *families = learning->families;
     const double *child = (const double *)(x->data + f * x->column_stride);
     memset(sound, 1, (size_t)x->rows);
-    for (ptrdiff_t r = 0; (walk->verdicts[f] & IS_HOLED) && r < x->rows; r++)
+    for (ptrdiff_t r = 0; (learning->verdicts[f] & IS_HOLED) && r < x->rows; r++)
         sound[r] = !isnan(child[r]);
     for (int64_t e = families->offsets[f]; e < families->offsets[f + 1]; e++) {
         const int64_t parent = families->parents[e];
@@ -297,46 +297,46 @@ static void mark_sound(const Matrix *x, const Walk *walk, const CellTable *known
 
 /* The rows to learn from: those without a suspicious parent, if these are enough; gives how many,
  * and lists the others. */
-static ptrdiff_t find_sound(const Matrix *x, const Walk *walk, const CellTable *known,
-                            ptrdiff_t f, WalkSpace *space)
+static ptrdiff_t find_sound(const Matrix *x, const Learning *learning, const CellTable *known,
+                            ptrdiff_t f, LearningSpace *space)
 {
-    const ptrdiff_t size = family_size(walk->families, f) + (walk->intercept ? 1 : 0);
-    mark_sound(x, walk, known, f, 0, space->sound);
+    const ptrdiff_t size = family_size(learning->families, f) + (learning->intercept ? 1 : 0);
+    mark_sound(x, learning, known, f, 0, space->sound);
     ptrdiff_t doubted = list_doubted(space->sound, x->rows, space->doubted);
     if (x->rows - doubted < greater(3 * size, size + 10)) {
-        mark_sound(x, walk, known, f, 1, space->sound);
+        mark_sound(x, learning, known, f, 1, space->sound);
         doubted = list_doubted(space->sound, x->rows, space->doubted);
     }
     return x->rows - doubted;
 }
 
-static int trim_node(const Matrix *x, const Walk *walk, ptrdiff_t f, ptrdiff_t sound,
-                     WalkSpace *space)
+static int trim_node(const Matrix *x, const Learning *learning, ptrdiff_t f, ptrdiff_t sound,
+                     LearningSpace *space)
 {
-    const int suspected = (walk->verdicts[f] & HAS_FAILED) && sound == x->rows;
-    const TrimLimits limits = {walk->limits->gate_level,
-                               walk->limits->extent_level,
-                               walk->limits->wide_level,
-                               1.0 + walk->limits->spread_limit / sqrt((double)sound),
-                               walk->half[f],
+    const int suspected = (learning->verdicts[f] & HAS_FAILED) && sound == x->rows;
+    const TrimLimits limits = {learning->limits->gate_level,
+                               learning->limits->extent_level,
+                               learning->limits->wide_level,
+                               1.0 + learning->limits->spread_limit / sqrt((double)sound),
+                               learning->half[f],
                                (double)suspected};
     const TrimTask task = {f,
-                           walk->families->parents + walk->families->offsets[f],
+                           learning->families->parents + learning->families->offsets[f],
                            space->sound,
-                           family_size(walk->families, f),
+                           family_size(learning->families, f),
                            sound,
-                           walk->intercept};
+                           learning->intercept};
     space->own = (Regression){.limits = &limits};
     return trim_rows(x, &task, &space->own, &space->regression, &space->trimmed);
 }
 
 /* Judge the rows rejected and those with suspicious parents. */
-static void judge_node(const Matrix *x, const Walk *walk, const CellTable *known, ptrdiff_t f,
-                       WalkSpace *space, Judged *judged)
+static void judge_node(const Matrix *x, const Learning *learning, const CellTable *known, ptrdiff_t f,
+                       LearningSpace *space, Judged *judged)
 {
     const TrimAnswer *trimmed = &space->trimmed;
-    const ptrdiff_t size = family_size(walk->families, f), width = size + (walk->intercept ? 1 : 0);
-    const int64_t *parents = walk->families->parents + walk->families->offsets[f];
+    const ptrdiff_t size = family_size(learning->families, f), width = size + (learning->intercept ? 1 : 0);
+    const int64_t *parents = learning->families->parents + learning->families->offsets[f];
     space->judging = (JudgeTask){
         .child = f, .parents = parents, .size = size,
         .doubted = space->doubted, .positions = space->positions,
@@ -347,9 +347,9 @@ static void judge_node(const Matrix *x, const Walk *walk, const CellTable *known
         .coefficients = trimmed->coefficients, .centres = trimmed->centres,
         .whitener = trimmed->whitener, .width = width, .rank = width,
         .reference = trimmed->numbers[2], .scale = trimmed->numbers[0],
-        .limit = fmin(trimmed->numbers[1], walk->limits->bonferroni),
-        .cleaned_cutoff = walk->limits->cleaned_cutoff, .largest_vagueness = walk->limits->largest_vagueness,
-        .cap = walk->limits->cap,
+        .limit = fmin(trimmed->numbers[1], learning->limits->bonferroni),
+        .cleaned_cutoff = learning->limits->cleaned_cutoff, .largest_vagueness = learning->limits->largest_vagueness,
+        .cap = learning->limits->cap,
         .doubted_count = x->rows - space->own.rows};
     for (ptrdiff_t s = 0; s < size; s++) {
         space->firsts[s] = known->firsts[parents[s]];
@@ -360,7 +360,7 @@ static void judge_node(const Matrix *x, const Walk *walk, const CellTable *known
 }
 
 /* The end of a table, where the cells of the next node go. */
-static Judged end_of(const CellTable *found, const Progress *progress, const WalkSpace *space)
+static Judged end_of(const CellTable *found, const Progress *progress, const LearningSpace *space)
 {
     const int64_t cell = progress->cells;
     return (Judged){.rows = found->rows + cell,
@@ -374,13 +374,13 @@ static Judged end_of(const CellTable *found, const Progress *progress, const Wal
 }
 
 /* Take doubted rows back if they speak for real events: 1, 0, LACKS_DIGITS, or -1. */
-static int readmit_events(const Matrix *x, const Walk *walk, ptrdiff_t f, WalkSpace *space,
+static int readmit_events(const Matrix *x, const Learning *learning, ptrdiff_t f, LearningSpace *space,
                        Judged *judged, Readmission *result)
 {
     const Events events = {f, judged->events, judged->event_count};
-    if (!(judged->evidence < -walk->limits->evidence) || events.count == 0)
+    if (!(judged->evidence < -learning->limits->evidence) || events.count == 0)
         return 0;
-    const int back = readmit(x, walk, &events, &space->trimmed, &space->events, result);
+    const int back = readmit(x, learning, &events, &space->trimmed, &space->events, result);
     if (back == 1)
         leave_out_less(judged);
     return back;
@@ -388,23 +388,23 @@ static int readmit_events(const Matrix *x, const Walk *walk, ptrdiff_t f, WalkSp
 
 /* Variance of the noise from the squares of the rows that the coefficients rest on, or of all rows
  * with sound parents. */
-static double find_variance(const Walk *walk, WalkSpace *space, const Readmission *result,
+static double find_variance(const Learning *learning, LearningSpace *space, const Readmission *result,
                             double used)
 {
     Regression *own = &space->own;
     const double *numbers = space->trimmed.numbers;
-    if (walk->mean_square)
+    if (learning->mean_square)
         return squares_left(own, result->coefficients) / (double)own->rows;
     const double variance = result->squares / truncated_variance(numbers[1]) / used;
     return variance <= numbers[3] * numbers[3] ? 0.0 : variance;
 }
 
 /* Write down what was learnt of node f. */
-static void enter(const Walk *walk, ptrdiff_t f, ptrdiff_t returned, const Readmission *result,
-                  WalkSpace *space, Learnt *learnt)
+static void enter(const Learning *learning, ptrdiff_t f, ptrdiff_t returned, const Readmission *result,
+                  LearningSpace *space, Learnt *learnt)
 {
-    const int64_t first = walk->families->offsets[f];
-    const ptrdiff_t size = family_size(walk->families, f), constant = walk->intercept ? 1 : 0;
+    const int64_t first = learning->families->offsets[f];
+    const ptrdiff_t size = family_size(learning->families, f), constant = learning->intercept ? 1 : 0;
     const double *numbers = space->trimmed.numbers;
     const ptrdiff_t used = (ptrdiff_t)numbers[5] + returned;
     double intercept = constant ? numbers[2] + result->coefficients[0] : 0.0, centre = 0.0;
@@ -414,7 +414,7 @@ static void enter(const Walk *walk, ptrdiff_t f, ptrdiff_t returned, const Readm
         centre += slope * space->trimmed.centres[s];
     }
     learnt->intercepts[f] = constant ? intercept - centre : 0.0;
-    learnt->variances[f] = find_variance(walk, space, result, (double)used);
+    learnt->variances[f] = find_variance(learning, space, result, (double)used);
     learnt->noise[f] = numbers[0] * numbers[0];
     learnt->cutoffs[f] = numbers[1];
     learnt->used[f] = used;
@@ -423,15 +423,15 @@ static void enter(const Walk *walk, ptrdiff_t f, ptrdiff_t returned, const Readm
 }
 
 /* Learn node f: 0, LACKS_DIGITS if that is left to the caller, or -1 without memory. */
-static int learn_node(const Matrix *x, const Walk *walk, const CellTable *known, ptrdiff_t f,
-                      WalkSpace *space, Judged *judged, Learnt *learnt)
+static int learn_node(const Matrix *x, const Learning *learning, const CellTable *known, ptrdiff_t f,
+                      LearningSpace *space, Judged *judged, Learnt *learnt)
 {
-    if (walk->verdicts[f] & IS_DISCRETE)
+    if (learning->verdicts[f] & IS_DISCRETE)
         return LACKS_DIGITS;
-    const ptrdiff_t sound = find_sound(x, walk, known, f, space);
+    const ptrdiff_t sound = find_sound(x, learning, known, f, space);
     if (sound == 0)
         return LACKS_DIGITS;
-    if (trim_node(x, walk, f, sound, space) < 0)
+    if (trim_node(x, learning, f, sound, space) < 0)
         return -1;
     const double *numbers = space->trimmed.numbers;
     if (isnan(numbers[0]))
@@ -439,21 +439,21 @@ static int learn_node(const Matrix *x, const Walk *walk, const CellTable *known,
     Readmission result = {space->trimmed.coefficients, numbers[4]};
     ptrdiff_t returned = 0;
     if (numbers[5] < (double)x->rows) {
-        judge_node(x, walk, known, f, space, judged);
-        const int back = readmit_events(x, walk, f, space, judged, &result);
+        judge_node(x, learning, known, f, space, judged);
+        const int back = readmit_events(x, learning, f, space, judged, &result);
         if (back < 0 || back == LACKS_DIGITS)
             return back;
         returned = back ? judged->event_count : 0;
-        testify(&space->judging, space->row_evidence, known->testimony);
+        testify(&space->judging, space->row_evidence, known->log_ratios);
     }
-    enter(walk, f, returned, &result, space, learnt);
+    enter(learning, f, returned, &result, space, learnt);
     return 0;
 }
 
 /* Enter the cells of node f, which were written to the end of the table. */
 static void close_node(ptrdiff_t f, const Judged *judged, CellTable *found, Progress *progress)
 {
-    memset(found->testimony + progress->cells, 0, (size_t)judged->cell_count * sizeof(double));
+    memset(found->log_ratios + progress->cells, 0, (size_t)judged->cell_count * sizeof(double));
     found->firsts[f] = progress->cells;
     found->left_firsts[f] = progress->left_out;
     found->lasts[f] = progress->cells += judged->cell_count;
@@ -461,28 +461,28 @@ static void close_node(ptrdiff_t f, const Judged *judged, CellTable *found, Prog
 }
 
 /* Learn nodes until one is left to the caller or the table is full. */
-static int learn_in_order(const Matrix *x, const Walk *walk, const CellTable *known,
+static int learn_in_order(const Matrix *x, const Learning *learning, const CellTable *known,
                           Learnt *learnt, CellTable *found, Progress *progress)
 {
-    WalkSpace space;
-    int status = open_walk(&space, largest_size(walk->families), x->rows);
+    LearningSpace space;
+    int status = open_learning(&space, largest_size(learning->families), x->rows);
     progress->is_full = 0;
-    for (progress->nodes = 0; status == 0 && progress->nodes < walk->count;) {
-        const ptrdiff_t f = (ptrdiff_t)walk->nodes[progress->nodes];
-        if (!stands(walk, known, f)) {
+    for (progress->nodes = 0; status == 0 && progress->nodes < learning->count;) {
+        const ptrdiff_t f = (ptrdiff_t)learning->nodes[progress->nodes];
+        if (!stands(learning, known, f)) {
             Judged judged = end_of(found, progress, &space);
             progress->is_full = found->capacity - progress->cells < x->rows ||
                                 found->capacity - progress->left_out < x->rows;
             if (progress->is_full)
                 break;
-            status = learn_node(x, walk, known, f, &space, &judged, learnt);
+            status = learn_node(x, learning, known, f, &space, &judged, learnt);
             if (status)
                 break;
             close_node(f, &judged, found, progress);
         }
         progress->nodes++;
     }
-    close_walk(&space);
+    close_learning(&space);
     return status < 0 ? NO_MEMORY : 0;
 }
 
@@ -494,7 +494,7 @@ static ptrdiff_t learn_nodes(const Argument *given)
     const Matrix *x = &given[0].matrix;
     const Families *families = &given[1].families;
     const ptrdiff_t nodes = families->count;
-    const Walk walk = {.families = families, .nodes = given[2].values, .count = given[2].length,
+    const Learning learning = {.families = families, .nodes = given[2].values, .count = given[2].length,
                        .intercept = (int)given[3].number, .mean_square = (int)given[4].number,
                        .limits = given[5].values, .half = given[6].values,
                        .farthest = given[7].values, .verdicts = given[8].values};
@@ -506,9 +506,9 @@ static ptrdiff_t learn_nodes(const Argument *given)
                      .returned = counts + 2 * nodes};
     CellTable known = read_table(given + 12), found = read_table(given + 17);
     Progress *progress = given[22].values;
-    known.testimony = given[16].values;
-    found.testimony = given[21].values;
+    known.log_ratios = given[16].values;
+    found.log_ratios = given[21].values;
     if (!has_rows(&known, nodes, x->rows) || progress->cells < 0 || progress->left_out < 0)
         return REFUSED;
-    return learn_in_order(x, &walk, &known, &learnt, &found, progress);
+    return learn_in_order(x, &learning, &known, &learnt, &found, progress);
 }
