@@ -230,7 +230,7 @@ column has few values, so that it is left to the caller."""
 
 
 class LearningTask(NamedTuple):
-    """Nodes, and what is known of them before they are learnt; family i is that of node i, column i."""
+    """Nodes, and what is known of them before; family i is that of node i, column i."""
 
     families: Families
     intercept: bool
