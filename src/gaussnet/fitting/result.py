@@ -351,9 +351,10 @@ class Fit:
     def required_data(self, purpose: str) -> "FitData":
         """The data behind the fit; else one sentence that says for what they are missing."""
         if self.data is None:
+            was = "comes from a summary" if self.summary is not None else "was copied or loaded"
             raise EstimationError(
-                "this fit no longer has the rows that it was learnt from, because it was copied or "
-                f"loaded: {purpose}"
+                "this fit no longer has the rows that it was learnt from, because it "
+                f"{was}: {purpose}"
             )
         return self.data
 
