@@ -191,10 +191,12 @@ class NetworkBuilder:
         variances = solution.mean_squares if solution.variances is None else solution.variances
         if solution.intercepts is not None and variances is not None:
             self.intercepts[nodes], self.variances[nodes] = solution.intercepts, variances
-            self.is_final[nodes] = solution.variances is not None
+            if solution.variances is not None:
+                self.is_final[nodes] = True
         details = self.details
         details.rows[nodes] = rows if solution.rows is None else solution.rows
-        details.dropped[nodes] = 0 if solution.dropped is None else solution.dropped
+        if solution.dropped is not None:
+            details.dropped[nodes] = solution.dropped
         details.batches[nodes], details.singular[nodes] = solution.batches, solution.singular
         details.ranks[nodes] = solution.ranks
         self.passes = max(self.passes, solution.passes)
@@ -228,6 +230,8 @@ class NetworkBuilder:
 
     def settle_variances(self, nodes: IntArray, rows: int) -> None:
         """Turn mean squares into the variances of a scale that knows the parents' number."""
+        if not self.scale.has_factors:
+            return
         open_nodes = nodes[~self.is_final[nodes]]
         ranks = self.details.ranks[open_nodes] * self.same_rows
         factors = self.scale.factors(rows, ranks, self.options.intercept)

@@ -252,6 +252,8 @@ class Scale(ABC):
     """The name that `fit` knows the scale by."""
     uses_mean_squares: ClassVar[bool] = False
     """Whether mean squared residuals are all that it needs."""
+    has_factors: ClassVar[bool] = False
+    """Whether variances are to be multiplied by `factors`."""
 
     @abstractmethod
     def first(self, equations: Equations, coefficients: FloatArray) -> Pass:

@@ -96,6 +96,7 @@ class KlOptimal(MeanSquare):
     """
 
     name = "kl-optimal"
+    has_factors = True
 
     def factors(self, rows: int | IntArray, parents: IntArray, intercept: bool) -> FloatArray:
         r"""What mean squares are to be multiplied by, (families,).
