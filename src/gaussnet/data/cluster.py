@@ -163,7 +163,7 @@ class ClusterTable(Table):
         )
 
     def surveyed(self, is_complete: bool) -> Self:
-        """After somebody has looked for missing values."""
+        """Known to be complete, or with NaN allowed."""
         return replace(self, is_complete=is_complete)
 
     def notes_on_passes(self, passes: int) -> tuple[str, ...]:

@@ -25,7 +25,7 @@ class Run:
     budget: int | None = None
     """Values that summaries may keep at a time; by default what suits the table."""
     capacity: int | None = None
-    """Values that the median of a stream keeps, at least; by default what suits their number."""
+    """Values that a median of a stream keeps, at most; by default what suits their number."""
     sampled_rows: int = 4_000
     """With fewer rows medians keep all values: a sample would have to hold too many of them."""
     sampled_values: int = 1 << 21

@@ -122,7 +122,7 @@ class Table(ABC):
 
     @abstractmethod
     def surveyed(self, is_complete: bool) -> Self:
-        """After somebody has looked for missing values, and found them or not."""
+        """These rows, known to be complete, or with NaN allowed and no longer looked for."""
 
     def notes_on_passes(self, passes: int) -> tuple[str, ...]:
         """What is worth knowing of medians that took so many passes."""
@@ -314,7 +314,7 @@ class MemoryTable(Table):
         return found.hexdigest()
 
     def surveyed(self, is_complete: bool) -> Self:
-        """After somebody has looked for missing values."""
+        """Known to be complete, or with NaN allowed."""
         return replace(self, is_complete=is_complete)
 
     def _with_rows(self, rows: Rows, is_complete: bool | None) -> Self:
@@ -426,7 +426,7 @@ class FileTable(Table):
         return self.source
 
     def surveyed(self, is_complete: bool) -> Self:
-        """After somebody has looked for missing values."""
+        """Known to be complete, or with NaN allowed."""
         return replace(self, is_complete=is_complete)
 
     def notes_on_passes(self, passes: int) -> tuple[str, ...]:
