@@ -72,7 +72,7 @@ class Fit:
     """The data behind the fit; None if it was loaded or copied, or comes from a summary."""
     trimming: "Trimming | None" = field(default=None, repr=False, compare=False)
     """What the robust method found wrong with the data; None for the other methods."""
-    summary: "Summary | None" = field(default=None, repr=False, compare=False)
+    kept: "Summary | None" = field(default=None, repr=False, compare=False)
     """What rows that are added later go on from, if there is one."""
 
     @property
@@ -351,7 +351,7 @@ class Fit:
     def required_data(self, purpose: str) -> "FitData":
         """The data behind the fit; else one sentence that says for what they are missing."""
         if self.data is None:
-            was = "comes from a summary" if self.summary is not None else "was copied or loaded"
+            was = "comes from a summary" if self.kept is not None else "was copied or loaded"
             raise EstimationError(
                 "this fit no longer has the rows that it was learnt from, because it "
                 f"{was}: {purpose}"
@@ -360,7 +360,7 @@ class Fit:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data."""
-        return self.__dict__ | {"data": None, "summary": None}
+        return self.__dict__ | {"data": None, "kept": None}
 
     def __repr__(self) -> str:
         return (

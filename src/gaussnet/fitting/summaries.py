@@ -268,7 +268,7 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
     builder.enter(nodes, solution, rows)
     builder.settle_variances(nodes, rows)
     notes = general_notes((), rows + summary.dropped, rows) + notes
-    return builder.result(builder.network(), rows, notes, summary=summary)
+    return builder.result(builder.network(), rows, notes, kept=summary)
 
 
 def update(fit: Fit, more_rows: Any) -> Fit:
@@ -278,8 +278,8 @@ def update(fit: Fit, more_rows: Any) -> Fit:
             "the fit used some rows for coefficients and others for variances: fit all rows "
             "again, with a split of their new number"
         )
-    if fit.data is None and fit.summary is not None:
-        return solve(fit.summary.add(more_rows), scale=fit.scale)
+    if fit.data is None and fit.kept is not None:
+        return solve(fit.kept.add(more_rows), scale=fit.scale)
     data = fit.required_data("update a summary of them instead, as summary.add(rows)")
     options, how = data.options, (fit.method, fit.scale)
     old = open_table(data.given, options.dag.nodes, options.page_rows, data.run)
@@ -297,7 +297,7 @@ def update(fit: Fit, more_rows: Any) -> Fit:
     summary = summary.add(more_rows)
     found = _exact_solution(summary, fit.scale)
     if found is None:
-        return replace(fit_with(both.run, both, options, how), summary=summary)
+        return replace(fit_with(both.run, both, options, how), kept=summary)
     notes = general_notes(both.ignored, 0, 0) + found.general_notes
     table = both.complete(summary.rows) if summary.dropped else both
     joined = FitData(table, options, both.run, both.ignored)
@@ -315,8 +315,8 @@ def _exact_solution(summary: Summary, scale: Scale) -> Fit | None:
 
 def _summary_of(fit: Fit, options: ReadOptions, old: Any) -> Summary | None:
     """The summary that rows can be added to, if one says all that the next fit needs."""
-    if fit.summary is not None:
-        return fit.summary
+    if fit.kept is not None:
+        return fit.kept
     if not fit.scale.uses_mean_squares or options.missing == "drop-by-node":
         return None
     settings = (fit.dag, fit.method, fit.intercept, options.page_rows, options.missing)
