@@ -15,6 +15,7 @@ from .fitting import Fit as Fit, fit as fit
 from .fitting.comparison import ScoreTable as ScoreTable, compare as compare
 from .fitting.effects import Effect as Effect
 from .fitting.graph_tests import GraphCheck as GraphCheck, MissingEdge as MissingEdge
+from .fitting.sensitivity import Benchmark as Benchmark, Sensitivity as Sensitivity
 from .fitting.summaries import (
     Summary as Summary,
     merge as merge,
@@ -55,6 +56,11 @@ from .model.distances import (
 )
 from .model.files import read_network as read_network, write_network as write_network
 from .model.formats.pgmpy import from_pgmpy as from_pgmpy, to_pgmpy as to_pgmpy
+from .model.inference.change import (
+    ChangeAttribution as ChangeAttribution,
+    attribute_change as attribute_change,
+)
+from .model.inference.counterfactual import Counterfactual as Counterfactual
 from .model.inference.effects import PathEffect as PathEffect
 from .model.inference.queries import Prediction as Prediction
 from .model.scores import robust_score as robust_score

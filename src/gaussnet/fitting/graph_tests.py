@@ -120,7 +120,7 @@ class GraphCheck:
 def check_graph(fit: "Fit", level: float, adjust: Adjustment) -> GraphCheck:
     """Test every missing edge of a fit's graph on the rows that it was learnt from."""
     check_level(level, 0.05)
-    rows, notes = _rows(fit)
+    rows, notes = tested_rows(fit, "check the graph where the data are, or fit again")
     nodes, others, correlations, freedom = _tests(fit, rows)
     testable = ~np.isnan(correlations) & (freedom >= 1.0)
     kept = np.flatnonzero(testable)
@@ -140,9 +140,9 @@ def check_graph(fit: "Fit", level: float, adjust: Adjustment) -> GraphCheck:
     )
 
 
-def _rows(fit: "Fit") -> tuple[FloatArray, list[str]]:
+def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
     """The rows learnt from, suspicious cells of a robust fit as missing, and notes."""
-    data = fit.required_data("check the graph where the data are, or fit again")
+    data = fit.required_data(purpose)
     rows = np.array(data.table().in_memory("this").array, dtype=np.float64)
     notes = []
     if fit.trimming is not None and fit.trimming.cells:

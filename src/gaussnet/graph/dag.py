@@ -4,13 +4,15 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence, Sized
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gaussnet.errors import CycleError, GraphError
+from gaussnet.errors import CycleError, GraphError, SettingError
 from gaussnet.graph import algorithms
+from gaussnet.graph.adjustment import is_adjustment_set, minimal_adjustment_sets
 from gaussnet.graph.formats import networkx, text
 from gaussnet.graph.formats.adjacency import Orientation, parent_lists
 from gaussnet.kernels.families import Families
@@ -229,6 +231,21 @@ class Dag:
         """The children of a node, in node order."""
         return tuple(self.nodes[i] for i in self._child_lists[self.position(node)])
 
+    def ancestors(self, node: str) -> tuple[str, ...]:
+        """The nodes that a directed path leads from to this one, in node order.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("[rain][wet|rain][slip|wet]")
+        >>> dag.ancestors("slip"), dag.descendants("rain")
+        (('rain', 'wet'), ('wet', 'slip'))
+        """
+        return self._relatives(self.families.parent_lists, node)
+
+    def descendants(self, node: str) -> tuple[str, ...]:
+        """The nodes that a directed path leads to from this one, in node order."""
+        return self._relatives(self._child_lists, node)
+
     def position(self, node: str) -> int:
         """The column number of a node."""
         try:
@@ -303,6 +320,58 @@ class Dag:
             basis += [Independence(node, other, parents) for other in earlier]
         return tuple(basis)
 
+    def adjustment_sets(
+        self,
+        cause: str,
+        target: str,
+        *,
+        measured: Iterable[str] | None = None,
+        limit: int = 1_000,
+    ) -> tuple[tuple[str, ...], ...]:
+        """The minimal sets to adjust for when estimating an effect, the smallest first.
+
+        Each satisfies the back-door criterion: it holds no descendant of `cause` and blocks every
+        path to `target` that begins with an arrow into `cause`. The coefficient of `cause` in a
+        regression of `target` on `cause` and such a set is the total effect. `measured` names the
+        nodes that may be used, by default all. The empty set, where it suffices, is the only
+        one: ``((),)``; without any set the answer is ``()``.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("[age][diet|age][sport|age][weight|diet:sport]")
+        >>> dag.adjustment_sets("diet", "weight")
+        (('age',), ('sport',))
+        >>> dag.adjustment_sets("diet", "weight", measured=["sport"])
+        (('sport',),)
+        """
+        ends = self.position(cause), self.position(target)
+        if ends[0] == ends[1]:
+            raise GraphError(f"got {cause!r} as cause and as target: name two different nodes")
+        if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
+            raise SettingError(f"got limit={limit!r}, expected a whole number of 1 or more")
+        allowed = self._position_set(self.nodes if measured is None else measured)
+        sets = minimal_adjustment_sets(self.families, *ends, allowed)
+        found = [sorted(one) for one in islice(sets, limit + 1)]
+        if len(found) > limit:
+            raise SettingError(
+                f"there are more than limit={limit} minimal adjustment sets for {cause!r} and "
+                f"{target!r}: give a larger limit, or name fewer nodes in measured"
+            )
+        found.sort(key=lambda one: (len(one), one))
+        return tuple(tuple(self.nodes[node] for node in one) for one in found)
+
+    def is_adjustment_set(self, cause: str, target: str, given: Iterable[str]) -> bool:
+        """Whether a set satisfies the back-door criterion; see `adjustment_sets`.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("[age][diet|age][weight|diet:age]")
+        >>> dag.is_adjustment_set("diet", "weight", ["age"])
+        True
+        """
+        ends = self.position(cause), self.position(target)
+        return is_adjustment_set(self.families, *ends, self._position_set(given))
+
     def __len__(self) -> int:
         """Number of nodes."""
         return len(self.nodes)
@@ -329,6 +398,11 @@ class Dag:
         """The size of the graph and its first nodes."""
         edges = len(self.families.parents)
         return f"Dag({len(self.nodes)} nodes, {edges} edges: {shorten(self.nodes)})"
+
+    def _relatives(self, lists: list[list[int]], node: str) -> tuple[str, ...]:
+        own = self.position(node)
+        found = algorithms.with_relatives(lists, {own}) - {own}
+        return tuple(self.nodes[other] for other in sorted(found))
 
     def _position_set(self, nodes: str | Iterable[str]) -> set[int]:
         return {self.position(node) for node in ([nodes] if isinstance(nodes, str) else nodes)}

@@ -22,6 +22,7 @@ from gaussnet.types import FloatArray, Rows, Seed
 
 if TYPE_CHECKING:
     from gaussnet.model.formats.text import Values as LavaanValues
+    from gaussnet.model.inference.counterfactual import Counterfactual
 
 Name = TypeVar("Name", str, Edge)
 Values = Mapping[str, float]
@@ -265,6 +266,44 @@ class GaussianNetwork:
         ([0.0, 2.0], [2.0, 3.0])
         """
         return queries.do(self, values)
+
+    def counterfactual(self, row: object, *, do: Values) -> "Counterfactual":
+        """What a case that was observed would have been, had nodes been set to other values.
+
+        The row tells what the noise of each node was; the same noise goes through the equations
+        after the intervention, in closed form. What a partly observed row leaves open remains as
+        variance.
+
+        Parameters
+        ----------
+        row
+            Values by node, an array (nodes,), or a frame of one row; NaN is not observed.
+        do
+            Values to set, by node.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 1.0])
+        >>> net.counterfactual({"rain": 2.0, "wet": 4.0}, do={"rain": 0.0}).after.mean.tolist()
+        [0.0, 1.0]
+        >>> partly = net.counterfactual({"wet": 4.0}, do={"rain": 0.0}).after
+        >>> partly.mean.round(3).tolist(), partly.variances.round(3).tolist()
+        ([0.0, 1.231], [0.0, 0.692])
+        """
+        from gaussnet.model.inference.counterfactual import counterfactual
+
+        return counterfactual(self, row, do)
+
+    def adjustment_sets(
+        self,
+        cause: str,
+        target: str,
+        *,
+        measured: Iterable[str] | None = None,
+        limit: int = 1_000,
+    ) -> tuple[tuple[str, ...], ...]:
+        """The minimal sets to adjust for when estimating an effect; see `Dag.adjustment_sets`."""
+        return self.dag.adjustment_sets(cause, target, measured=measured, limit=limit)
 
     def predict(
         self,

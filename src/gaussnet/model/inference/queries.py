@@ -80,7 +80,7 @@ def condition(
 ) -> Conditional:
     """The Gaussian of the targets, or of all nodes without evidence, given the evidence."""
     dag = network.dag
-    positions, values = _as_values(dag, evidence, "evidence")
+    positions, values = as_values(dag, evidence, "evidence")
     observed = _mask(dag, positions)
     wanted = np.flatnonzero(~observed) if targets is None else _targets(dag, targets, observed)
     posterior = Posterior(network, observed, _mask(dag, wanted), solver)
@@ -118,7 +118,7 @@ def _draw(posterior: Posterior, row: FloatArray, rows: int, seed: Seed) -> Float
 def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetwork":
     """The network with these nodes cut from their parents, each at its value without noise."""
     dag = network.dag
-    positions, numbers = _as_values(dag, values, "intervention")
+    positions, numbers = as_values(dag, values, "intervention")
     cut = _mask(dag, positions)
     parents = [
         [] if is_cut else own
@@ -136,7 +136,7 @@ def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetw
 
 def impute(network: "GaussianNetwork", data: object, seed: Seed | None) -> FloatArray:
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
-    rows = _open_rows(data, network.dag.nodes)
+    rows = open_rows(data, network.dag.nodes)
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
     for observed, chosen in patterns(~np.isnan(rows)):
         if observed.all():
@@ -184,7 +184,7 @@ def predict(
         raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
     dag = network.dag
     allowed = _given_columns(dag, target, given)
-    rows = _open_rows(data, dag.nodes)
+    rows = open_rows(data, dag.nodes)
     rows[:, ~allowed] = np.nan
     node = np.array([dag.position(target)])
     mean, scale = np.empty((2, len(rows)))
@@ -231,7 +231,7 @@ def _filled(
         yield own, part
 
 
-def _open_rows(data: object, names: Sequence[str]) -> FloatArray:
+def open_rows(data: object, names: Sequence[str]) -> FloatArray:
     """A copy of the data, (rows, names) float64; a frame's absent columns are missing."""
     columns = checks.column_labels(data)
     if columns is None:
@@ -266,7 +266,7 @@ def _given_columns(dag: Dag, target: str, given: Iterable[str] | None) -> BoolAr
     return allowed
 
 
-def _as_values(dag: Dag, given: object, what: str) -> tuple[IntArray, FloatArray]:
+def as_values(dag: Dag, given: object, what: str) -> tuple[IntArray, FloatArray]:
     """Positions and values of a mapping from nodes to finite numbers."""
     if not isinstance(given, Mapping):
         raise NetworkError(

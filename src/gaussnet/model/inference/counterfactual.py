@@ -1,0 +1,164 @@
+"""Counterfactuals: what a case that was observed would have been, had some nodes been set."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet.errors import DataError
+from gaussnet.model import checks
+from gaussnet.model.equations import propagate
+from gaussnet.model.gaussian import Gaussian
+from gaussnet.model.inference.queries import Conditional, as_values, condition, do, open_rows
+from gaussnet.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gaussnet.model.network import GaussianNetwork
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Counterfactual:
+    r"""A case as it was, as it would have been, and the difference.
+
+    *Abduction*: the row says what the noise of every node was, exactly where the row is complete
+    and else up to a Gaussian. *Action*: the nodes of `do` are cut from their parents and set.
+    *Prediction*: the same noise goes through the changed equations (Pearl, Causality, 2009,
+    section 7.1). In a linear network all three are one formula: with x the row as it was, v the
+    values set and T the total effects of the set nodes once they are cut from their parents,
+
+    .. math:: x^* = x + T (v - x_{do})
+
+    so that nodes that do not descend from the set ones stay as they were. All Gaussians are over
+    all nodes, in the order of ``network.dag.nodes``.
+    """
+
+    network: "GaussianNetwork"
+    evidence: Mapping[str, float]
+    """What was observed, by node."""
+    do: Mapping[str, float]
+    """What is set, by node."""
+    _seen: Conditional
+
+    @cached_property
+    def before(self) -> Gaussian:
+        """The case as it was: the observed values, and what they tell of the others."""
+        return Gaussian(self.network.dag.nodes, self._mean, self._factor)
+
+    @cached_property
+    def after(self) -> Gaussian:
+        """The case as it would have been; its variances are what the row leaves open."""
+        mean = self._mean + self._carried(self._step[None, :])[0]
+        factor = self._factor + self._carried_factor
+        mean[self._set] = list(self.do.values())
+        factor[self._set] = 0.0
+        return Gaussian(self.network.dag.nodes, mean, factor)
+
+    @cached_property
+    def change(self) -> Gaussian:
+        """The difference after - before; certain wherever the set nodes were observed."""
+        mean = self._carried(self._step[None, :])[0]
+        return Gaussian(self.network.dag.nodes, mean, self._carried_factor)
+
+    @cached_property
+    def noise(self) -> Gaussian:
+        """The noise of every node, as far as the row tells: its mean and what remains open."""
+        families, slopes = self.network.dag.families, self.network.coefficient_array
+        rows = np.vstack((self._mean, self._factor.T))
+        with np.errstate(over="ignore", invalid="ignore"):
+            left = kernels.residuals(rows, families, slopes)
+        left[:, 0] -= self.network.intercept_array
+        checks.check_overflow(left)
+        return Gaussian(self.network.dag.nodes, left[:, 0], left[:, 1:])
+
+    def __str__(self) -> str:
+        after, before = self.after, self.before
+        width = max([4, *map(len, after.names)])
+        lines = [f"{'node':{width}}  {'was':>10}  {'would be':>10}  {'sd':>8}"]
+        spread = np.sqrt(after.variances)
+        for name, was, would_be, sd in zip(
+            after.names, before.mean, after.mean, spread, strict=True
+        ):
+            lines.append(f"{name:{width}}  {was:10.4g}  {would_be:10.4g}  {sd:8.3g}")
+        return "\n".join(lines)
+
+    def __repr__(self) -> str:
+        return f"Counterfactual({len(self.evidence)} nodes observed, do={dict(self.do)})"
+
+    @cached_property
+    def _set(self) -> IntArray:
+        """Positions of the set nodes."""
+        return as_values(self.network.dag, self.do, "intervention")[0]
+
+    @cached_property
+    def _mean(self) -> FloatArray:
+        mean = np.empty(len(self.network.dag))
+        mean[self._positions] = self._seen.mean
+        known, values = as_values(self.network.dag, self.evidence, "evidence")
+        mean[known] = values
+        return mean
+
+    @cached_property
+    def _factor(self) -> FloatArray:
+        """F with covariance F F' of the case as it was, (nodes, noise)."""
+        factor = np.zeros((len(self.network.dag), self._seen.factor.shape[1]))
+        factor[self._positions] = self._seen.factor
+        return factor
+
+    @property
+    def _positions(self) -> list[int]:
+        """Positions of the nodes that were not observed."""
+        return [self.network.dag.positions[name] for name in self._seen.names]
+
+    @cached_property
+    def _step(self) -> FloatArray:
+        """By how much each set node is moved, 0 elsewhere, (nodes,)."""
+        step = np.zeros(len(self._mean))
+        step[self._set] = np.array(list(self.do.values())) - self._mean[self._set]
+        return step
+
+    @cached_property
+    def _carried_factor(self) -> FloatArray:
+        loads = np.zeros((self._factor.shape[1], len(self._mean)))
+        loads[:, self._set] = -self._factor[self._set].T
+        return self._carried(loads).T
+
+    def _carried(self, steps: FloatArray) -> FloatArray:
+        """What steps of the set nodes (rows, nodes) do to all nodes."""
+        cut = do(self.network, self.do)
+        rows = steps.copy()
+        propagate(rows, cut.dag.order, cut.dag.families, cut.coefficient_array)
+        return rows
+
+
+def counterfactual(
+    network: "GaussianNetwork", row: object, values: Mapping[str, float]
+) -> Counterfactual:
+    """What the case of a row would have been, had these nodes been set to these values."""
+    evidence = _as_evidence(network.dag.nodes, row)
+    as_values(network.dag, values, "intervention")
+    numbers = {name: float(value) for name, value in values.items()}
+    return Counterfactual(network, evidence, numbers, condition(network, evidence, None))
+
+
+def _as_evidence(names: tuple[str, ...], row: object) -> dict[str, float]:
+    """The observed values of one row: a mapping, an array (nodes,), or a frame of one row."""
+    if isinstance(row, Mapping):
+        return {name: value for name, value in row.items() if not _is_missing(value)}
+    labelled = getattr(row, "to_dict", None)
+    if labelled is not None and checks.column_labels(row) is None:  # a row of a pandas frame
+        values = labelled()
+        return _as_evidence(names, {name: values[name] for name in names if name in values})
+    if checks.column_labels(row) is None:
+        row = np.atleast_2d(checks.as_numbers(row, "value"))  # type: ignore[arg-type]
+    rows = open_rows(row, names)
+    if len(rows) != 1:
+        raise DataError(f"got {len(rows)} rows, expected the one row of a case: ask row by row")
+    return {name: value for name, value in zip(names, rows[0].tolist(), strict=True)
+            if not np.isnan(value)}  # fmt: skip
+
+
+def _is_missing(value: object) -> bool:
+    return value is None or value != value  # noqa: PLR0124 (NaN of any kind is not itself)

@@ -1,0 +1,117 @@
+"""Attributions of change against all orders of exchange."""
+
+import numpy as np
+import pytest
+from tests.model.exact import random_dag, random_network
+from tests.reference.counterfactuals import shapley
+
+import gaussnet as gn
+
+
+def scales(found, before, after):
+    """Sizes of what contributions of mean and variance are sums of."""
+    spread = max(np.abs(net.covariance()).max() for net in (before, after))
+    return 1.0 + np.abs([found.mean_before, found.mean_after]).max() + spread
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_contributions_are_the_mean_over_all_orders(seed):
+    rng = np.random.default_rng(seed)
+    dag = random_dag(rng, 6, degree=3.5)
+    before, after = random_network(rng, dag), random_network(rng, dag)
+    target = dag.nodes[dag.order[-1]]
+    found = gn.attribute_change(before, after, target)
+    expected = shapley(before, after, target)
+    # Exchanges mix the largest coefficients of both: products along paths of up to 5 edges.
+    small = 1e-11 * scales(found, before, after) * 10
+    for node, (mean, variance) in expected.items():
+        assert found.mean.get(node, 0.0) == pytest.approx(mean, abs=small)
+        assert found.variance.get(node, 0.0) == pytest.approx(variance, abs=small)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_graphs_may_differ(seed):
+    rng = np.random.default_rng(seed)
+    names = ["a", "b", "c", "d", "e"]
+    drawn = []
+    for order in (names, names[::-1]):
+        edges = [(a, b) for i, a in enumerate(names) for b in names[i + 1 :] if rng.random() < 0.6]
+        drawn.append(random_network(rng, gn.Dag.from_edges(edges, nodes=order)))
+    found = gn.attribute_change(*drawn, "e")
+    expected = shapley(*drawn, "e")
+    small = 1e-10 * scales(found, *drawn)
+    for node, (mean, variance) in expected.items():
+        assert found.mean.get(node, 0.0) == pytest.approx(mean, abs=small)
+        assert found.variance.get(node, 0.0) == pytest.approx(variance, abs=small)
+
+
+@pytest.mark.parametrize("name", ["ecoli70", "arth150"])
+def test_contributions_add_up_in_published_networks(name):
+    before = gn.networks.load(name)
+    rng = np.random.default_rng(1)
+    after = gn.GaussianNetwork.from_arrays(
+        before.dag,
+        before.coefficient_array * rng.uniform(0.5, 1.5, len(before.coefficient_array)),
+        before.variance_array * rng.uniform(0.5, 2.0, len(before.dag)),
+        before.intercept_array + rng.normal(size=len(before.dag)),
+    )
+    deepest = before.dag.nodes[before.dag.order[-1]]
+    for target in (deepest, before.dag.nodes[0]):
+        found = gn.attribute_change(before, after, target)
+        place = before.dag.position(target)
+        assert found.mean_before == pytest.approx(before.mean()[place], rel=1e-12)
+        assert found.variance_after == pytest.approx(after.covariance()[place, place], rel=1e-12)
+        sizes = 1e-12 * scales(found, before, after)
+        whole = found.mean_after - found.mean_before
+        assert sum(found.mean.values()) == pytest.approx(whole, abs=sizes)
+        whole = found.variance_after - found.variance_before
+        assert sum(found.variance.values()) == pytest.approx(whole, abs=sizes)
+
+
+def test_an_equation_that_is_the_same_has_no_part_and_strangers_are_not_listed():
+    dag = gn.Dag.parse("[a][b|a][c|b][d]")
+    before = gn.GaussianNetwork.from_arrays(dag, [1.0, 2.0], [1.0, 1.0, 1.0, 1.0])
+    after = gn.GaussianNetwork.from_arrays(dag, [1.5, 2.0], [2.0, 1.0, 1.0, 9.0], [1.0, 0, 0, 5])
+    found = gn.attribute_change(before, after, "c")
+    assert list(found.mean) == list(found.variance) == ["a", "b", "c"]
+    assert found.mean["c"] == found.variance["c"] == 0.0
+    assert found.mean["a"] == pytest.approx(2.5)
+    assert found.mean["b"] == pytest.approx(0.5)
+    same = gn.attribute_change(before, before, "c")
+    assert set(same.mean.values()) == set(same.variance.values()) == {0.0}
+
+
+def test_a_chain_of_forty_changed_equations_is_exact_and_quick():
+    # One factor of two in each of 40 coefficients: 2^40 sets, and each has the same part.
+    dag = gn.Dag.from_edges([(f"x{i}", f"x{i + 1}") for i in range(40)])
+    zeros = np.zeros(40)
+    before = gn.GaussianNetwork.from_arrays(dag, np.ones(40), [1.0, *zeros], [1.0, *zeros])
+    after = gn.GaussianNetwork.from_arrays(dag, np.full(40, 1.1), [1.0, *zeros], [1.0, *zeros])
+    found = gn.attribute_change(before, after, "x40")
+    parts = [found.mean[f"x{i}"] for i in range(1, 41)]
+    np.testing.assert_allclose(parts, (1.1**40 - 1.0) / 40, rtol=1e-12)
+    parts = [found.variance[f"x{i}"] for i in range(1, 41)]
+    np.testing.assert_allclose(parts, (1.1**80 - 1.0) / 40, rtol=1e-12)
+    assert found.mean["x0"] == 0.0
+
+
+def test_fits_are_taken_as_their_networks():
+    dag = gn.Dag.parse("[a][b|a]")
+    fits = [gn.fit(gn.simulate.random_network(dag, seed=s).sample(50, seed=s), dag) for s in (1, 2)]
+    found = gn.attribute_change(*fits, "b")
+    assert found.mean == gn.attribute_change(fits[0].network, fits[1].network, "b").mean
+    assert repr(found) == "ChangeAttribution('b', 2 equations)"
+
+
+def test_bad_pairs_are_refused():
+    one = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [1.0], [1.0, 1.0])
+    turned = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[b][a|b]"), [1.0], [1.0, 1.0])
+    other = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][c|a]"), [1.0], [1.0, 1.0])
+    with pytest.raises(gn.GraphError, match="together have the cycle"):
+        gn.attribute_change(one, turned, "a")
+    with pytest.raises(gn.NetworkError, match="'b', 'c' is in one of them only"):
+        gn.attribute_change(one, other, "a")
+    with pytest.raises(gn.GraphError, match="there is no node 'z'"):
+        gn.attribute_change(one, one, "z")
+    with pytest.raises(gn.NetworkError, match="got str, expected a gaussnet"):
+        gn.attribute_change(one, "two", "a")
