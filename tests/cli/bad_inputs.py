@@ -101,19 +101,21 @@ BAD_DATA = [
     (
         FIT,
         rows("x,y\n1,2\nNaN,3\n3,4\n"),
-        "1 value is missing, the first in row 1 of column 'x', counted from 0: fill them, or give "
-        "--missing 'drop-rows' or 'drop-by-node'",
+        "1 value is missing, the first in row 1 of column 'x', counted from 0: give "
+        "--missing 'likelihood' (least squares from every cell that is there), 'drop-by-node' or "
+        "'drop-rows', or fill them",
     ),
     (
         FIT,
         rows("x,y\n1,2\n2,\n3,4\n"),
-        "1 value is missing, the first in row 1 of column 'y', counted from 0: fill them, or give "
-        "--missing 'drop-rows' or 'drop-by-node'",
+        "1 value is missing, the first in row 1 of column 'y', counted from 0: give "
+        "--missing 'likelihood' (least squares from every cell that is there), 'drop-by-node' or "
+        "'drop-rows', or fill them",
     ),
     (
         FIT + " --missing drop-rows",
         rows("x,y\n1,\n,3\n"),
-        "each of the 2 rows has a missing value: give --missing 'drop-by-node'",
+        "each of the 2 rows has a missing value: give --missing 'likelihood' or 'drop-by-node'",
     ),
     (
         FIT + " --missing drop-rows",
@@ -397,7 +399,7 @@ BAD_SETTINGS = [
     (
         FIT + " --missing ignore",
         rows(ROWS),
-        "got --missing 'ignore', expected 'raise', 'drop-rows' or 'drop-by-node'",
+        "got --missing 'ignore', expected 'raise', 'drop-rows', 'drop-by-node' or 'likelihood'",
     ),
     (
         FIT + " --method batch-median",

@@ -134,7 +134,7 @@ def test_notes_say_what_was_trimmed_and_by_how_much():
 def test_missing_cells_are_dropped_by_node_and_predicted():
     holed = CLEAN.copy()
     holed[:20, 2] = np.nan
-    with pytest.raises(gn.DataError, match="missing='drop-rows' or 'drop-by-node'"):
+    with pytest.raises(gn.DataError, match="'drop-by-node' or 'drop-rows', or fill them"):
         gn.fit(holed, DAG, "robust")
     by_node = gn.fit(holed, DAG, "robust", missing="drop-by-node")
     plain = gn.fit(holed, DAG, missing="drop-by-node")

@@ -44,7 +44,10 @@ Scale = Annotated[
     typer.Option(help="mean-square, mad, kl-optimal or core (the method's own by default)."),
 ]
 Intercept = Annotated[bool, typer.Option(help="Whether the equations have a constant.")]
-Missing = Annotated[str, typer.Option(help="On missing values: raise, drop-rows or drop-by-node.")]
+Missing = Annotated[
+    str,
+    typer.Option(help="On missing values: raise, drop-rows, drop-by-node or likelihood."),
+]
 AllowSingular = Annotated[
     bool,
     typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeVar
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
@@ -12,7 +12,8 @@ from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.families import Families
 from gaussnet.types import BoolArray, IntArray, Rows
 
-Missing = Literal["raise", "drop-rows", "drop-by-node"]
+Missing = Literal["raise", "drop-rows", "drop-by-node", "likelihood"]
+CHOICES = get_args(Missing)
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
@@ -81,21 +82,21 @@ class Survey:
             row, column = self.first_hole
             raise DataError(
                 f"{_values(int(self.holes.sum()))} missing, the first in row {row} of column "
-                f"{names[column]!r}, counted from 0: fill them, or give missing='drop-rows' or "
-                "'drop-by-node'"
+                f"{names[column]!r}, counted from 0: give missing='likelihood' (least squares from "
+                "every cell that is there), 'drop-by-node' or 'drop-rows', or fill them"
             )
         if missing == "drop-rows" and self.complete == 0:
             raise DataError(
-                f"each of the {self.rows} rows has a missing value: give missing='drop-by-node'"
+                f"each of the {self.rows} rows has a missing value: give missing='likelihood' or "
+                "'drop-by-node'"
             )
 
 
 def check_missing(missing: Missing) -> None:
     """Refuse an unknown setting."""
-    if missing not in ("raise", "drop-rows", "drop-by-node"):
-        raise SettingError(
-            f"got missing={missing!r}, expected 'raise', 'drop-rows' or 'drop-by-node'"
-        )
+    if missing not in CHOICES:
+        known = ", ".join(map(repr, CHOICES[:-1]))
+        raise SettingError(f"got missing={missing!r}, expected {known} or {CHOICES[-1]!r}")
 
 
 @dataclass(frozen=True)

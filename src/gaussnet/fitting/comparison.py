@@ -9,21 +9,14 @@ from typing import Any
 import numpy as np
 
 from gaussnet.data.columns import as_rows
-from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError, NetworkError, SettingError
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.text import text_table
 from gaussnet.graph.dag import shorten
-from gaussnet.model.network import GaussianNetwork
-from gaussnet.model.scores import log_likelihoods, robust_score
-from gaussnet.types import FloatArray, IntArray
+from gaussnet.model.scores import robust_score
 
 Fits = Mapping[str, Fit] | Iterable[Fit]
-
-
-Likelihoods = tuple[FloatArray, IntArray]
-"""Log-likelihood of each node, and the rows it rests on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,30 +36,16 @@ def find_scores(fit: Fit) -> Scores:
     .. math:: AIC = -2 \ell + 2 k, \qquad BIC = -2 \ell + \sum_i k_i \log m_i
 
     with :math:`k_i` the parameters of node i and :math:`m_i` its rows: all of them, but for
-    ``missing="drop-by-node"``.
+    ``missing="drop-by-node"``. With ``missing="likelihood"`` it is the likelihood of the cells
+    that are there.
     """
     data = fit.required_data("score it where the data are, or give rows to network.score")
-    sums, counts = ask(data.table(), LikelihoodPass(fit.network))
+    sums, counts = ask(data.table(), fit.method.likelihood_pass(fit.network))
     total = float(sums.sum())
     parameters = fit.details.ranks + 1 + int(fit.intercept)
     count = int(parameters.sum())
     penalty = float((parameters * np.log(counts)).sum())
     return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
-
-
-@dataclass(frozen=True)
-class LikelihoodPass(Pass):
-    """Asks for the log-likelihood of each node, and the rows it rests on."""
-
-    network: GaussianNetwork
-
-    def summarize(self, stripe: Stripe) -> Likelihoods:
-        """Log-likelihoods of a stripe."""
-        return log_likelihoods(self.network, stripe.rows)
-
-    def merge(self, left: Likelihoods, right: Likelihoods) -> Likelihoods:
-        """Sums of both."""
-        return left[0] + right[0], left[1] + right[1]
 
 
 @dataclass(frozen=True, slots=True)

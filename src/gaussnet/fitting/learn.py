@@ -11,11 +11,12 @@ from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.checks import checked_dag, thread_count
-from gaussnet.fitting.notes import general_notes
+from gaussnet.fitting.notes import general_notes, missing_note
 from gaussnet.fitting.result import Details, Fit
 from gaussnet.graph.dag import Dag
 from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution
 from gaussnet.methods.groups import FitData, Fitted, Groups, ReadOptions, equation_groups
+from gaussnet.methods.likelihood import check_likelihood
 from gaussnet.methods.moments import MomentsPass, with_mean_squares
 from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.model.network import GaussianNetwork
@@ -61,7 +62,9 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     missing
         What NaN means: "raise" an error, "drop-rows" drops every row that has one,
         "drop-by-node" drops it only for the nodes whose own or parents' value is missing;
-        robust then predicts it from its own equation to judge the children by.
+        robust then predicts it from its own equation to judge the children by. "likelihood",
+        for least squares, is maximum likelihood over all cells that are there: right also
+        where the others of a row decide which cells are missing.
     threads
         At most so many threads; by default all processors. Never changes the answer.
     page_rows
@@ -115,6 +118,8 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
     method, scale = how
     options, survey = data.options, data.survey
     check_missing(options.missing)
+    if options.missing == "likelihood":
+        check_likelihood(method, scale, options.split)
     if table.known_rows == 0:
         raise DataError("the data have no rows: give at least one")
     builder = NetworkBuilder(options, method, scale)
@@ -125,8 +130,11 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
         table, survey = treat_missing(table, options.dag.families, options.missing)
         if whole:
             _require_complete_rows(options.dag, survey)
+        if options.missing == "likelihood" and table.is_complete is False:
+            builder = NetworkBuilder(options, method.over_holes(), scale)
         given = table if table.is_stream else data.given
         data = replace(data, given=given, survey=survey)
+        whole = whole or builder.method.fills_holes
         builder.learn(equation_groups(table, options, survey, whole=whole))
     return builder.fit(table, data)
 
@@ -144,6 +152,7 @@ class NetworkBuilder:
         """Whether the variance is that of the scale already, not a mean square."""
         self.passes = 1
         self.findings: Any = None
+        self.notes: tuple[str, ...] = ()
         self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(5)))
 
     @property
@@ -201,6 +210,7 @@ class NetworkBuilder:
         details.ranks[nodes] = solution.ranks
         self.passes = max(self.passes, solution.passes)
         self.findings = solution.findings
+        self.notes += solution.notes
         if np.isnan(solution.coefficients).any():
             self._refuse_unanswered(nodes)
 
@@ -281,6 +291,9 @@ class NetworkBuilder:
         network = self.network()
         given = rows if data.survey is None else data.survey.rows
         notes = general_notes(data.ignored, given, rows) + table.notes_on_passes(self.passes)
+        notes += self.notes
+        if self.method.fills_holes and data.survey is not None:
+            notes += (missing_note(int(data.survey.holes.sum()), rows * len(self.dag)),)
         findings = self.findings
         if findings is not None:
             fitted = Fitted(network, self.scale, data, findings)

@@ -96,3 +96,12 @@ def general_notes(ignored: tuple[str, ...], given: int, used: int) -> tuple[str,
     if used < given:
         notes.append(f"{given - used} of {given} rows have missing values and were dropped")
     return tuple(notes)
+
+
+def missing_note(holes: int, cells: int) -> str:
+    """What maximum likelihood over the cells that are there takes for granted."""
+    return (
+        f"{holes} of {cells} cells ({holes / cells:.2g} of all) are missing: the likelihood of the "
+        "others was maximised, which is right if what is missing depends only on cells of the "
+        "same row that are there (missing at random)"
+    )

@@ -28,6 +28,9 @@ from gaussnet.methods.groups import FitData, ReadOptions
 from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.types import FloatArray, Rows
 
+NEEDS_ROWS = ("drop-by-node", "likelihood")
+"""What `missing` may be where a summary cannot do without the rows."""
+
 
 class NotInSummary(EstimationError):
     """The rows say more than their summary does."""
@@ -195,10 +198,10 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     (Summary(2 nodes, 4 rows, method='least-squares', 4 rows inside), 2.06)
     """
     check_missing(missing)
-    if missing == "drop-by-node":
+    if missing in NEEDS_ROWS:
         raise SettingError(
-            "got missing='drop-by-node', expected 'raise' or 'drop-rows': which rows serve a "
-            "node is known only when all are seen, so fit the rows themselves"
+            f"got missing={missing!r}, expected 'raise' or 'drop-rows': what missing cells are "
+            "worth is known only when all rows are seen, so fit the rows themselves"
         )
     height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
     check_page_rows(height)
@@ -317,7 +320,7 @@ def _summary_of(fit: Fit, options: ReadOptions, old: Any) -> Summary | None:
     """The summary that rows can be added to, if one says all that the next fit needs."""
     if fit.kept is not None:
         return fit.kept
-    if not fit.scale.uses_mean_squares or options.missing == "drop-by-node":
+    if not fit.scale.uses_mean_squares or options.missing in NEEDS_ROWS:
         return None
     settings = (fit.dag, fit.method, fit.intercept, options.page_rows, options.missing)
     try:

@@ -222,8 +222,11 @@ def bootstrap(
     if not isinstance(repetitions, int) or repetitions < FEWEST:
         raise SettingError(f"got repetitions={repetitions!r}, expected at least {FEWEST}")
     table = data.table().in_memory("this")
-    rows, missing = table.array, "raise" if table.is_complete is not False else "drop-by-node"
-    options = replace(data.options, missing=missing)  # type: ignore[arg-type]
+    rows, options = table.array, data.options
+    if table.is_complete is not False:
+        options = replace(options, missing="raise")
+    elif options.missing != "likelihood":
+        options = replace(options, missing="drop-by-node")
     found: tuple[list[FloatArray], ...] = ([], [], [])
     for child in children(seed, repetitions):
         drawn = _drawn(len(rows), fit.split, np.random.default_rng(child))

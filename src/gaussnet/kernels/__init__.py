@@ -11,7 +11,8 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import numpy_core, numpy_medians, numpy_robust
+from gaussnet.kernels import numpy_core, numpy_likelihood, numpy_medians, numpy_robust
+from gaussnet.kernels.numpy_likelihood import Expected as Expected
 from gaussnet.kernels.numpy_medians import Draw as Draw, Ends as Ends, Split as Split
 from gaussnet.kernels.numpy_robust import (
     Cells as Cells,
@@ -68,6 +69,8 @@ square_solutions = _chosen(numpy_core.square_solutions)
 residuals = _chosen(numpy_core.residuals)
 residual_moments = _chosen(numpy_core.residual_moments)
 propagate = _chosen(numpy_core.propagate)
+expected_rows = _chosen(numpy_likelihood.expected_rows)
+missing_information = _chosen(numpy_likelihood.missing_information)
 split_solutions = _chosen(numpy_medians.split_solutions)
 split_residuals = _chosen(numpy_medians.split_residuals)
 split_rows = _chosen(numpy_medians.split_rows)

@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from gaussnet.kernels import _native, numpy_core
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import batch_range, window_range
+from gaussnet.kernels.numpy_likelihood import Expected
 from gaussnet.kernels.numpy_medians import Draw, Ends, Split
 from gaussnet.kernels.numpy_robust import CellTable, LearningTask, Learnt, Screen
 from gaussnet.types import FloatArray, IntArray, Rows
@@ -130,6 +131,8 @@ _joined_spreads = kernel("joined_spreads")
 _split_rows = kernel("split_rows")
 _screen_families = kernel("screen_families")
 _find_cells = kernel("find_cells")
+_expected_rows = kernel("expected_rows")
+_missing_information = kernel("missing_information")
 
 
 def all_finite(x: Rows) -> bool:
@@ -380,3 +383,27 @@ def find_cells(table: CellTable, nodes: IntArray, rows: IntArray) -> IntArray:
     """Indices of these cells in the table, -1 for those that are not there, (cells,)."""
     indices: IntArray = _find_cells(table.bounds, table.rows, nodes, rows)
     return indices
+
+
+def expected_rows(
+    x: Rows,
+    families: Families,
+    coefficients: FloatArray,
+    means: FloatArray,
+    variances: FloatArray,
+) -> Expected:
+    """Rows with their missing cells filled in, as the network expects them."""
+    return Expected(*_expected_rows(x, families, coefficients, means, variances))
+
+
+def missing_information(
+    x: Rows,
+    families: Families,
+    coefficients: FloatArray,
+    means: FloatArray,
+    variances: FloatArray,
+) -> FloatArray:
+    """Covariance of the complete rows' scores given the cells that are there, (scores, scores)."""
+    count = len(families.parents) + 2 * len(families)
+    found: FloatArray = _missing_information(x, families, coefficients, means, variances, count)
+    return found

@@ -15,10 +15,12 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gaussnet.data.passes import Limits, Pass, Run
+from gaussnet.data.passes import Limits, Pass, Run, Stripe
 from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Block, Families
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.scores import log_likelihoods
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -114,6 +116,8 @@ class Solution:
     """Passes that medians took over all rows."""
     findings: Any = None
     """What a method that looks for wrong cells has found."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing of the solution as a whole."""
 
     @classmethod
     def of(cls, equations: Equations, coefficients: FloatArray, **found: Any) -> "Solution":
@@ -185,6 +189,8 @@ class Method(ABC):
     """Whether the solution has intercepts and mean squares, so that no other pass is needed."""
     needs_all_rows: ClassVar[bool] = False
     """Whether all rows must be in memory; then it also treats missing values itself."""
+    fills_holes: ClassVar[bool] = False
+    """Whether missing cells are left in the rows, because it knows what to expect of them."""
     maximizes_likelihood: ClassVar[bool] = False
     uses_row_order: ClassVar[bool] = False
     """Whether the answer depends on the order of the rows, as that of batches does."""
@@ -239,9 +245,38 @@ class Method(ABC):
         """The findings, after a look at the learnt network beside its rows."""
         return fitted.findings
 
+    def likelihood_pass(self, network: GaussianNetwork) -> Pass:
+        """Asks for log-likelihoods, (any,), and for the rows that each node rests on, (nodes,)."""
+        return LikelihoodPass(network)
+
+    def over_holes(self) -> "Method":
+        """The method that learns from all cells that are there; refused if there is none."""
+        raise SettingError(
+            f"got missing='likelihood' with method={self.name!r}, expected 'least-squares': only "
+            "there the likelihood of the cells that are there says how to learn, so give another "
+            "method, or missing='drop-by-node'"
+        )
+
     def certified_as(self, scale: "Scale", findings: Any) -> "tuple[Method, Scale]":
         """The method and scale whose certificate holds for an answer with these findings."""
         return self, scale
+
+
+@dataclass(frozen=True)
+class LikelihoodPass(Pass):
+    """Asks for the log-likelihood of each node given its parents, and the rows it rests on."""
+
+    network: GaussianNetwork
+
+    def summarize(self, stripe: Stripe) -> tuple[FloatArray, IntArray]:
+        """Log-likelihoods and rows of a stripe, (nodes,) each."""
+        return log_likelihoods(self.network, stripe.rows)
+
+    def merge(
+        self, left: tuple[FloatArray, IntArray], right: tuple[FloatArray, IntArray]
+    ) -> tuple[FloatArray, IntArray]:
+        """Sums of both."""
+        return left[0] + right[0], left[1] + right[1]
 
 
 class Scale(ABC):

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
@@ -31,11 +31,17 @@ class LeastSquares(Method):
     name = "least-squares"
     finds_mean_squares = True
     maximizes_likelihood = True
-    error_kinds = ("classical", "heteroscedastic")
+    error_kinds: ClassVar[tuple[str, ...]] = ("classical", "heteroscedastic")
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
         """Moments; then factors of what they lack the digits for."""
         return LeastSquaresPass(equations)
+
+    def over_holes(self) -> Method:
+        """Maximum likelihood, which least squares is where nothing is missing."""
+        from gaussnet.methods.likelihood import Likelihood
+
+        return Likelihood()
 
     def summary_pass(self, equations: Equations) -> SummaryPass:
         """Moments alone: families that lost digits have NaN as mean square."""

@@ -10,6 +10,7 @@
 #include "core/rows.c"
 
 #include "core/batches.c"
+#include "likelihood/expected.c"
 #include "robust/learning.c"
 #include "core/moments.c"
 #include "medians/parts.c"

@@ -55,6 +55,8 @@
     KERNEL(kept_ranks, "i[N] i[N] l[N+1] -> D[N] D[N]") \
     KERNEL(joined_medians, "nM nN l[MN+1] ?d[M,N,N] -> D[M,N] I[M]") \
     KERNEL(joined_spreads, "nN l[N+1] -> D[N] D[N]") \
+    KERNEL(expected_rows, "x f d[E] d[C] d[F] -> D[R,C] D[R] D[P]") \
+    KERNEL(missing_information, "x f d[E] d[C] d[F] nQ -> D[Q,Q]") \
     KERNEL(screen_families, "c f n n p s s d[E] d[F] d[F] d[F] d[E+F] -> D[F]") \
     KERNEL(learn_nodes, "c g j[N;F] p p d[9] d[F] d[F] b[F] D[E] D[4,F] I[3,F] " \
                         "I[4,F] I[2,K] B[K] D[3,K] D[K] I[4,F] I[2,L] B[L] D[3,L] D[L] I[4]") \
