@@ -3,6 +3,7 @@
 from typing import Any
 
 from gaussnet.data.passes import Run
+from gaussnet.data.study import Study
 from gaussnet.data.table import default_page_rows
 from gaussnet.fitting.learn import fit_with
 from gaussnet.fitting.result import Fit
@@ -34,13 +35,14 @@ def fit_with_run(
     missing: Any = "raise",
     page_rows: int | None = None,
     client: Any = None,
+    **study: Any,
 ) -> Fit:
     """`gaussnet.fit` on this run, which says what its threads and progress are."""
     chosen = method_named(method)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
     height = default_page_rows(len(dag)) if page_rows is None else page_rows
-    options = ReadOptions(dag, intercept, split, missing, height)
+    options = ReadOptions(dag, intercept, split, missing, height, Study(**study))
     return fit_with(run, data, options, (chosen, spread), client)
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
+from gaussnet.data.design import Selection
 from gaussnet.data.passes import NotFinite, Pass, Run, Stripe, Together
 from gaussnet.data.table import FileTable, MemoryTable, Table, ask
 from gaussnet.errors import DataError
@@ -120,13 +121,13 @@ def test_rows_that_lack_a_value_are_left_out_before_pages_are_cut_or_after(threa
         complete = table.complete(4)
         assert (complete.rows, complete.fold(Tree())) == (4, "6-7-8-9")
         assert not table.is_stream or complete.fold(Tree(sample_rows=3)) == "6-7-8"
-        left = table.only(np.array([0, 1]), 4)
+        left = table.only(Selection(np.array([0, 1])), 4)
         assert (left.rows, left.fold(Tree())) == (4, "(6-7 8-9)")
-        assert table.only(np.array([0]), 10).rows == 10
+        assert table.only(Selection(np.array([0])), 10).rows == 10
 
 
 def test_a_sample_without_a_complete_row_is_a_summary_of_none():
-    table = FileTable(Counting(30, nan_below=20), NAMES, 4).only(np.array([0, 1]), 10)
+    table = FileTable(Counting(30, nan_below=20), NAMES, 4).only(Selection(np.array([0, 1])), 10)
     assert table.fold(Tree(sample_rows=8)) == ""
     assert table.fold(Tree()) == "((20-21-22-23 24-25-26-27) 28-29)"
 

@@ -210,13 +210,30 @@ class ArrowSource:
     def _batches(self) -> Iterator[Chunk]:
         self.stamp.check()
         with _named(self.stamp.file, "Arrow"), _ipc_reader(self.stamp.file, self.columns) as reader:
-            batches = (
-                (reader.get_batch(index) for index in range(reader.num_record_batches))
-                if hasattr(reader, "num_record_batches")
-                else reader
-            )
-            for batch in batches:
+            for batch in _batches(reader):
                 yield _columns(batch.select(list(self.columns)))
+
+
+def parquet_labels(file: str, column: str, rows: int) -> Iterator[list[Any]]:
+    """The values of one column of a Parquet file, so many at a time."""
+    pyarrow(file)
+    from pyarrow import parquet
+
+    with _named(file, "Parquet"), parquet.ParquetFile(file) as source:
+        names = source.schema_arrow.names
+        chosen = names[column_indices(names, [column], f"{file!r} has")[0]]
+        for batch in source.iter_batches(rows, columns=[chosen]):
+            yield batch.column(0).to_pylist()
+
+
+def arrow_labels(file: str, column: str) -> Iterator[list[Any]]:
+    """The values of one column of an Arrow IPC file or stream, a record batch at a time."""
+    with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
+        names = reader.schema.names
+        chosen = names[column_indices(names, [column], f"{file!r} has")[0]]
+    with _named(file, "Arrow"), _ipc_reader(file, [chosen]) as reader:
+        for batch in _batches(reader):
+            yield batch.column(chosen).to_pylist()
 
 
 @contextmanager
@@ -244,6 +261,13 @@ def _named(file: str, kind: str) -> Iterator[None]:
         raise
     except Exception as problem:
         raise FileError(f"{file!r} is not a whole {kind} file: write it again") from problem
+
+
+def _batches(reader: Any) -> Any:
+    """The record batches of a file or stream."""
+    if hasattr(reader, "num_record_batches"):
+        return (reader.get_batch(index) for index in range(reader.num_record_batches))
+    return reader
 
 
 def _chosen(

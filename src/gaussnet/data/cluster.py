@@ -14,6 +14,7 @@ from typing import Any, Self
 import numpy as np
 
 from gaussnet.data.columns import as_rows, column_indices, other_columns
+from gaussnet.data.design import Design, Selection
 from gaussnet.data.passes import Pass, Run
 from gaussnet.data.sources import (
     ArraySource,
@@ -24,10 +25,10 @@ from gaussnet.data.sources import (
     is_source,
     open_source,
 )
-from gaussnet.data.table import FileTable, MemoryTable, Table, drift_notes
+from gaussnet.data.table import FileTable, MemoryTable, Table, drift_notes, selected
 from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.threads import Partials, merge_in_order
-from gaussnet.types import FloatArray, IntArray
+from gaussnet.types import FloatArray
 
 MOST_PAGES = 64
 """Pages that one task summarises, at most."""
@@ -81,9 +82,10 @@ class ClusterTable(Table):
     is_complete: bool | None = None
     first: int = 0
     last: int | None = None
-    columns: IntArray | None = None
+    selection: Selection | None = None
     counted: int | None = None
     """Number of rows, where some were dropped."""
+    design: Design | None = None
     is_stream = True
 
     @property
@@ -101,7 +103,7 @@ class ClusterTable(Table):
             return self.in_memory("this")._fold(question)
         own = _value(packed(self._work(question)))
         runs = [_task(summarised)(own, *parts) for parts in self._runs()]
-        if self.columns is not None:  # pages may be empty, which changes the tree
+        if self.selection is not None:  # pages may be empty, which changes the tree
             lists = _computed(self.cluster.client, runs)
             pages = [page for raw in lists for page in unpacked(raw)]
             return merge_in_order(pages, question.merge) if pages else None
@@ -118,7 +120,8 @@ class ClusterTable(Table):
             self.page_rows,
             Run(threads=1),
             is_complete=self.is_complete,
-            columns=self.columns,
+            selection=self.selection,
+            design=self.design,
         )
         return Work(question, table)
 
@@ -140,10 +143,9 @@ class ClusterTable(Table):
         """The rows first .. last alone."""
         return replace(self, first=first, last=last)
 
-    def only(self, columns: IntArray, rows: int) -> Self:
-        """These columns alone, without the rows that lack one of them."""
-        names = tuple(self.names[column] for column in columns.tolist())
-        return replace(self, columns=columns, names=names, is_complete=True, counted=rows)
+    def only(self, selection: Selection, rows: int) -> Self:
+        """Some columns alone, and the rows that serve their equations."""
+        return replace(self, selection=selection, counted=rows, **selected(self, selection))
 
     def complete(self, rows: int) -> Self:
         """Without the rows that lack a value."""
@@ -177,7 +179,7 @@ class ClusterTable(Table):
             yield list(self._slices(start, min(start + height, self._end)))
 
     def _pages_a_run(self, rows: int) -> int:
-        if self.columns is not None:
+        if self.selection is not None:
             return 1
         threads = sum(self.cluster.client.nthreads().values()) or 1
         wanted = rows / self.page_rows / (TASKS_A_THREAD * threads)
@@ -348,7 +350,7 @@ def summarised(how: bytes, *parts: Any) -> bytes:
     """The summaries of a run of pages: partial results, or a list where pages may be empty."""
     own: Work = unpacked(how)
     summaries = own.pages(parts)
-    if own.table.columns is not None:
+    if own.table.selection is not None:
         return packed(list(summaries))
     partials: Partials[Any] = Partials()
     for summary in summaries:

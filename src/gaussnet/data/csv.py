@@ -17,7 +17,7 @@ import numpy as np
 from gaussnet.data.columns import Loaded, column_indices, other_columns
 from gaussnet.data.sources import Chunk, Stamp, cut
 from gaussnet.errors import DataError, FileError
-from gaussnet.files import decode
+from gaussnet.files import decode, suffix
 from gaussnet.types import FloatArray
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none")
@@ -133,6 +133,17 @@ def careful_chunks(file: CsvFile, indices: Sequence[int]) -> Iterator[list[Float
     """Chunks of `careful_columns`, one array a column."""
     for chunk in _chunks(file):
         yield list(_chunk_numbers(chunk, file, indices))
+
+
+def text_chunks(file: CsvFile, index: int) -> Iterator[list[str | None]]:
+    """The cells of one column as text, some thousand at a time."""
+    for chunk in _chunks(file):
+        yield [cells[index] for _, cells in chunk]
+
+
+def open_csv(file: str) -> CsvFile:
+    """A file whose ending says how its columns are separated."""
+    return _read_file_header(file, "\t" if suffix(file) == ".tsv" else ",")
 
 
 def _arrow_options(file: CsvFile, indices: Sequence[int]) -> tuple[Any, Any, Any]:

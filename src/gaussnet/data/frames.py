@@ -26,6 +26,29 @@ def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
     return Loaded(columns.T, other_columns(labels, indices))
 
 
+def frame_names(frame: Any) -> list[str]:
+    """The names of the columns."""
+    return [str(column) for column in _as_narwhals(frame).collect_schema().names()]
+
+
+def frame_labels(frame: Any, name: str) -> list[Any]:
+    """The values of one column, of whatever type.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame_labels(pd.DataFrame({"site": ["Graz", "Ulm"]}), "site")
+    ['Graz', 'Ulm']
+    """
+    table = _as_narwhals(frame)
+    present = table.collect_schema().names()
+    (index,) = column_indices([str(column) for column in present], [name])
+    chosen = table.select(nw.col(present[index]))
+    taken = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
+    values: list[Any] = next(taken.iter_columns()).to_list()
+    return values
+
+
 def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
     """A copy of a frame with the named columns replaced by those of `values`, (rows, names).
 

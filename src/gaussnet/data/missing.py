@@ -31,14 +31,23 @@ class Survey:
     complete: int
     """Rows without a missing value."""
     complete_by_family: IntArray
-    """Rows in which no value of a family is missing."""
+    """Rows that serve a family: no value of it is missing, nor was its node set from outside."""
+    complete_and_unset: IntArray
+    """The same of the rows without a missing value."""
+    holes_by_family: IntArray
+    """Rows in which a value of a family is missing."""
 
     @classmethod
-    def of(cls, rows: Rows, families: Families) -> "Survey":
+    def of(cls, rows: Rows, families: Families, set_cells: BoolArray | None = None) -> "Survey":
         """The survey of some rows."""
         infinite, holes = np.isinf(rows), np.isnan(rows)
         lacking = holes.any(axis=1)
-        by_family = len(rows) - _lacking_rows(holes[lacking], families)
+        lacks = _lacking_rows(holes[lacking], families)
+        by_family = len(rows) - lacks
+        unset = np.full(len(families), len(rows) - np.count_nonzero(lacking))
+        if set_cells is not None:
+            by_family -= _set_rows(set_cells, holes, families)
+            unset -= np.count_nonzero(set_cells[~lacking][:, families.children], axis=0)
         return cls(
             len(rows),
             int(np.count_nonzero(infinite)),
@@ -47,6 +56,8 @@ class Survey:
             _first(holes),
             len(rows) - int(np.count_nonzero(lacking)),
             by_family,
+            unset,
+            lacks,
         )
 
     def merge(self, other: "Survey") -> "Survey":
@@ -59,6 +70,8 @@ class Survey:
             self.first_hole or _shifted(other.first_hole, self.rows),
             self.complete + other.complete,
             self.complete_by_family + other.complete_by_family,
+            self.complete_and_unset + other.complete_and_unset,
+            self.holes_by_family + other.holes_by_family,
         )
 
     def judge(self, names: Sequence[str], missing: Missing) -> None:
@@ -107,7 +120,7 @@ class SurveyPass(Pass):
 
     def summarize(self, stripe: Stripe) -> Survey:
         """The survey of a stripe."""
-        return Survey.of(stripe.rows, self.families)
+        return Survey.of(stripe.rows, self.families, stripe.set_cells)
 
     def merge(self, left: Survey, right: Survey) -> Survey:
         """The survey of both."""
@@ -150,4 +163,16 @@ def _lacking_rows(holes: BoolArray, families: Families) -> IntArray:
     for family in range(len(families)):
         span = slice(*families.column_offsets[family : family + 2].tolist())
         counts[family] = np.count_nonzero(holes[:, families.columns[span]].any(axis=1))
+    return counts
+
+
+def _set_rows(set_cells: BoolArray, holes: BoolArray, families: Families) -> IntArray:
+    """Rows without a missing value of a family whose node was set from outside, (families,)."""
+    counts = np.zeros(len(families), dtype=np.int64)
+    for family, node in enumerate(families.children.tolist()):
+        chosen = set_cells[:, node]
+        if chosen.any():
+            span = slice(*families.column_offsets[family : family + 2].tolist())
+            lacks = holes[chosen][:, families.columns[span]].any(axis=1)
+            counts[family] = np.count_nonzero(~lacks)
     return counts

@@ -5,8 +5,9 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+from gaussnet.data.design import Design
 from gaussnet.kernels.threads import available_threads
-from gaussnet.types import Rows
+from gaussnet.types import BoolArray, FloatArray, Rows
 
 Progress = Callable[[int, int | None], None]
 """Told how many rows of a pass are read, and of how many if that is known."""
@@ -59,11 +60,22 @@ class Stripe(NamedTuple):
     is_complete: bool | None = True
     """Whether no value is missing; False says that NaN marks missing cells, None that nobody has
     looked."""
+    design: Design | None = None
+    """What is known of the rows beside their values."""
+    known: FloatArray | None = None
+    """For each row of the page, as the design says."""
 
     @property
     def rows(self) -> Rows:
         """The stripe's own rows."""
         return self.page[self.start : self.stop]
+
+    @property
+    def set_cells(self) -> BoolArray | None:
+        """Whether each cell of the rows was set from outside, (rows, nodes); None if none was."""
+        if self.design is None or self.known is None:
+            return None
+        return self.design.set_cells(self.known[self.start : self.stop])
 
 
 class NotFinite(Exception):

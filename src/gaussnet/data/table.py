@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 
 from gaussnet import kernels
 from gaussnet.data.columns import Loaded
+from gaussnet.data.design import Design, Selection, split_page, uncounted
+from gaussnet.data.labels import Beside
 from gaussnet.data.passes import Limits, NotFinite, Pass, Run, Stripe
 from gaussnet.data.sources import ArraySource, Complete, Source, open_data, read_whole
+from gaussnet.data.study import Study, rows_beside
 from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.threads import Partials, bounded_map, merge_in_order, thread_map
-from gaussnet.types import FloatArray, IntArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 LARGEST_PAGE_ROWS = 65_536
 SMALLEST_PAGE_ROWS = 4_096
@@ -54,6 +57,8 @@ class Table(ABC):
     is_stream: ClassVar[bool]
     row_numbers: IntArray | None = None
     """Where the rows stand in the data, if not all of these are left."""
+    design: Design | None
+    """What is known of the rows beside their values, in columns after those of the names."""
 
     @property
     @abstractmethod
@@ -102,11 +107,8 @@ class Table(ABC):
         """The rows first .. last alone."""
 
     @abstractmethod
-    def only(self, columns: IntArray, rows: int) -> Self:
-        """These columns alone, without the rows that lack one of them: so many are left.
-
-        Rows are dropped page by page, so that pages begin where those of all rows do.
-        """
+    def only(self, selection: Selection, rows: int) -> Self:
+        """Some columns alone, and the rows that serve their equations: so many are left."""
 
     @abstractmethod
     def complete(self, rows: int) -> Self:
@@ -139,9 +141,17 @@ class Table(ABC):
 
 
 def open_table(
-    data: Any, names: Sequence[str], page_rows: int, run: Run, client: Any = None
+    data: Any,
+    names: Sequence[str],
+    page_rows: int,
+    run: Run,
+    client: Any = None,
+    *,
+    study: Study | None = None,
 ) -> Table:
     """Data in any form that `gaussnet.fit` takes as a table; a table passes through.
+
+    A `study` tells what is known of the rows beside their values.
 
     Examples
     --------
@@ -156,10 +166,29 @@ def open_table(
 
         return open_cluster(data, tuple(names), page_rows, run, client)
     opened = open_data(data, names, run.largest_whole_bytes)
+    if study is not None and not study.is_empty:
+        return _open_study(study, data, opened, (tuple(names), page_rows, run))
     if not isinstance(opened, Loaded):
         return FileTable(opened, tuple(names), page_rows, run, opened.ignored)
     table = MemoryTable.of(opened.rows, names, page_rows, run)
     table.ignored = opened.ignored
+    return table
+
+
+def _open_study(
+    study: Study,
+    data: Any,
+    opened: Loaded | Source,
+    settings: tuple[tuple[str, ...], int, Run],
+) -> Table:
+    """Opened data with what a study says of their rows."""
+    design, columns = study.open(data, settings[0])
+    if not isinstance(opened, Loaded):
+        both = Beside((opened, *columns), study.used)
+        return FileTable(both, *settings, both.ignored, design=design)
+    table = MemoryTable.of(rows_beside(opened.rows, columns), *settings)
+    table.ignored = tuple(name for name in opened.ignored if name not in study.used)
+    table.design = design
     return table
 
 
@@ -207,6 +236,9 @@ class MemoryTable(Table):
     whole: Rows | None = None
     """The array that the pages are views of, if they are."""
     row_numbers: IntArray | None = None
+    design: Design | None = None
+    width: int | None = None
+    """Columns of the pages that stripes are cut by, if not all of these are left."""
     is_stream = False
 
     @classmethod
@@ -221,6 +253,17 @@ class MemoryTable(Table):
     @property
     def array(self) -> Rows:
         """All rows, (rows, names)."""
+        return split_page(self._all, self.design)[0]
+
+    @property
+    def set_cells(self) -> BoolArray | None:
+        """Whether each cell was set from outside, (rows, names); None if none was."""
+        known = split_page(self._all, self.design)[1]
+        return None if self.design is None or known is None else self.design.set_cells(known)
+
+    @property
+    def _all(self) -> Rows:
+        """All rows and what is known of them."""
         if self.whole is not None:
             return self.whole
         joined: FloatArray = np.concatenate(self.pages)
@@ -245,7 +288,9 @@ class MemoryTable(Table):
     def _fold(self, question: Pass) -> Any:
         """Threads take pages, or stripes where there is one page only."""
         if question.needs_all_rows:
-            return question.summarize(Stripe(self.array, 0, self.known_rows, self.is_complete))
+            values, known = split_page(self._all, self.design)
+            rows = self.known_rows
+            return question.summarize(Stripe(values, 0, rows, self.is_complete, self.design, known))
         unseen = self.is_complete is None
         if unseen and not question.shows_finite and not self.is_finite:
             raise NotFinite
@@ -256,9 +301,10 @@ class MemoryTable(Table):
         return summary
 
     def _summary(self, question: Pass) -> Any:
+        layout = Layout(self.design, self.width)
         if len(self.pages) == 1:
-            return page_summary(question, self.pages[0], self.run.threads)
-        of_page = partial(page_summary, question)
+            return page_summary(question, self.pages[0], self.run.threads, layout)
+        of_page = partial(page_summary, question, layout=layout)
         return merge_in_order(thread_map(of_page, self.pages, self.run.threads), question.merge)
 
     def sample(self, rows: int) -> Self:
@@ -273,19 +319,20 @@ class MemoryTable(Table):
 
     def part(self, first: int, last: int) -> Self:
         """The rows first .. last alone."""
-        return self._with_rows(self.array[first:last], self.is_complete)
+        return self._with_rows(self._all[first:last], self.is_complete)
 
-    def only(self, columns: IntArray, rows: int) -> Self:
-        """These columns alone, without the rows that lack one of them."""
-        kept = (_complete_rows(page[:, columns]) for page in self.pages)
-        names = tuple(self.names[column] for column in columns.tolist())
+    def only(self, selection: Selection, rows: int) -> Self:
+        """Some columns alone, and the rows that serve their equations."""
+        kept = (selection.rows_of(page, self.design) for page in self.pages)
         pages = [page for page in kept if len(page)]
-        return replace(self, pages=pages, names=names, is_complete=True, whole=None)
+        width = self._all.shape[1] if self.width is None else self.width
+        changes = selected(self, selection)
+        return replace(self, pages=pages, width=width, whole=None, **changes)
 
     def complete(self, rows: int) -> Self:
         """Without the rows that lack a value."""
         numbers = np.flatnonzero(~np.isnan(self.array).any(axis=1))
-        return replace(self._with_rows(self.array[numbers], True), row_numbers=numbers)
+        return replace(self._with_rows(self._all[numbers], True), row_numbers=numbers)
 
     def in_memory(self, purpose: str) -> "MemoryTable":
         """The table itself."""
@@ -293,7 +340,7 @@ class MemoryTable(Table):
 
     def as_source(self) -> Source:
         """All rows, as one chunk."""
-        return ArraySource(self.array, self.ignored)
+        return ArraySource(self._all, self.ignored)
 
     def fingerprint(self) -> str:
         """SHA-256 of the numbers as little-endian float64, row by row.
@@ -309,7 +356,7 @@ class MemoryTable(Table):
 
         found = sha256()
         for page in self.pages:
-            for stripe in cut_stripes(page):
+            for stripe in cut_stripes(page, Layout(self.design)):
                 found.update(np.ascontiguousarray(stripe.rows, dtype="<f8").tobytes())
         return found.hexdigest()
 
@@ -317,9 +364,14 @@ class MemoryTable(Table):
         """Known to be complete, or with NaN allowed."""
         return replace(self, is_complete=is_complete)
 
+    def taken(self, numbers: IntArray) -> Self:
+        """The rows of these numbers, in this order, as if they were all that was given."""
+        return self._with_rows(self._all[numbers], None)
+
     def _with_rows(self, rows: Rows, is_complete: bool | None) -> Self:
         pages = cut_pages(rows, self.page_rows)
-        return replace(self, pages=pages, is_complete=is_complete, whole=rows)
+        design = uncounted(self.design)
+        return replace(self, pages=pages, is_complete=is_complete, whole=rows, design=design)
 
 
 class _Borrowed(NamedTuple):
@@ -347,16 +399,17 @@ class FileTable(Table):
     last: int | None = None
     drops_rows: bool = False
     """Whether rows with a missing value are dropped before rows are counted and pages cut."""
-    columns: IntArray | None = None
-    """Columns to take alone, dropping rows that lack one of them page by page."""
+    selection: Selection | None = None
+    """Columns to take alone, and rows, page by page."""
     counted: int | None = None
     """Number of rows, once it is known."""
+    design: Design | None = None
     is_stream = True
 
     @property
     def known_rows(self) -> int | None:
         """Number of rows, if it is known without reading them."""
-        if self.counted is None and not self.drops_rows and self.columns is None:
+        if self.counted is None and not self.drops_rows and self.selection is None:
             known = self.source.count()
             if known is not None:
                 last = known if self.last is None else min(self.last, known)
@@ -373,7 +426,8 @@ class FileTable(Table):
 
     def page_summaries(self, question: Pass) -> Iterator[Any]:
         """The summaries of the pages in order, without those that have no row left."""
-        return self.map_pages(lambda page: page_summary(question, page))
+        layout = Layout(self.design, self.source.width)
+        return self.map_pages(lambda page: page_summary(question, page, layout=layout))
 
     def map_pages(self, function: Callable[[Rows], Any]) -> Iterator[Any]:
         """What a function makes of each page, in order, without pages that have no row left.
@@ -403,22 +457,25 @@ class FileTable(Table):
 
     def part(self, first: int, last: int) -> Self:
         """The rows first .. last alone."""
-        return replace(self, first=first, last=last, counted=last - first)
+        design = uncounted(self.design)
+        return replace(self, first=first, last=last, counted=last - first, design=design)
 
-    def only(self, columns: IntArray, rows: int) -> Self:
-        """These columns alone, without the rows that lack one of them."""
-        names = tuple(self.names[column] for column in columns.tolist())
-        return replace(self, columns=columns, names=names, is_complete=True, counted=rows)
+    def only(self, selection: Selection, rows: int) -> Self:
+        """Some columns alone, and the rows that serve their equations."""
+        changes = selected(self, selection)
+        return replace(self, selection=selection, counted=rows, **changes)
 
     def complete(self, rows: int) -> Self:
         """Without the rows that lack a value."""
-        return replace(self, drops_rows=True, is_complete=True, counted=rows)
+        design = uncounted(self.design)
+        return replace(self, drops_rows=True, is_complete=True, counted=rows, design=design)
 
     def in_memory(self, purpose: str) -> MemoryTable:
         """All rows in memory, if they are not too many."""
         rows = read_whole(self.source, purpose, self.run.largest_in_memory)
         table = MemoryTable.of(rows, self.names, self.page_rows, self.run)
         table.ignored, table.is_complete = self.ignored, self.is_complete
+        table.design = self.design
         return table.complete(0) if self.drops_rows else table
 
     def as_source(self) -> Source:
@@ -433,8 +490,8 @@ class FileTable(Table):
         """That rows drift, if medians took more passes than one."""
         return drift_notes(passes)
 
-    def _view(self, page: FloatArray) -> FloatArray:
-        return page if self.columns is None else _complete_rows(page[:, self.columns])
+    def _view(self, page: FloatArray) -> Rows:
+        return page if self.selection is None else self.selection.rows_of(page, self.design)
 
     def _borrowed(self, free: deque[FloatArray]) -> Iterator[_Borrowed]:
         """Full pages and a last one that may be shorter, in buffers that are used again."""
@@ -472,11 +529,31 @@ class FileTable(Table):
             self.run.progress(seen, total)
 
 
-def page_summary(question: Pass, page: Rows, threads: int = 1) -> Any:
+class Layout(NamedTuple):
+    """What the columns of pages are."""
+
+    design: Design | None = None
+    """What is known of the rows, in the last columns."""
+    width: int | None = None
+    """Number of columns that stripes are cut by, if some were left out since."""
+
+
+def page_summary(
+    question: Pass,
+    page: Rows,
+    threads: int = 1,
+    layout: Layout = Layout(),  # noqa: B008
+) -> Any:
     """What a page says: its stripes summarised and merged."""
-    return merge_in_order(
-        thread_map(question.summarize, cut_stripes(page), threads), question.merge
-    )
+    stripes = cut_stripes(page, layout)
+    return merge_in_order(thread_map(question.summarize, stripes, threads), question.merge)
+
+
+def selected(table: Table, selection: Selection) -> dict[str, Any]:
+    """What a selection changes in what is said of a table."""
+    names = tuple(table.names[column] for column in selection.columns.tolist())
+    design = None if table.design is None else table.design.of_columns(selection.columns)
+    return {"names": names, "is_complete": True, "design": design}
 
 
 def drift_notes(passes: int) -> tuple[str, ...]:
@@ -523,15 +600,14 @@ def cut_pages(rows: Rows, page_rows: int) -> list[Rows]:
     return [rows[first : first + page_rows] for first in range(0, len(rows), page_rows)]
 
 
-def cut_stripes(page: Rows) -> list[Stripe]:
+def cut_stripes(page: Rows, layout: Layout = Layout()) -> list[Stripe]:  # noqa: B008
     """The page in stripes of nearly equal height, which its shape alone decides."""
-    fitting = STRIPE_BYTES // (8 * max(page.shape[1], 1))
+    width = page.shape[1] if layout.width is None else layout.width
+    fitting = STRIPE_BYTES // (8 * max(width, 1))
     height = min(max(fitting, SMALLEST_STRIPE_ROWS), LARGEST_STRIPE_ROWS)
     count = max(1, -(-len(page) // height))
     edges = [len(page) * index // count for index in range(count + 1)]
-    return [Stripe(page, start, stop) for start, stop in pairwise(edges)]
-
-
-def _complete_rows(rows: Rows) -> Any:
-    """The rows that lack no value."""
-    return rows[~np.isnan(rows).any(axis=1)]
+    values, known = split_page(page, layout.design)
+    return [
+        Stripe(values, start, stop, True, layout.design, known) for start, stop in pairwise(edges)
+    ]

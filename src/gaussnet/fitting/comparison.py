@@ -36,8 +36,8 @@ def find_scores(fit: Fit) -> Scores:
     .. math:: AIC = -2 \ell + 2 k, \qquad BIC = -2 \ell + \sum_i k_i \log m_i
 
     with :math:`k_i` the parameters of node i and :math:`m_i` its rows: all of them, but for
-    ``missing="drop-by-node"``. With ``missing="likelihood"`` it is the likelihood of the cells
-    that are there.
+    ``missing="drop-by-node"`` and rows in which the node was set from outside. With
+    ``missing="likelihood"`` it is the likelihood of the cells that are there.
     """
     data = fit.required_data("score it where the data are, or give rows to network.score")
     sums, counts = ask(data.table(), fit.method.likelihood_pass(fit.network))

@@ -121,7 +121,7 @@ def check_graph(fit: "Fit", level: float, adjust: Adjustment) -> GraphCheck:
     """Test every missing edge of a fit's graph on the rows that it was learnt from."""
     check_level(level, 0.05)
     rows, notes = tested_rows(fit, "check the graph where the data are, or fit again")
-    nodes, others, correlations, freedom = _tests(fit, rows)
+    nodes, others, correlations, freedom = _tests(fit, rows, set_cells(fit))
     testable = ~np.isnan(correlations) & (freedom >= 1.0)
     kept = np.flatnonzero(testable)
     r, left = correlations[kept], freedom[kept]
@@ -152,17 +152,31 @@ def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
     return rows, notes
 
 
-def _tests(fit: "Fit", rows: FloatArray) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Node, earlier node, partial correlation and freedom of each missing edge."""
+def set_cells(fit: "Fit") -> BoolArray | None:
+    """Which cells of the rows learnt from were set from outside; None if none was."""
+    return fit.required_data("fit again").table().in_memory("this").set_cells
+
+
+def _tests(
+    fit: "Fit", rows: FloatArray, set_from_outside: BoolArray | None
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
+    """Node, earlier node, partial correlation and freedom of each missing edge.
+
+    Rows in which a node was set from outside say nothing of what it depends on.
+    """
     families, order = fit.dag.families, fit.dag.order
     complete = not np.isnan(rows).any()
-    work = (CompleteRows if complete else IncompleteRows)(rows, fit.intercept)
+    kind = CompleteRows if complete else IncompleteRows
+    all_rows = kind(rows, fit.intercept)
     none = np.empty(0, dtype=np.int64)
     parts = [(none, none, np.empty(0), np.empty(0))]
     for index, node in enumerate(order.tolist()):
         parents = families.parents[families.offsets[node] : families.offsets[node + 1]]
         earlier = np.setdiff1d(order[:index], parents)
         if len(earlier):
+            work = all_rows
+            if set_from_outside is not None and set_from_outside[:, node].any():
+                work = kind(rows[~set_from_outside[:, node]], fit.intercept)
             found = work.correlate(node, parents, earlier)
             parts.append((np.full(len(earlier), node), earlier, *found))
     nodes, others, correlations, freedom = map(np.concatenate, zip(*parts, strict=True))

@@ -8,6 +8,7 @@ import numpy as np
 
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
+from gaussnet.data.study import Study
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.checks import checked_dag, thread_count
@@ -36,6 +37,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     page_rows: int | None = None,
     progress: Progress | None = None,
     client: Any = None,
+    interventions: Any = None,
 ) -> Fit:
     """Learn the network over a known graph from rows of data.
 
@@ -76,6 +78,12 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     client
         A ``distributed.Client``: a Dask DataFrame or array, or files that all workers see, are
         learnt from on its cluster. Rows stay there, and the answer is that of one machine.
+    interventions
+        The cells that were set from outside, as in an experiment: such a cell leaves its own
+        equation out and still serves those of its children. The name of a column whose texts
+        name the targets of each row ("PKA", "PKA, PKC", nothing); or what the values of a
+        column mean, ``{"condition": {"drug": ["PKA"]}}``; or a Boolean array (rows, nodes) or
+        frame; or one text or list of names for each row.
 
     Examples
     --------
@@ -89,7 +97,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
     height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
-    options = ReadOptions(dag, intercept, split, missing, height)
+    study = Study(interventions)
+    options = ReadOptions(dag, intercept, split, missing, height, study)
     run = Run(thread_count(threads), progress)
     return fit_with(run, data, options, (chosen, spread), client)
 
@@ -99,18 +108,40 @@ def fit_with(
 ) -> Fit:
     """`fit` with its settings checked, on a run of any kind."""
     method, _ = how
+    check_study(options, method, client)
     if client is not None and method.needs_all_rows:
         raise SettingError(
             f"got method={method.name!r} with a client, which needs all rows in one place: give "
             "another method, or fit without a client"
         )
-    table = open_table(data, options.dag.nodes, options.page_rows, run, client)
+    study = options.study
+    table = open_table(data, options.dag.nodes, options.page_rows, run, client, study=study)
     given = table if table.is_stream else data
     if method.needs_all_rows:
         table = table.in_memory(f"the method {method.name!r}")
-    if not table.is_stream and (given is not data or _is_read_once(data)):
+    if table.design is not None:
+        given = table
+    elif not table.is_stream and (given is not data or _is_read_once(data)):
         given = table.in_memory("this").array
     return learn(table, FitData(given, options, run, table.ignored), how)
+
+
+def check_study(options: ReadOptions, method: Method, client: Any) -> None:
+    """Refuse a method that cannot use what is known of the rows beside their values."""
+    if options.study.interventions is None:
+        return
+    if options.missing == "likelihood":
+        raise SettingError(
+            "got interventions with missing='likelihood', which cannot leave out cells that were "
+            "set from outside: give missing='drop-by-node' or 'drop-rows'"
+        )
+    if method.needs_all_rows:
+        raise SettingError(
+            f"got interventions with method={method.name!r}, which cannot leave out cells that "
+            "were set from outside: use 'least-squares', or a method of batches or windows"
+        )
+    if client is not None:
+        raise SettingError("got interventions with a client: fit without the cluster")
 
 
 def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
@@ -153,7 +184,7 @@ class NetworkBuilder:
         self.passes = 1
         self.findings: Any = None
         self.notes: tuple[str, ...] = ()
-        self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(5)))
+        self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(6)))
 
     @property
     def same_rows(self) -> bool:
@@ -165,6 +196,8 @@ class NetworkBuilder:
         first, last = groups
         for group in first:
             self._learn_coefficients(group)
+        for group in first if self.same_rows else [*first, *last]:
+            self.details.set_rows[group.nodes] += group.set_rows
         for group in last:
             rest = self._without_variance(group) if self.same_rows else group
             if rest is not None:
@@ -287,7 +320,7 @@ class NetworkBuilder:
         rows = table.rows
         if self.findings is None:
             used = rows if self.same_rows else sum(self.options.split or ())
-            self.details.dropped[:] = used - self.details.rows
+            self.details.dropped[:] = used - self.details.rows - self.details.set_rows
         network = self.network()
         given = rows if data.survey is None else data.survey.rows
         notes = general_notes(data.ignored, given, rows) + table.notes_on_passes(self.passes)

@@ -40,11 +40,16 @@ class NodeReport:
     """Values of this node that do not fit, but that its children or parents agree with."""
     discrete: bool = False
     """Whether its values are few and recur, so that only what lies apart is flagged."""
+    set_rows: int = 0
+    """Rows left out because the node was set from outside."""
 
 
 def node_notes(report: NodeReport, zero_variance: bool) -> list[str]:
     """What there is to say about one node, a sentence each."""
     found = []
+    if report.set_rows:
+        rows = "1 row" if report.set_rows == 1 else f"{report.set_rows} rows"
+        found.append(f"{rows} in which it was set from outside left out of its equation")
     if report.dropped:
         rows = "1 row" if report.dropped == 1 else f"{report.dropped} rows"
         used = report.rows + report.trimmed

@@ -38,6 +38,8 @@ class Details:
     batches: IntArray
     singular: IntArray
     ranks: IntArray
+    set_rows: IntArray
+    """Rows left out because the node was set from outside."""
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -92,6 +94,7 @@ class Fit:
         notes = [Note(None, text) for text in self.general_notes]
         odd = (
             (self.details.dropped > 0)
+            | (self.details.set_rows > 0)
             | (self.details.singular > 0)
             | (self.details.ranks < self.dag.in_degrees)
             | (self.network.variance_array == 0.0)
@@ -123,10 +126,11 @@ class Fit:
             batches=int(details.batches[position]),
             singular=int(details.singular[position]),
             rank=int(details.ranks[position]),
-            trimmed=max(left_out - int(details.dropped[position]), 0),
+            trimmed=max(left_out - int(details.dropped[position] + details.set_rows[position]), 0),
             flagged=flagged,
             confirmed=confirmed,
             discrete=discrete,
+            set_rows=int(details.set_rows[position]),
         )
 
     def check_graph(self, *, level: float = 0.05, adjust: "Adjustment" = "holm") -> "GraphCheck":

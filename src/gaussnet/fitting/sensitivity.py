@@ -10,7 +10,7 @@ from scipy.special import stdtrit
 
 from gaussnet.errors import EstimationError, GraphError
 from gaussnet.fitting.checks import check_level
-from gaussnet.fitting.graph_tests import tested_rows
+from gaussnet.fitting.graph_tests import set_cells, tested_rows
 from gaussnet.fitting.text import shown
 from gaussnet.graph.adjustment import optimal_adjustment_set
 from gaussnet.graph.dag import Dag, shorten
@@ -110,6 +110,10 @@ def find_sensitivity(
     columns = [dag.position(name) for name in (ends[1], ends[0], *chosen)]
     rows, notes = tested_rows(fit, "ask where the data are, or fit again")
     rows = rows[:, columns]
+    was_set = set_cells(fit)
+    if was_set is not None:
+        rows = rows[~was_set.any(axis=1)]
+        notes.append(f"rows used: the {len(rows)} in which no node was set from outside")
     complete = ~np.isnan(rows).any(axis=1)
     if not complete.all():
         notes.append(f"rows used: {int(complete.sum())} of {len(rows)}, those without a gap")

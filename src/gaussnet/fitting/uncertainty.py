@@ -222,15 +222,15 @@ def bootstrap(
     if not isinstance(repetitions, int) or repetitions < FEWEST:
         raise SettingError(f"got repetitions={repetitions!r}, expected at least {FEWEST}")
     table = data.table().in_memory("this")
-    rows, options = table.array, data.options
+    options = data.options
     if table.is_complete is not False:
         options = replace(options, missing="raise")
     elif options.missing != "likelihood":
         options = replace(options, missing="drop-by-node")
     found: tuple[list[FloatArray], ...] = ([], [], [])
     for child in children(seed, repetitions):
-        drawn = _drawn(len(rows), fit.split, np.random.default_rng(child))
-        network = fit_with(data.run, rows[drawn], options, (fit.method, fit.scale)).network
+        drawn = table.taken(_drawn(table.rows, fit.split, np.random.default_rng(child)))
+        network = fit_with(data.run, drawn, options, (fit.method, fit.scale)).network
         for kept, values in zip(found, _arrays(network), strict=True):
             kept.append(values)
     first, second, third = (

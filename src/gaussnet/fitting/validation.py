@@ -8,7 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet.data.columns import as_rows
+from gaussnet.data.passes import Run
+from gaussnet.data.study import Study
+from gaussnet.data.table import MemoryTable, default_page_rows, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.fitting.checks import checked_dag
 from gaussnet.fitting.learn import fit
@@ -17,9 +19,9 @@ from gaussnet.methods.base import Method
 from gaussnet.methods.names import method_named
 from gaussnet.model.checks import check_finite
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.model.scores import robust_score
+from gaussnet.model.scores import DISCOUNT, gamma_score, log_likelihoods, robust_score
 from gaussnet.seeds import generator
-from gaussnet.types import FloatArray, IntArray, Rows, Seed
+from gaussnet.types import FloatArray, IntArray, Seed
 
 Settings = Mapping[str, Any]
 Methods = Sequence[str | Method] | Mapping[str, str | Method | Settings]
@@ -55,7 +57,7 @@ class CrossValidation:
         return "\n".join([*lines, f"best: {self.best}"])
 
 
-def cross_validate(
+def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     data: Any,
     dag: Dag,
     methods: Methods = ("least-squares", "robust"),
@@ -63,6 +65,7 @@ def cross_validate(
     folds: int = 5,
     seed: Seed = 0,
     intercept: bool = True,
+    interventions: Any = None,
 ) -> CrossValidation:
     """Scores of methods on held-out rows: each fold by a fit to the others.
 
@@ -76,6 +79,8 @@ def cross_validate(
     methods
         Names or estimators, simplest first; or a mapping from names to them, or to settings of
         `fit`: ``{"kl": {"method": "least-squares", "scale": "kl-optimal"}}``.
+    interventions
+        As in `fit`: cells that were set from outside neither teach nor score their own equation.
 
     Examples
     --------
@@ -89,16 +94,18 @@ def cross_validate(
     'robust'
     """
     settings = _settings(methods, intercept)
-    rows = as_rows(data, checked_dag(dag).nodes)
-    check_finite(rows, dag.nodes)
-    parts = _folds(len(rows), folds, seed)
+    nodes, study = checked_dag(dag).nodes, Study(interventions)
+    table = open_table(data, nodes, default_page_rows(len(nodes)), Run(), study=study)
+    rows = table.in_memory("cross-validation")
+    check_finite(rows.array, nodes)
+    parts = _folds(rows.rows, folds, seed)
     scores = np.empty((2, len(settings), len(parts)))
     for fold, part in enumerate(parts):
-        unseen = rows[part]
-        seen = np.delete(rows, part, axis=0)
+        unseen = rows.taken(part)
+        seen = rows.taken(np.delete(np.arange(rows.rows), part))
         for position, (name, chosen) in enumerate(settings.items()):
             network = _learn(seen, dag, name, chosen)
-            scores[:, position, fold] = network.score(unseen), robust_score(network, unseen)
+            scores[:, position, fold] = _held_out(network, unseen)
     return CrossValidation(tuple(settings), scores[0], scores[1])
 
 
@@ -121,7 +128,21 @@ def first_within_noise(scores: FloatArray) -> int:
     return int(np.flatnonzero(short.mean(axis=1) <= STANDARD_ERRORS * errors)[0])
 
 
-def _learn(rows: Rows, dag: Dag, name: str, settings: Settings) -> GaussianNetwork:
+def _held_out(network: GaussianNetwork, unseen: MemoryTable) -> tuple[float, float]:
+    """Mean log density and robust score of rows, without the cells that were set from outside.
+
+    With these the mean is one for each node, over the rows in which it was not set.
+    """
+    rows, set_cells = unseen.array, unseen.set_cells
+    if set_cells is None:
+        return network.score(rows), robust_score(network, rows)
+    sums, counts = log_likelihoods(network, rows, set_cells)
+    return float((sums / np.maximum(counts, 1)).sum()), gamma_score(
+        network, rows, DISCOUNT, set_cells
+    )
+
+
+def _learn(rows: MemoryTable, dag: Dag, name: str, settings: Settings) -> GaussianNetwork:
     try:
         network = fit(rows, **{"dag": dag, **settings}).network
         network._check_has_density()

@@ -101,6 +101,21 @@ class Families:
         offsets = np.concatenate(([0], np.cumsum(sizes)))
         return Families(self.children[chosen], offsets, self.parents[self.edges_of(chosen)])
 
+    def over_own_columns(self) -> tuple[IntArray, "Families"]:
+        """The columns that the families use, and the families numbered by these alone.
+
+        Examples
+        --------
+        >>> family = Families(np.array([5]), np.array([0, 2]), np.array([7, 2]))
+        >>> columns, own = family.over_own_columns()
+        >>> columns.tolist(), own.parents.tolist(), own.children.tolist()
+        ([2, 5, 7], [2, 0], [1])
+        """
+        columns = np.unique(self.columns)
+        numbers = (np.searchsorted(columns, part) for part in (self.children, self.parents))
+        children, parents = numbers
+        return columns, Families(children, self.offsets, parents)
+
     def renumbered(self) -> "Families":
         """One family whose columns are the only ones: its parents are 0 .. p - 1, the child p."""
         size = len(self.parents)

@@ -61,6 +61,8 @@ class EquationGroup:
     equations: Equations
     """Their families; columns are numbered as in the table."""
     table: Table
+    set_rows: int = 0
+    """Rows that are not in the table because the nodes were set from outside in them."""
 
     @property
     def likely_rows(self) -> int:
@@ -72,7 +74,7 @@ class EquationGroup:
         """The chosen equations alone."""
         if len(chosen) == len(self.nodes):
             return self
-        return EquationGroup(self.nodes[chosen], self.equations.only(chosen), self.table)
+        return replace(self, nodes=self.nodes[chosen], equations=self.equations.only(chosen))
 
     def parts(self, kept_values: Callable[[Equations], FloatArray]) -> "Iterator[EquationGroup]":
         """The group in parts whose summaries keep within the table's budget (or one node).
@@ -270,7 +272,7 @@ class LikelihoodPass(Pass):
 
     def summarize(self, stripe: Stripe) -> tuple[FloatArray, IntArray]:
         """Log-likelihoods and rows of a stripe, (nodes,) each."""
-        return log_likelihoods(self.network, stripe.rows)
+        return log_likelihoods(self.network, stripe.rows, stripe.set_cells)
 
     def merge(
         self, left: tuple[FloatArray, IntArray], right: tuple[FloatArray, IntArray]

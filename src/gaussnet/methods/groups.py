@@ -1,20 +1,22 @@
 """The data behind a fit: how they are read, and which equations share their rows."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from operator import index
 from typing import Any
 
 import numpy as np
 
+from gaussnet.data.design import Selection
 from gaussnet.data.missing import Missing, Survey, SurveyPass, treat_missing
 from gaussnet.data.passes import Run
+from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, Table, ask, open_table
-from gaussnet.errors import SettingError
+from gaussnet.errors import EstimationError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import EquationGroup, Equations, Scale
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.types import Rows
+from gaussnet.types import BoolArray, IntArray, Rows
 
 Groups = list[EquationGroup]
 
@@ -28,6 +30,7 @@ class ReadOptions:
     split: tuple[int, int] | None
     missing: Missing
     page_rows: int
+    study: Study = field(default_factory=Study)
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +57,9 @@ class FitData:
     def _opened(self) -> tuple[Table, Survey | None]:
         """The rows, and a survey if some lack a value; rows in memory may have changed since."""
         options = self.options
-        table = open_table(self.given, options.dag.nodes, options.page_rows, self.run)
+        table = open_table(
+            self.given, options.dag.nodes, options.page_rows, self.run, study=options.study
+        )
         if table.is_stream:
             return table, self.survey
         if self.survey is None and table.in_memory("this").is_finite:
@@ -67,40 +72,95 @@ def equation_groups(
 ) -> tuple[Groups, Groups]:
     """The equations of both phases with their rows.
 
-    Families that lack values have rows of their own, unless the rows are wanted as a `whole`.
+    Families that lack values, or whose node was set from outside in some rows, have rows of
+    their own, unless the rows are wanted as a `whole`.
     """
     families, intercept = options.dag.families, options.intercept
-    holes = survey if table.is_complete is False and not whole else None
     if options.split is None:
-        both = _groups(table, families, intercept, holes)
+        serving = ServingRows.of(table, survey, families)
+        both = _groups(table, families, intercept, None if whole else serving)
         return both, both
     first, last = checked_split(options.split, table.rows)
     found = []
     for part in (table.part(0, first), table.part(table.rows - last, table.rows)):
-        own = None if holes is None else ask(part, SurveyPass(families))
+        own = None
+        if ServingRows.of(table, survey, families) is not None:
+            seen = ask(part.surveyed(False), SurveyPass(families))
+            own = ServingRows.of(part, seen, families)
         found.append(_groups(part, families, intercept, own))
     return found[0], found[1]
 
 
-def _groups(table: Table, families: Families, intercept: bool, survey: Survey | None) -> Groups:
-    """One group for the families that lack no value, and one for each other family.
+@dataclass(frozen=True, eq=False)
+class ServingRows:
+    """Which rows serve which equations, where these are not all."""
 
-    These leave out the rows in which one of their values is missing, page by page.
+    counts: IntArray
+    """Number of rows of each family."""
+    set_rows: IntArray
+    """Rows that a family lacks for no other reason than that its node was set from outside."""
+    lacks: BoolArray
+    """Whether a value of the family is missing in some row."""
+    targets: BoolArray | None
+    """Which nodes each regime of rows sets from outside, (regimes, families)."""
+
+    @classmethod
+    def of(cls, table: Table, survey: Survey | None, families: Families) -> "ServingRows | None":
+        """What is known of a table; None if all rows serve all equations."""
+        targets = None if table.design is None else table.design.targets
+        if table.is_complete is False and survey is not None:
+            counts, holes = survey.complete_by_family, survey.holes_by_family
+            return cls(counts, survey.rows - holes - counts, holes > 0, targets)
+        if targets is None or table.design is None:
+            return None
+        known = table.design.counts
+        if survey is None and known is not None:
+            rows, counts = int(known.sum()), known @ ~targets
+        else:
+            if survey is None:  # some of the rows that were given
+                survey = ask(table, SurveyPass(families))
+            rows, counts = survey.complete, survey.complete_and_unset
+        return cls(counts, rows - counts, np.zeros(len(families), dtype=bool), targets)
+
+    def same_rows(self, nodes: IntArray) -> list[IntArray]:
+        """The nodes in groups that share their rows; their order within each stays."""
+        keys: dict[Any, list[int]] = {}
+        for node in nodes.tolist():
+            own = b"" if self.targets is None else self.targets[:, node].tobytes()
+            keys.setdefault((own, node if self.lacks[node] else -1), []).append(node)
+        return [np.array(chosen) for chosen in keys.values()]
+
+    def regimes(self, node: int) -> BoolArray | None:
+        """The regimes whose rows serve a node; None if all do."""
+        if self.targets is None or not self.targets[:, node].any():
+            return None
+        return np.asarray(~self.targets[:, node])
+
+
+def _groups(
+    table: Table, families: Families, intercept: bool, serving: ServingRows | None
+) -> Groups:
+    """One group for the families that all rows serve, and one for those that share others.
+
+    These leave out rows page by page.
     """
     by_size, sorted_families = families.sorted_by_size
-    if survey is None:
+    if serving is None:
         return [EquationGroup(by_size, Equations(sorted_families, intercept, table.limits), table)]
-    holes = survey.complete_by_family < survey.rows
-    whole = by_size[~holes[by_size]]
     groups = []
-    if len(whole):
-        equations = Equations(families.subset(whole), intercept, table.limits)
-        groups.append(EquationGroup(whole, equations, table))
-    for node in np.flatnonzero(holes).tolist():
-        own = families.subset(np.array([node]))
-        rows = table.only(own.columns, int(survey.complete_by_family[node]))
-        alone = Equations(own.renumbered(), intercept, rows.limits)
-        groups.append(EquationGroup(np.array([node]), alone, rows))
+    for nodes in serving.same_rows(by_size):
+        if serving.counts[nodes[0]] == 0 and serving.set_rows[nodes[0]]:
+            raise EstimationError(
+                f"the node {table.names[nodes[0]]!r} was set from outside in every row that could "
+                "serve its equation: give rows in which it was not"
+            )
+        regimes, lacks = serving.regimes(nodes[0]), bool(serving.lacks[nodes[0]])
+        own, rows = families.subset(nodes), table
+        if regimes is not None or lacks:
+            columns, own = own.over_own_columns()
+            rows = table.only(Selection(columns, regimes), int(serving.counts[nodes[0]]))
+        equations = Equations(own, intercept, rows.limits)
+        groups.append(EquationGroup(nodes, equations, rows, int(serving.set_rows[nodes[0]])))
     return groups
 
 

@@ -8,18 +8,21 @@ from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.types import FloatArray, IntArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 DISCOUNT = 0.5
 """How strongly the robust score discounts rows far from what they should be."""
 
 
-def log_likelihoods(network: GaussianNetwork, rows: Rows) -> tuple[FloatArray, IntArray]:
+def log_likelihoods(
+    network: GaussianNetwork, rows: Rows, set_cells: BoolArray | None = None
+) -> tuple[FloatArray, IntArray]:
     r"""The log-likelihood of each node given its parents, and the rows it rests on.
 
     .. math:: \sum_r \log N(x_{ri};\, c_i + \sum_j a_{ij} x_{rj},\, s_i^2)
 
-    Rows where the node or a parent is NaN are left out for that node. Both are (nodes,).
+    Rows where the node or a parent is NaN, or where the node was set from outside, are left
+    out for that node. Both are (nodes,).
 
     Examples
     --------
@@ -35,6 +38,8 @@ def log_likelihoods(network: GaussianNetwork, rows: Rows) -> tuple[FloatArray, I
     for block in blocks(*rows.shape):
         errors = network._standardized_residuals(rows[block])
         known = ~np.isnan(errors)
+        if set_cells is not None:
+            known &= ~set_cells[block].T
         counts += known.sum(axis=1)
         squares += np.where(known, errors * errors, 0.0).sum(axis=1)
     constants = np.log(2.0 * np.pi) + np.log(network.variance_array)
@@ -78,15 +83,25 @@ def robust_score(network: GaussianNetwork, data: object, *, discount: float = DI
     rows = checks.as_rows(data, network.dag.nodes)
     if not len(rows):
         raise DataError("got 0 rows, expected at least 1 to score")
+    return gamma_score(network, rows, discount, np.zeros(rows.shape, dtype=bool))
+
+
+def gamma_score(
+    network: GaussianNetwork, rows: Rows, discount: float, set_cells: BoolArray
+) -> float:
+    """The robust score of rows; cells that were set from outside say nothing of their nodes."""
     network._check_has_density()
     weights = np.full(len(network.dag), -np.inf)
     for block in blocks(*rows.shape):
         checks.check_finite(rows[block], network.dag.nodes, block.start)
-        squares = _squares(network, rows[block])
-        weights = np.logaddexp(weights, np.logaddexp.reduce(-0.5 * discount * squares, axis=1))
+        terms = -0.5 * discount * _squares(network, rows[block])
+        terms[set_cells[block].T] = -np.inf
+        weights = np.logaddexp(weights, np.logaddexp.reduce(terms, axis=1))
+    counts = np.count_nonzero(~set_cells, axis=0)
     factor = (1.0 + discount) / discount
-    scores = factor * (weights - math.log(len(rows)) + 0.5 * math.log1p(discount))
-    scores -= 0.5 * (1.0 + np.log(2.0 * np.pi) + np.log(network.variance_array))
+    known = counts > 0
+    scores = factor * (weights[known] - np.log(counts[known]) + 0.5 * math.log1p(discount))
+    scores -= 0.5 * (1.0 + np.log(2.0 * np.pi) + np.log(network.variance_array[known]))
     return float(scores.sum())
 
 

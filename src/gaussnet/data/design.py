@@ -1,0 +1,115 @@
+"""What is known of rows beside their values: cells set from outside, and row weights.
+
+A `Design` says what the last columns of a table's pages hold: one column for each thing that is
+known, after those of the nodes. A row's *regime* is the number of its set of targets, so that
+however many nodes were set, one column tells. `Selection` picks the columns of some equations and
+the rows that serve them.
+"""
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from gaussnet.errors import SettingError
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
+
+Part = Literal["regime"]
+PARTS: tuple[Part, ...] = ("regime",)
+"""In the order of their columns."""
+
+
+@dataclass(frozen=True, eq=False)
+class Design:
+    """What the last columns of a table's pages hold.
+
+    Examples
+    --------
+    >>> design = Design(targets=np.array([[False, False], [False, True]]))
+    >>> design.parts, design.set_cells(np.array([[1.0], [0.0]])).tolist()
+    (('regime',), [[False, True], [False, False]])
+    """
+
+    targets: BoolArray | None = None
+    """Which nodes each regime sets from outside, (regimes, nodes); None if no cell was set."""
+    counts: IntArray | None = None
+    """Rows of each regime, of all rows that were given, (regimes,)."""
+
+    @property
+    def parts(self) -> tuple[Part, ...]:
+        """What is known, in the order of the columns."""
+        present = {"regime": self.targets is not None}
+        return tuple(part for part in PARTS if present[part])
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.parts)
+
+    def column(self, known: FloatArray, part: Part) -> FloatArray:
+        """One column of (rows, width)."""
+        return known[:, self.parts.index(part)]
+
+    def regimes(self, known: FloatArray) -> IntArray:
+        """The regime of each row, (rows,)."""
+        return self.column(known, "regime").astype(np.int64)
+
+    def set_cells(self, known: FloatArray) -> BoolArray | None:
+        """Whether each cell was set from outside, (rows, nodes); None if none was."""
+        return None if self.targets is None else self.targets[self.regimes(known)]
+
+    def of_columns(self, columns: IntArray) -> "Design":
+        """The design of a table of these columns alone."""
+        if self.targets is None:
+            return self
+        return replace(self, targets=self.targets[:, columns], counts=None)
+
+    def merged(self, other: "Design") -> tuple["Design", IntArray]:
+        """One design for the rows of both, and the new number of each of the other's regimes."""
+        if self.parts != other.parts:
+            raise SettingError(
+                "some of the rows say which cells were set or how much a row weighs and others "
+                "do not: give the same for all rows"
+            )
+        if self.targets is None or other.targets is None:
+            return self, np.empty(0, dtype=np.int64)
+        keys = [row.tobytes() for row in self.targets]
+        index = {key: number for number, key in enumerate(keys)}
+        numbers = [index.setdefault(row.tobytes(), len(index)) for row in other.targets]
+        new = other.targets[[number >= len(keys) for number in numbers]]
+        return replace(self, targets=np.vstack((self.targets, new)), counts=None), np.array(numbers)
+
+
+def uncounted(design: Design | None) -> Design | None:
+    """The design of some of the rows: nobody has counted those of each regime."""
+    return None if design is None else replace(design, counts=None)
+
+
+def split_page(page: Rows, design: Design | None) -> tuple[Rows, FloatArray | None]:
+    """The values of a page, and what is known of its rows."""
+    if design is None or not design.width:
+        return page, None
+    return page[:, : -design.width], np.asarray(page[:, -design.width :], dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """The columns of some equations, and the rows that serve them.
+
+    Rows that lack one of the columns, or are of another regime, are left out, page by page, so
+    that pages begin where those of all rows do.
+    """
+
+    columns: IntArray
+    regimes: BoolArray | None = None
+    """Whether rows of each regime serve, (regimes,); None if all do."""
+
+    def rows_of(self, page: Rows, design: Design | None) -> Rows:
+        """What is selected of a page."""
+        width = 0 if design is None else design.width
+        first = page.shape[1] - width
+        chosen = page[:, np.append(self.columns, np.arange(first, page.shape[1]))]
+        kept = ~np.isnan(chosen).any(axis=1)
+        if self.regimes is not None and design is not None:
+            kept &= self.regimes[design.regimes(np.asarray(page[:, first:], dtype=np.float64))]
+        return chosen[kept]

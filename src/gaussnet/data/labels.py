@@ -1,0 +1,220 @@
+"""Labels: one column of texts or numbers that says something of each row, wherever rows lie."""
+
+import os
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gaussnet.data.columns import is_frame
+from gaussnet.data.sources import (
+    STANDARD_INPUT,
+    Chain,
+    Chunk,
+    Source,
+    Stamp,
+    cut,
+    files_of,
+    is_paths,
+    is_source,
+)
+from gaussnet.errors import DataError, SettingError
+from gaussnet.files import suffix
+
+BATCH_ROWS = 1 << 16
+
+
+@dataclass(frozen=True, eq=False)
+class LabelList:
+    """Labels in memory, as a source of one column."""
+
+    labels: NDArray[Any]
+    """(rows,), objects."""
+    width = 1
+    ignored = ()
+
+    @classmethod
+    def of(cls, values: Iterable[Any]) -> "LabelList":
+        """Labels as plain values; None where there is none."""
+        plain = [plain_label(value) for value in values]
+        labels = np.empty(len(plain), dtype=object)
+        labels[:] = plain
+        return cls(labels)
+
+    def count(self) -> int:
+        """Number of rows."""
+        return len(self.labels)
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """All labels as one chunk."""
+        part = self.labels[first:last]
+        if len(part):
+            yield [part]
+
+
+@dataclass(frozen=True)
+class LabelFile:
+    """One column of labels of a file, as a source."""
+
+    stamp: Stamp
+    column: str
+    width = 1
+    ignored = ()
+
+    def count(self) -> None:
+        """None: not known before the file is read."""
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """Some thousand labels at a time."""
+        self.stamp.check()
+        read = _READERS[suffix(self.stamp.file)]
+        found = ([LabelList.of(values).labels] for values in read(self.stamp.file, self.column))
+        yield from cut(found, first, last)
+
+
+@dataclass(frozen=True, eq=False)
+class Coded:
+    """Labels as numbers."""
+
+    source: Source
+    codes: Mapping[Any, float]
+    width = 1
+    ignored = ()
+
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+        return self.source.count()
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The number of each label."""
+        for (labels,) in self.source.chunks(first, last):
+            yield [np.array([self.codes[label] for label in labels], dtype=np.float64)]
+
+
+def open_labels(data: Any, column: str, purpose: str) -> Source:
+    """The column of this name as a source of labels; `purpose` says what it is wanted for."""
+    if is_frame(data):
+        from gaussnet.data.frames import frame_labels
+
+        return LabelList.of(frame_labels(data, column))
+    if is_source(data) or not (is_paths(data) or _is_path(data)):
+        raise SettingError(
+            f"got {purpose}={column!r} with data whose columns have no names: give one value for "
+            "each row instead of the name of a column, or a frame"
+        )
+    files = files_of(data)
+    for file in files:
+        if file == STANDARD_INPUT or suffix(file) not in _READERS:
+            raise SettingError(
+                f"got {purpose}={column!r} with {file!r}, whose columns cannot be read by name "
+                "more than once: give a .csv, .tsv, .parquet, .arrow or .feather file"
+            )
+    sources = tuple(LabelFile(Stamp.of(file), column) for file in files)
+    return sources[0] if len(sources) == 1 else Chain(sources)
+
+
+def label_counts(source: Source) -> Counter[Any]:
+    """How many rows have each label, in the order in which labels come first."""
+    counts: Counter[Any] = Counter()
+    for (labels,) in source.chunks():
+        counts.update(labels.tolist())
+    return counts
+
+
+def plain_label(value: Any) -> Any:
+    """A label as text, so that files and frames agree; None for what is missing.
+
+    Examples
+    --------
+    >>> [plain_label(value) for value in (" PKA ", 3, 3.0, float("nan"), "", ["a", "b"])]
+    ['PKA', '3', '3', None, None, ('a', 'b')]
+    """
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return tuple(plain_label(one) for one in value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, float | np.floating):
+        return None if np.isnan(value) else f"{value:.17g}"
+    return str(value)
+
+
+def _is_path(data: Any) -> bool:
+    return isinstance(data, str | os.PathLike)
+
+
+def _csv_labels(file: str, column: str) -> Iterator[Sequence[Any]]:
+    from gaussnet.data.csv import find_columns, open_csv, text_chunks
+
+    opened = open_csv(file)
+    (index,) = find_columns(opened, [column])
+    yield from text_chunks(opened, index)
+
+
+def _parquet_labels(file: str, column: str) -> Iterator[Sequence[Any]]:
+    from gaussnet.data.arrow import parquet_labels
+
+    yield from parquet_labels(file, column, BATCH_ROWS)
+
+
+def _arrow_labels(file: str, column: str) -> Iterator[Sequence[Any]]:
+    from gaussnet.data.arrow import arrow_labels
+
+    yield from arrow_labels(file, column)
+
+
+_READERS: dict[str, Callable[[str, str], Iterator[Sequence[Any]]]] = {
+    ".csv": _csv_labels,
+    ".tsv": _csv_labels,
+    ".parquet": _parquet_labels,
+    ".arrow": _arrow_labels,
+    ".feather": _arrow_labels,
+}
+
+
+@dataclass(frozen=True, eq=False)
+class Beside:
+    """The columns of several sources of the same rows, side by side."""
+
+    sources: tuple[Source, ...]
+    used: tuple[str, ...] = ()
+    """Columns of the first that the others are made of."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return sum(source.width for source in self.sources)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        return tuple(name for name in self.sources[0].ignored if name not in self.used)
+
+    def count(self) -> int | None:
+        """Number of rows, if one of the sources knows it."""
+        return next((rows for one in self.sources if (rows := one.count()) is not None), None)
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """As many rows at a time as all sources have ready."""
+        streams = [source.chunks(first, last) for source in self.sources]
+        held: list[Chunk | None] = [None] * len(streams)
+        while True:
+            held = [next(s, None) if h is None else h for s, h in zip(streams, held, strict=True)]
+            ready = [chunk for chunk in held if chunk is not None]
+            if not ready:
+                return
+            if len(ready) < len(held):
+                raise DataError(
+                    "there are more rows than values that say something of them, or fewer: give "
+                    "one value for each row"
+                )
+            rows = min(len(chunk[0]) for chunk in ready)
+            yield [column[:rows] for chunk in ready for column in chunk]
+            held = [
+                [column[rows:] for column in chunk] if len(chunk[0]) > rows else None
+                for chunk in ready
+            ]

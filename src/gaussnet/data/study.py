@@ -1,0 +1,242 @@
+"""What a user says of rows beside their values, read into the columns of a `Design`."""
+
+import re
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from gaussnet.data.columns import is_frame
+from gaussnet.data.design import Design
+from gaussnet.data.labels import (
+    Beside,
+    Coded,
+    LabelList,
+    label_counts,
+    open_labels,
+    plain_label,
+)
+from gaussnet.data.sources import ArraySource, Source
+from gaussnet.errors import DataError, SettingError
+from gaussnet.graph.dag import shorten
+from gaussnet.types import BoolArray, FloatArray, IntArray
+
+NOTHING = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
+"""Texts that name no target, whatever their case, unless a node is called so."""
+
+SEPARATORS = re.compile(r"[,;+|]")
+
+
+@dataclass(frozen=True, eq=False)
+class Study:
+    """What is said of rows beside their values; see `gaussnet.fit`."""
+
+    interventions: Any = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing is said."""
+        return self.interventions is None
+
+    @cached_property
+    def used(self) -> tuple[str, ...]:
+        """Names of the columns that say it."""
+        given = self.interventions
+        names = [given] if isinstance(given, str) else []
+        if isinstance(given, Mapping):
+            names += [str(name) for name in given]
+        return tuple(names)
+
+    def open(self, data: Any, nodes: Sequence[str]) -> tuple[Design, tuple[Source, ...]]:
+        """The design, and a source for each of its columns."""
+        regimes, source = open_interventions(self.interventions, data, nodes)
+        return Design(regimes.targets, regimes.counts), (source,)
+
+
+@dataclass(frozen=True, eq=False)
+class Regimes:
+    """Sets of targets, and how many rows have each."""
+
+    targets: BoolArray
+    """(regimes, nodes)."""
+    counts: IntArray
+
+
+def open_interventions(given: Any, data: Any, nodes: Sequence[str]) -> tuple[Regimes, Source]:
+    """The regimes that are spoken of, and a source of the number of each row's."""
+    if isinstance(given, str):
+        return _by_label(open_labels(data, given, "interventions"), Named(nodes, given), nodes)
+    if isinstance(given, Mapping) and not is_frame(given):
+        column, mapping = _checked_mapping(given)
+        source = open_labels(data, column, "interventions")
+        return _by_label(source, Mapped(nodes, column, mapping), nodes)
+    if is_frame(given):
+        return _by_mask(_frame_mask(given, nodes))
+    values = _as_array(given)
+    if values.ndim == 1 and values.dtype.kind != "b":
+        return _by_label(LabelList.of(values), Named(nodes, "interventions"), nodes)
+    return _by_mask(_checked_mask(values, nodes))
+
+
+@dataclass(frozen=True, eq=False)
+class Named:
+    """Labels that name their targets."""
+
+    nodes: Sequence[str]
+    column: str
+
+    def targets(self, label: Any) -> tuple[str, ...]:
+        """The nodes that a label names."""
+        if label is None or label in self.nodes:
+            return () if label is None else (label,)
+        if isinstance(label, tuple):
+            return _known(label, self.nodes, self.column)
+        if label.lower() in NOTHING:
+            return ()
+        parts = [part.strip() for part in SEPARATORS.split(label)]
+        return _known([part for part in parts if part], self.nodes, self.column)
+
+    def check(self, labels: Iterable[Any]) -> None:
+        """Nothing more to check."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mapped:
+    """Labels whose targets a mapping tells; others have none."""
+
+    nodes: Sequence[str]
+    column: str
+    mapping: Mapping[Any, Any]
+
+    def targets(self, label: Any) -> tuple[str, ...]:
+        """The nodes that stand for a label."""
+        found = self.mapping.get(label, ())
+        names = (found,) if isinstance(found, str) else tuple(found or ())
+        return _known([plain_label(name) for name in names], self.nodes, self.column)
+
+    def check(self, labels: Iterable[Any]) -> None:
+        """Refuse a value that no row has, which is likely misspelt."""
+        present = {label for label in labels if label is not None}
+        for value in self.mapping:
+            if value not in present:
+                raise SettingError(
+                    f"no row has {value!r} in the column {self.column!r}"
+                    f"{_did_you_mean(value, present)}: name a value that it has, "
+                    f"{shorten(sorted(map(str, present)))}"
+                )
+
+
+def _known(names: Iterable[Any], nodes: Sequence[str], column: str) -> tuple[str, ...]:
+    found = tuple(names)
+    for name in found:
+        if name not in nodes:
+            raise DataError(
+                f"the interventions in {column!r} name {name!r}, which is no node of the graph"
+                f"{_did_you_mean(name, nodes)}: name nodes, with commas between several, and "
+                "leave the cell empty where none was set, or say by a mapping what each value "
+                "means, as interventions={'condition': {'drug': ['node']}}"
+            )
+    return found
+
+
+def _did_you_mean(name: Any, known: Iterable[Any]) -> str:
+    close = get_close_matches(str(name), [str(one) for one in known], 1)
+    return f" (did you mean {close[0]!r}?)" if close else ""
+
+
+def _by_label(
+    source: Source, labels: Named | Mapped, nodes: Sequence[str]
+) -> tuple[Regimes, Source]:
+    counted = label_counts(source)
+    labels.check(counted)
+    position = {node: index for index, node in enumerate(nodes)}
+    numbers: dict[frozenset[int], int] = {frozenset(): 0}
+    codes, counts = {}, [0]
+    for label, rows in counted.items():
+        targets = frozenset(position[name] for name in labels.targets(label))
+        number = numbers.setdefault(targets, len(numbers))
+        counts += [0] * (len(numbers) - len(counts))
+        codes[label], counts[number] = float(number), counts[number] + rows
+    table = np.zeros((len(numbers), len(nodes)), dtype=bool)
+    for targets, number in numbers.items():
+        table[number, list(targets)] = True
+    return Regimes(table, np.array(counts, dtype=np.int64)), Coded(source, codes)
+
+
+def _by_mask(mask: BoolArray) -> tuple[Regimes, Source]:
+    packed = np.packbits(mask, axis=1)
+    _, first, codes, counts = np.unique(
+        packed, axis=0, return_index=True, return_inverse=True, return_counts=True
+    )
+    source = ArraySource(codes.reshape(-1, 1).astype(np.float64))
+    return Regimes(mask[first], counts.astype(np.int64)), source
+
+
+def _checked_mapping(given: Mapping[Any, Any]) -> tuple[str, dict[Any, Any]]:
+    if len(given) == 1:
+        ((column, mapping),) = given.items()
+        if isinstance(mapping, Mapping):
+            return str(column), {plain_label(value): one for value, one in mapping.items()}
+    raise SettingError(
+        f"got interventions with the keys {shorten([str(key) for key in given])}, expected one "
+        "column and what its values mean: {'condition': {'drug': ['node']}}"
+    )
+
+
+def _as_array(given: Any) -> np.ndarray[Any, Any]:
+    try:
+        return np.asarray(given)
+    except ValueError:  # lists of names, of several lengths
+        values = np.empty(len(given), dtype=object)
+        values[:] = given
+        return values
+
+
+def _frame_mask(frame: Any, nodes: Sequence[str]) -> BoolArray:
+    """The columns of a frame as cells that were set; nodes without a column were never set."""
+    from gaussnet.data.frames import frame_names, frame_rows
+
+    names = frame_names(frame)
+    _known(names, nodes, "columns of interventions")
+    mask = np.zeros((0, len(nodes)), dtype=bool)
+    values = frame_rows(frame, names).rows
+    mask = np.zeros((len(values), len(nodes)), dtype=bool)
+    _require_flags(values)
+    mask[:, [list(nodes).index(name) for name in names]] = values != 0.0
+    return mask
+
+
+def _checked_mask(values: np.ndarray[Any, Any], nodes: Sequence[str]) -> BoolArray:
+    if values.ndim != 2 or values.shape[1] != len(nodes):
+        raise DataError(
+            f"got interventions of shape {values.shape}, expected (rows, {len(nodes)}): one "
+            "column per node in the order of dag.nodes, True where the cell was set"
+        )
+    if values.dtype.kind == "b":
+        return values
+    if values.dtype.kind not in "iuf":
+        raise DataError(
+            f"got interventions of type {values.dtype}, expected True where a cell was set"
+        )
+    _require_flags(values)
+    return np.asarray(values != 0)
+
+
+def _require_flags(values: Any) -> None:
+    if not np.isin(values, (0, 1)).all():
+        raise DataError(
+            "the interventions hold something else than True and False: give True where a cell "
+            "was set from outside"
+        )
+
+
+def rows_beside(rows: Any, columns: Sequence[Source]) -> FloatArray:
+    """Rows in memory with columns that say something of each."""
+    both = Beside((ArraySource(rows), *columns))
+    parts = [np.column_stack(chunk) for chunk in both.chunks()]
+    if not parts:
+        return np.empty((0, both.width))
+    return np.asarray(parts[0] if len(parts) == 1 else np.concatenate(parts), dtype=np.float64)

@@ -1,0 +1,282 @@
+"""A cell that was set from outside leaves its own equation out and serves its children's."""
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from tests.forced import fit_streamed
+
+import gaussnet as gn
+from gaussnet.errors import DataError, EstimationError, SettingError
+
+METHODS = ["least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy"]
+
+
+def experiment(nodes=20, rows=3_000, seed=0):
+    """A network, rows of it with cells set to values of their own, and which these are."""
+    dag = gn.simulate.erdos_renyi(nodes, 3.0, seed=seed)
+    truth = gn.simulate.random_network(dag, seed=seed)
+    rng = np.random.default_rng(seed)
+    targets = [(), ("x0",), ("x5",), ("x5", "x9"), ("x12",), ("x17", "x3", "x8")]
+    targets = [tuple(dag.nodes[int(name[1:])] for name in names) for names in targets]
+    condition = np.sort(rng.integers(0, len(targets), rows))
+    values = np.empty((rows, nodes))
+    noise = rng.normal(size=values.shape) * np.sqrt(truth.variance_array)
+    mask = np.zeros(values.shape, dtype=bool)
+    for row, number in enumerate(condition.tolist()):
+        mask[row, [dag.position(name) for name in targets[number]]] = True
+    for node in dag.order.tolist():
+        own = dag.families.subset(np.array([node]))
+        slopes = truth.coefficient_array[dag.families.edges_of(np.array([node]))]
+        expected = values[:, own.parents] @ slopes + truth.intercept_array[node]
+        values[:, node] = expected + noise[:, node]
+        values[mask[:, node], node] = rng.normal(4.0, 0.3, np.count_nonzero(mask[:, node]))
+    names = [",".join(targets[number]) for number in condition.tolist()]
+    return truth, values, mask, names, condition
+
+
+def by_hand(dag, values, mask):
+    """Regression of each node on its parents over the rows in which it was not set."""
+    coefficients, intercepts, variances = {}, {}, {}
+    for position, node in enumerate(dag.nodes):
+        kept = ~mask[:, position]
+        parents = [dag.position(parent) for parent in dag.parents(node)]
+        design = np.column_stack((np.ones(kept.sum()), values[kept][:, parents]))
+        found = np.linalg.lstsq(design, values[kept, position], rcond=None)[0]
+        intercepts[node] = found[0]
+        for parent, slope in zip(dag.parents(node), found[1:], strict=True):
+            coefficients[parent, node] = slope
+        variances[node] = np.mean((values[kept, position] - design @ found) ** 2)
+    return coefficients, intercepts, variances
+
+
+TRUTH, VALUES, MASK, NAMES, CONDITION = experiment()
+DAG = TRUTH.dag
+
+
+def test_coefficients_are_those_of_regression_on_the_right_rows():
+    network = gn.fit(VALUES, DAG, interventions=MASK).network
+    coefficients, intercepts, variances = by_hand(DAG, VALUES, MASK)
+    for found, expected in (
+        (network.coefficients, coefficients),
+        (network.intercepts, intercepts),
+        (network.variances, variances),
+    ):
+        assert found.keys() == expected.keys()
+        assert all(abs(found[key] - expected[key]) < 1e-10 for key in expected)
+
+
+def forms():
+    """The same interventions said in every way, and the data to say them of."""
+    frame = pd.DataFrame(VALUES, columns=DAG.nodes)
+    named = frame.assign(targets=NAMES)
+    by_condition = frame.assign(condition=[f"drug {number}" for number in CONDITION])
+    mapping = {f"drug {n}": NAMES[list(CONDITION).index(n)].split(",") for n in range(1, 6)}
+    lists = [name.split(",") if name else [] for name in NAMES]
+    set_nodes = [node for node, was in zip(DAG.nodes, MASK.any(axis=0), strict=True) if was]
+    columns = [DAG.position(node) for node in set_nodes]
+    return {
+        "numbers": (VALUES, MASK.astype(int)),
+        "nested lists": (VALUES, MASK.tolist()),
+        "frame of some nodes": (VALUES, pd.DataFrame(MASK[:, columns], columns=set_nodes)),
+        "column of names": (named, "targets"),
+        "missing names": (named.replace({"targets": {"": None}}), "targets"),
+        "polars": (pl.DataFrame(named.to_dict("list")), "targets"),
+        "names by row": (VALUES, NAMES),
+        "lists by row": (VALUES, lists),
+        "column of lists": (frame.assign(targets=lists), "targets"),
+        "mapping": (by_condition, {"condition": mapping}),
+    }
+
+
+@pytest.mark.parametrize("form", forms())
+def test_all_ways_to_say_it_are_the_same(form):
+    data, said = forms()[form]
+    fit = gn.fit(data, DAG, interventions=said)
+    assert fit.network == gn.fit(VALUES, DAG, interventions=MASK).network
+    assert fit.ignored == ()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("ending", ["csv", "parquet", "feather"])
+def test_files_streams_and_memory_are_alike_to_the_last_bit(tmp_path, method, ending):
+    path = tmp_path / f"rows.{ending}"
+    frame = pd.DataFrame(VALUES, columns=DAG.nodes).assign(targets=NAMES)
+    getattr(frame, f"to_{ending}")(path, **({"index": False} if ending == "csv" else {}))
+    settings = {"interventions": "targets", "page_rows": 512}
+    expected = gn.fit(VALUES, DAG, method, interventions=MASK, page_rows=512)
+    for found in (gn.fit, fit_streamed):
+        fit = found(path, DAG, method, **settings)
+        assert fit.network == expected.network
+        assert np.array_equal(fit.details.set_rows, MASK.sum(axis=0))
+        errors = fit.standard_errors, expected.standard_errors
+        assert np.array_equal(*(one.coefficient_array for one in errors))
+    beside = fit_streamed(path, DAG, method, interventions=MASK, page_rows=512)
+    assert beside.network == expected.network
+
+
+def test_batches_are_those_of_the_rows_in_which_a_node_was_not_set():
+    fit = gn.fit(VALUES, DAG, "batch-median", interventions=MASK)
+    for node in ("x5", "x12"):
+        name = DAG.nodes[int(node[1:])]
+        kept = ~MASK[:, DAG.position(name)]
+        alone = gn.fit(VALUES[kept], DAG, "batch-median").network
+        for parent in DAG.parents(name):
+            assert fit.network.coefficients[parent, name] == alone.coefficients[parent, name]
+
+
+def test_rows_are_reported_by_node():
+    fit = gn.fit(VALUES, DAG, interventions=MASK)
+    node = DAG.nodes[5]
+    report = fit.node(node)
+    set_rows = int(MASK[:, 5].sum())
+    assert (report.rows, report.set_rows, report.dropped) == (len(MASK) - set_rows, set_rows, 0)
+    said = f"{node}: {set_rows} rows in which it was set from outside left out of its equation"
+    assert said in [str(note) for note in fit.notes]
+    assert gn.fit(VALUES, DAG).node(node).set_rows == 0
+
+
+def test_missing_values_and_interventions_go_together():
+    rng = np.random.default_rng(1)
+    holes = rng.random(VALUES.shape) < 0.02
+    values = np.where(holes, np.nan, VALUES)
+    complete = ~holes.any(axis=1)
+    dropped = gn.fit(values, DAG, interventions=MASK, missing="drop-rows")
+    alone = gn.fit(VALUES[complete], DAG, interventions=MASK[complete])
+    assert dropped.network == alone.network
+    assert np.array_equal(dropped.details.set_rows, MASK[complete].sum(axis=0))
+    by_node = gn.fit(values, DAG, interventions=MASK, missing="drop-by-node")
+    for position, node in enumerate(DAG.nodes):
+        own = [DAG.position(name) for name in (*DAG.parents(node), node)]
+        lacking = holes[:, own].any(axis=1)
+        report = by_node.node(node)
+        assert report.dropped == lacking.sum()
+        assert report.set_rows == (MASK[:, position] & ~lacking).sum()
+        assert report.rows == (~MASK[:, position] & ~lacking).sum()
+        kept = ~MASK[:, position] & ~lacking
+        one = gn.fit(VALUES[kept], DAG).network
+        for parent in DAG.parents(node):
+            gap = by_node.network.coefficients[parent, node] - one.coefficients[parent, node]
+            assert abs(gap) < 1e-10
+
+
+def test_errors_are_those_of_regression_on_the_right_rows():
+    fit = gn.fit(VALUES, DAG, interventions=MASK)
+    for position, node in enumerate(DAG.nodes):
+        alone = gn.fit(VALUES[~MASK[:, position]], DAG)
+        for kind in ("classical", "heteroscedastic"):
+            both = (one.uncertainty(kind).standard_errors for one in (fit, alone))
+            found, expected = both
+            assert abs(found.intercepts[node] / expected.intercepts[node] - 1.0) < 1e-9
+            for parent in DAG.parents(node):
+                ratio = found.coefficients[parent, node] / expected.coefficients[parent, node]
+                assert abs(ratio - 1.0) < 1e-9
+
+
+def test_a_set_cell_adds_nothing_to_the_likelihood():
+    fit = gn.fit(VALUES, DAG, interventions=MASK)
+    network = fit.network
+    total = 0.0
+    for position, node in enumerate(DAG.nodes):
+        kept = ~MASK[:, position]
+        parents = [DAG.position(parent) for parent in DAG.parents(node)]
+        slopes = [network.coefficients[parent, node] for parent in DAG.parents(node)]
+        rest = VALUES[kept, position] - VALUES[kept][:, parents] @ np.array(slopes)
+        rest -= network.intercepts[node]
+        variance = network.variances[node]
+        total += -0.5 * (np.log(2 * np.pi * variance) + rest**2 / variance).sum()
+    assert abs(fit.log_likelihood - total) < 1e-10 * abs(total)
+    counts = (~MASK).sum(axis=0)
+    parameters = DAG.in_degrees + 2
+    assert abs(fit.bic - (parameters @ np.log(counts) - 2 * total)) < 1e-10 * abs(total)
+
+
+def test_the_graph_is_tested_on_rows_in_which_the_child_was_not_set():
+    fit = gn.fit(VALUES, DAG, interventions=MASK)
+    tests = {(edge.node, edge.other): edge for edge in fit.check_graph()}
+    assert fit.check_graph().agrees
+    node = next(node for node in DAG.nodes if MASK[:, DAG.position(node)].any())
+    for (child, other), edge in tests.items():
+        if child != node:
+            continue
+        kept = ~MASK[:, DAG.position(node)]
+        alone = {(one.node, one.other): one for one in gn.fit(VALUES[kept], DAG).check_graph()}
+        assert abs(edge.correlation - alone[child, other].correlation) < 1e-9
+        assert abs(edge.p_value - alone[child, other].p_value) < 1e-8
+
+
+def test_the_same_rows_without_the_mask_contradict_the_graph_or_the_truth():
+    """Pooled rows are biased: far more intervals miss the truth than the mask's own."""
+    plain, masked = gn.fit(VALUES, DAG), gn.fit(VALUES, DAG, interventions=MASK)
+
+    def missed(fit):
+        ends = fit.confidence_intervals().coefficients
+        values = TRUTH.coefficients
+        return sum(not low <= values[edge] <= high for edge, (low, high) in ends.items())
+
+    assert missed(masked) <= 6  # of 29 or so at 95 %: more than 6 has chance 2e-3
+    assert missed(plain) > missed(masked)
+
+
+def test_bootstrap_draws_the_marks_with_the_rows():
+    fit = gn.fit(VALUES, DAG, interventions=MASK)
+    drawn = fit.uncertainty("bootstrap", repetitions=60).standard_errors.coefficient_array
+    own = fit.standard_errors.coefficient_array
+    # A standard deviation of 60 draws is off by 1 / sqrt(120) or 9 %; 5 times that is a half.
+    assert (np.abs(drawn / own - 1.0) < 0.5).all()
+
+
+def test_cross_validation_leaves_set_cells_out():
+    found = gn.cross_validate(VALUES, DAG, ["least-squares"], interventions=MASK)
+    fit = gn.fit(VALUES, DAG, interventions=MASK)
+    # A Gaussian node scores -log(2 pi e s^2) / 2 on the rows learnt from, whatever these are; on
+    # others a little less, by about its parameters over the rows.
+    learnt = -0.5 * np.log(2 * np.pi * np.e * fit.network.variance_array).sum()
+    lost = (DAG.in_degrees + 2).sum() / len(VALUES)
+    assert learnt - 3.0 * lost < found.held_out.mean() < learnt
+    assert abs(found.robust.mean() - found.held_out.mean()) < 0.1
+    pooled = gn.cross_validate(VALUES, DAG, ["least-squares"])
+    assert pooled.held_out.mean() < found.held_out.mean()
+
+
+def test_a_split_takes_the_marks_along():
+    fit = gn.fit(VALUES, DAG, interventions=MASK, split=(2_000, 1_000))
+    first = gn.fit(VALUES[:2_000], DAG, interventions=MASK[:2_000])
+    assert np.array_equal(fit.network.coefficient_array, first.network.coefficient_array)
+    assert np.array_equal(fit.details.set_rows, MASK.sum(axis=0))
+
+
+def test_no_interventions_change_nothing():
+    for said in (np.zeros_like(MASK), [""] * len(VALUES)):
+        fit = gn.fit(VALUES, DAG, interventions=said)
+        assert fit.network == gn.fit(VALUES, DAG).network
+        assert fit.notes == ()
+
+
+def frame_with(column):
+    rows = np.arange(12.0).reshape(6, 2) ** 1.5
+    return pd.DataFrame(rows, columns=["a", "b"]).assign(t=column)
+
+
+@pytest.mark.parametrize(
+    ("data", "said", "error", "sentence"),
+    [
+        (frame_with("bb"), "t", DataError, "name 'bb', which is no node of the graph"),
+        (frame_with("A"), "t", DataError, r"is no node .*leave the cell empty"),
+        (frame_with(""), "T", DataError, "no column for"),
+        (frame_with("b"), "t", EstimationError, "'b' was set from outside in every row"),
+        (frame_with("x"), {"t": {"y": "a"}}, SettingError, "no row has 'y' in the column 't'"),
+        (frame_with("x"), {"t": "a"}, SettingError, "expected one column and what its values"),
+        (frame_with("x"), {"t": {"x": "c"}}, DataError, "name 'c', which is no node"),
+        (np.ones((6, 2)), "t", SettingError, "data whose columns have no names"),
+        (np.ones((6, 2)), np.zeros((6, 3), bool), DataError, r"shape \(6, 3\), expected"),
+        (np.ones((6, 2)), np.zeros((5, 2), bool), DataError, "one value for each row"),
+        (np.ones((6, 2)), np.zeros((7, 2), bool), DataError, "one value for each row"),
+        (np.ones((6, 2)), np.full((6, 2), 2.0), DataError, "else than True and False"),
+        (np.ones((6, 2)), np.full((6, 2), np.nan), DataError, "else than True and False"),
+        (np.ones((6, 2)), pd.DataFrame({"z": [True] * 6}), DataError, "name 'z'"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(data, said, error, sentence):
+    with pytest.raises(error, match=sentence):
+        gn.fit(data, gn.Dag.parse("b ~ a"), interventions=said)
