@@ -589,4 +589,23 @@ BAD_SIMULATIONS = [
     ),
 ]
 
-BAD_INPUTS = BAD_DATA + BAD_GRAPHS + BAD_SETTINGS + BAD_NETWORKS + BAD_SIMULATIONS
+BAD_PAGES = [
+    ("explore net.json", {}, "cannot read 'net.json': no such file or directory"),
+    (
+        "explore net.json --out page.txt",
+        network(NETWORK),
+        "cannot write a what-if page as 'page.txt': expected a name that ends in .html",
+    ),
+    (
+        "explore net.json --around z",
+        network(NETWORK),
+        "there is no node 'z': the nodes are 'x'",
+    ),
+    (
+        "explore net.json --level 95",
+        network(NETWORK),
+        "got level=95.0, expected a number between 0 and 1 such as 0.95",
+    ),
+]
+
+BAD_INPUTS = BAD_PAGES + BAD_DATA + BAD_GRAPHS + BAD_SETTINGS + BAD_NETWORKS + BAD_SIMULATIONS

@@ -1,4 +1,4 @@
-"""`gaussnet query`."""
+"""`gaussnet query` and `gaussnet explore`."""
 
 import json
 import re
@@ -87,3 +87,27 @@ def test_bad_options_give_one_sentence(gaussnet, options, message):
     assert error.startswith("gaussnet: ")
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_explore_writes_a_page_that_names_the_model(gaussnet, tmp_path, monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gaussnet", "explore", "model.json"])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 0
+    assert capsys.readouterr().out == "what-if page of 3 nodes written to what-if.html\n"
+    page = (tmp_path / "what-if.html").read_text(encoding="utf-8")
+    gn.write_explorer(NETWORK, tmp_path / "same.html", source="model.json")
+    assert page == (tmp_path / "same.html").read_text(encoding="utf-8")
+
+
+def test_explore_tells_json_and_takes_its_options(gaussnet, tmp_path, monkeypatch, capsys):
+    options = ["--out", "w.html", "--around", "wet", "--level", "0.8", "--title", "Wet?", "--json"]
+    monkeypatch.setattr(sys, "argv", ["gaussnet", "explore", "model.json", *options])
+    with pytest.raises(SystemExit):
+        main()
+    told = json.loads(capsys.readouterr().out)
+    size = (tmp_path / "w.html").stat().st_size
+    assert told == {"page": "w.html", "bytes": size, "nodes": 3, "shown": 3}
+    page = (tmp_path / "w.html").read_text(encoding="utf-8")
+    assert "<title>Wet?</title>" in page
+    assert '"level":0.8' in page

@@ -272,6 +272,30 @@ def query(
 
 
 @app.command()
+def explore(
+    model: Model,
+    out: Annotated[Path, typer.Option(help="Write the page here: .html.")] = Path("what-if.html"),
+    around: Annotated[
+        Several, typer.Option(help="Show the neighbourhood of this node; give it again for more.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Chance that an interval holds the node.")] = 0.95,
+    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a sentence.")] = False,
+) -> None:
+    """Write a what-if page: sliders observe or set nodes, and all others answer at once.
+
+    It is one HTML file that needs no server. Of a network of more than 300 nodes it shows a
+    neighbourhood of up to 100.
+
+    Example: gaussnet explore model.json --out what-if.html
+    """
+    from gaussnet.cli.saved_networks import explore_network, print_explored
+
+    found = explore_network(model, out, around, level, title)
+    _print(found, as_json, print_explored)
+
+
+@app.command()
 def demo(
     nodes: Annotated[int, typer.Option(help="Nodes of the random network.")] = 100,
     rows: Annotated[int, typer.Option(help="Rows to learn from.")] = 5_000,

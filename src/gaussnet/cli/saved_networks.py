@@ -12,6 +12,8 @@ from scipy.special import ndtri
 import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_json, print_table, progress, shown
 from gaussnet.errors import NetworkError, SettingError
+from gaussnet.report.explorer import check_explorer, choose_view
+from gaussnet.report.markup import many
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,6 +82,38 @@ def print_answer(answer: Answer) -> None:
     title = f"Given {', '.join(parts)}" if parts else "Without evidence"
     heads = ("node", "mean", "standard deviation", f"low ({answer.level:.4g})", "high")
     print_table(title, heads, answer.nodes)
+
+
+@dataclass(frozen=True, slots=True)
+class Explored:
+    """A what-if page that was written."""
+
+    page: Path
+    nodes: int
+    shown: int
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        size = self.page.stat().st_size
+        return {"page": str(self.page), "bytes": size, "nodes": self.nodes, "shown": self.shown}
+
+
+def explore_network(
+    model: Path, out: Path, around: list[str] | None, level: float, title: str | None
+) -> Explored:
+    """Read a network and write its what-if page."""
+    check_explorer(out)
+    network = gn.read_network(model)
+    chosen = around or None
+    gn.write_explorer(network, out, around=chosen, level=level, title=title, source=str(model))
+    return Explored(out, len(network.dag), len(choose_view(network.dag, chosen).shown))
+
+
+def print_explored(found: Explored) -> None:
+    """Print where the page is, and whether it shows all."""
+    nodes = many(found.nodes, "node")
+    part = nodes if found.shown == found.nodes else f"{found.shown:,} of {nodes}"
+    console().print(f"what-if page of {part} written to {found.page}", soft_wrap=True)
 
 
 @dataclass(frozen=True, slots=True)

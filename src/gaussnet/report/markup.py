@@ -170,18 +170,18 @@ def asset(name: str) -> str:
     return files("gaussnet.report").joinpath("assets", name).read_text(encoding="utf-8")
 
 
-def whole_page(title: str, sections: Iterable[str], styles: Sequence[str], script: str = "") -> str:
+def whole_page(title: str, sections: Iterable[str], styles: Sequence[str], *scripts: str) -> str:
     """A page, complete in itself; its own policy lets it ask for nothing and run one script.
 
     Parameters
     ----------
     styles
         Names of style sheets in `assets`.
-    script
-        Name of a script in `assets`, if any.
+    scripts
+        Names of scripts in `assets`, if any; they become one.
     """
     style = "\n".join(asset(name) for name in styles)
-    code = asset(script) if script else ""
+    code = "\n".join(asset(name) for name in scripts)
     digest = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
     allowed = f"'sha256-{digest}'" if code else "'none'"
     policy = (

@@ -70,14 +70,20 @@ def shorten(name: str, limit: int = LONGEST_LABEL) -> str:
 
 
 def _sizes(labels: Sequence[str]) -> Sizes:
-    widths = [max(28.0, 14.0 + LETTER * _letters(label)) for label in labels]
+    widths = [max(28.0, 14.0 + LETTER * letters(label)) for label in labels]
     if len(labels) > MANY_NODES:
         return Sizes(widths, height=20.0, gap=5.0, bend=1.0, between=40.0)
     return Sizes(widths, height=26.0, gap=14.0, bend=2.0, between=64.0)
 
 
-def _letters(label: str) -> float:
-    """Width of a text in letters of middle width."""
+def letters(label: str) -> float:
+    """Width of a text in letters of middle width.
+
+    Examples
+    --------
+    >>> letters("rain"), letters("日本")
+    (4.0, 3.5)
+    """
     wide = sum(east_asian_width(sign) in "WF" for sign in label)
     capital = sum(sign.isupper() for sign in label)
     return len(label) + 0.75 * wide + 0.25 * capital
@@ -95,7 +101,7 @@ def _edges(findings: Findings, layout: Layout) -> list[str]:
         kinds = ["edge", "minus" if value < 0 else "plus"]
         if _holds_zero(findings, index):
             kinds.append("unsure")
-        line, head = _curve(route, layout.rightward, width)
+        line, head = edge_path(route, layout.rightward, width)
         drawn.append(
             f'<g class="{" ".join(kinds)}" data-from="{dag.position(parent)}" '
             f'data-to="{dag.position(child)}"><title>{text(edge_words(findings, index))}</title>'
@@ -212,8 +218,14 @@ def _holds_zero(findings: Findings, index: int) -> bool:
     return bool(low <= 0.0 <= high)
 
 
-def _curve(route: Sequence[Point], rightward: bool, width: float) -> tuple[str, str]:
-    """The line of an edge and its head, as paths."""
+def edge_path(route: Sequence[Point], rightward: bool, width: float) -> tuple[str, str]:
+    """The line of an edge and its head, as paths.
+
+    Examples
+    --------
+    >>> edge_path([(0.0, 0.0), (0.0, 50.0)], rightward=False, width=1.0)
+    ('M0.0 0.0L0.0 42.0', 'M0.0 50.0l-4.0 -8.0 8.0 0z')
+    """
     head = HEAD + width
     (x, y), last = route[0], route[-1]
     end = (last[0] - head, last[1]) if rightward else (last[0], last[1] - head)

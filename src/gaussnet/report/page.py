@@ -116,7 +116,7 @@ def fit_page(findings: Findings, title: str, origin: Origin) -> str:
         sections.notes(findings),
         _again(findings, origin),
     ]
-    return whole_page(title, parts, ["page.css", "fit.css"], "fit.js")
+    return whole_page(title, parts, ["page.css", "fit.css"], "drawing.js", "fit.js")
 
 
 def hash_source(path: Path) -> str:

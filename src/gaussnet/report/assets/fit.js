@@ -60,7 +60,7 @@
     });
   }
 
-  // The drawing: titles become a tip, neighbours light up, wheel and buttons zoom, drag moves.
+  // The drawing: titles become a tip, neighbours light up.
   const picture = one("#network");
   if (!picture) return;
   const tip = one("#tip");
@@ -96,10 +96,10 @@
     tip.style.left = `${Math.max(4, x)}px`;
     tip.style.top = `${Math.max(4, y)}px`;
   };
-  let drag = null;
+  const view = makeMovable(picture);
   picture.addEventListener("pointerover", (event) => {
     const part = event.target.closest(".node, .edge");
-    if (drag || !part) return;
+    if (view.isHeld() || !part) return;
     tip.textContent = words.get(part);
     tip.hidden = false;
     place(event);
@@ -112,74 +112,9 @@
     }
   });
 
-  const whole = picture.dataset.box.split(" ").map(Number);
-  let box = [...whole];
-  const show = () => picture.setAttribute("viewBox", box.map((side) => side.toFixed(1)).join(" "));
-  const zoom = (factor, x = box[0] + box[2] / 2, y = box[1] + box[3] / 2) => {
-    const width = Math.min(Math.max(box[2] * factor, whole[2] / 40), whole[2]);
-    const ratio = width / box[2];
-    box = [x - (x - box[0]) * ratio, y - (y - box[1]) * ratio, width, box[3] * ratio];
-    clamp();
-  };
-  const clamp = () => {
-    for (const side of [0, 1]) {
-      const most = whole[side] + whole[side + 2] - box[side + 2];
-      box[side] = Math.min(Math.max(box[side], whole[side]), most);
-    }
-    show();
-  };
-  const reset = () => { box = [...whole]; show(); };
-  const pointOf = (event) => {
-    const frame = picture.getBoundingClientRect();
-    return [
-      box[0] + ((event.clientX - frame.left) / frame.width) * box[2],
-      box[1] + ((event.clientY - frame.top) / frame.height) * box[3],
-    ];
-  };
-  picture.addEventListener("wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey && document.activeElement !== picture) return;
-    event.preventDefault();
-    zoom(Math.exp(Math.max(-60, Math.min(60, event.deltaY)) * 0.004), ...pointOf(event));
-  }, { passive: false });
-  picture.addEventListener("pointerdown", (event) => {
-    if (event.button !== 0 || event.pointerType === "touch") return;
-    drag = { at: [event.clientX, event.clientY], box: [...box] };
-    picture.setPointerCapture(event.pointerId);
-    picture.classList.add("moving");
-  });
   picture.addEventListener("pointermove", (event) => {
-    if (!drag) {
-      if (!tip.hidden) place(event);
-      return;
-    }
-    const frame = picture.getBoundingClientRect();
-    box[0] = drag.box[0] - ((event.clientX - drag.at[0]) / frame.width) * box[2];
-    box[1] = drag.box[1] - ((event.clientY - drag.at[1]) / frame.height) * box[3];
-    clamp();
+    if (!tip.hidden && !view.isHeld()) place(event);
   });
-  for (const end of ["pointerup", "pointercancel"]) {
-    picture.addEventListener(end, () => {
-      drag = null;
-      picture.classList.remove("moving");
-    });
-  }
-  const ways = { in: () => zoom(1 / 1.4), out: () => zoom(1.4), all: reset };
-  for (const button of all("[data-zoom]")) {
-    button.addEventListener("click", ways[button.dataset.zoom]);
-  }
-  picture.addEventListener("keydown", (event) => {
-    const step = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
-    if (event.key === "+" || event.key === "=") zoom(1 / 1.4);
-    else if (event.key === "-") zoom(1.4);
-    else if (event.key === "0") reset();
-    else if (event.key in step && box[2] < whole[2]) {
-      box[0] += step[event.key][0] * box[2] * 0.1;
-      box[1] += step[event.key][1] * box[3] * 0.1;
-      clamp();
-    } else return;
-    event.preventDefault();
-  });
-  addEventListener("beforeprint", reset);
 
   // Find: mark nodes whose name holds the text; Enter goes to the next of them.
   const find = one("#find");
@@ -197,10 +132,6 @@
   find.addEventListener("keydown", (event) => {
     const hits = found();
     if (event.key !== "Enter" || !hits.length) return;
-    const { x, y, width, height } = hits[next++ % hits.length].getBBox();
-    const size = Math.min(whole[2], Math.max(520, 6 * width));
-    box = [x + width / 2 - size / 2, 0, size, (size * whole[3]) / whole[2]];
-    box[1] = y + height / 2 - box[3] / 2;
-    clamp();
+    view.centre(hits[next++ % hits.length].getBBox());
   });
 })();

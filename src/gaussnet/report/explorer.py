@@ -1,0 +1,431 @@
+"""`write_explorer`: one HTML file in which a network answers what-if questions."""
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from gaussnet.errors import FileError, GaussnetError, SettingError
+from gaussnet.files import Path, file_name, suffix, write_text
+from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.result import Fit
+from gaussnet.graph.algorithms import with_relatives
+from gaussnet.graph.dag import Dag
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.report.layout import Layout, Sizes, lay_out
+from gaussnet.report.markup import MINUS, many, share, text, whole_page
+from gaussnet.report.network_picture import COMFORT, LARGEST, MARGIN, edge_path, letters, shorten
+
+MOST_SHOWN = 300
+"""A network of more nodes is shown by a neighbourhood."""
+NEIGHBOURHOOD = 100
+"""Nodes of a neighbourhood, at most."""
+MOST_EDGES = 1_200
+"""Edges that are drawn, at most."""
+MOST_CARRIED = 20_000
+"""Nodes that a page can carry along, shown or not."""
+FEW_NODES = 60
+"""So many nodes can carry their mean."""
+ENDINGS = (".html", ".htm")
+LETTER = 7.0
+THIN, THICK = 1.2, 4.6
+
+
+def write_explorer(
+    result: Fit | GaussianNetwork,
+    path: Path,
+    *,
+    around: str | Iterable[str] | None = None,
+    level: float = 0.95,
+    title: str | None = None,
+    source: str = "model.json",
+) -> None:
+    """Write a what-if page of a network or a fit: one HTML file that needs no server.
+
+    The network is drawn. Choose a node and move its slider to *observe* it (what a reading tells)
+    or to *set* it (what an action would do); all other nodes show their new mean, interval and
+    shift at once, and the paths that carry the effect light up. Two scenarios can be compared. The
+    page copies the Python or shell line that gives the same numbers.
+
+    Parameters
+    ----------
+    result
+        A network, or a fit, whose network is shown. Intervals take the numbers of the network
+        as they are.
+    around
+        The page shows the neighbourhood of this node, or of these, up to 100 nodes. A network of
+        more than 300 nodes is always shown so; by default around the node with the most
+        neighbours. The answers are those of the whole network.
+    level
+        Of the intervals.
+    title
+        Of the page.
+    source
+        The file of the network that the copied lines read.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import gaussnet as gn
+    >>> network = gn.networks.load("ecoli70")
+    >>> path = os.path.join(tempfile.mkdtemp(), "what-if.html")
+    >>> gn.write_explorer(network, path)
+    >>> os.path.getsize(path) < 200_000
+    True
+    """
+    check_explorer(path)
+    check_level(level)
+    network = result.network if isinstance(result, Fit) else result
+    if not isinstance(network, GaussianNetwork):
+        raise SettingError(
+            f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"
+        )
+    view = choose_view(network.dag, around)
+    warnings = [] if network is result else _contradictions(result)  # type: ignore[arg-type]
+    model = model_data(network, view) | {
+        "level": float(level),
+        "point": float(ndtri(0.5 + 0.5 * level)),
+        "source": source,
+    }
+    sections = [
+        _head(title or "What if?", view, len(network.dag), warnings),
+        _stage(network, view),
+        _answers(level),
+        f'<script type="application/json" id="model">{_as_json(model)}</script>',
+    ]
+    styles = ("page.css", "fit.css", "explorer.css")
+    write_text(
+        path,
+        whole_page(
+            title or "What if?", sections, styles, "algebra.js", "drawing.js", "explorer.js"
+        ),
+    )
+
+
+def check_explorer(path: Path) -> None:
+    """Refuse a file name that does not end as a page does."""
+    if suffix(path) not in ENDINGS:
+        raise FileError(
+            f"cannot write a what-if page as {file_name(path)!r}: expected a name that ends in "
+            ".html"
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The nodes that a page shows, and those that it must carry along for exact answers."""
+
+    shown: tuple[int, ...]
+    """Positions of the nodes shown, in node order."""
+    carried: tuple[int, ...]
+    """The nodes shown and all their ancestors, in topological order."""
+    centre: tuple[str, ...] = ()
+    """What the view is the neighbourhood of; nothing if all nodes are shown."""
+
+
+def choose_view(dag: Dag, around: str | Iterable[str] | None = None) -> View:
+    """All nodes of a small network, or the neighbourhood of some.
+
+    What happens at nodes that no shown node descends from tells nothing about those shown, as long
+    as only these are observed or set: the shown nodes and their ancestors give exact answers.
+
+    Examples
+    --------
+    >>> choose_view(Dag.parse("[a][b|a][c|b]"), "a")
+    View(shown=(0, 1, 2), carried=(0, 1, 2), centre=('a',))
+    """
+    if not len(dag):
+        raise SettingError("the network has no nodes: give one with at least 1")
+    if around is None and len(dag) <= MOST_SHOWN and len(dag.edges) <= MOST_EDGES:
+        return View(tuple(range(len(dag))), tuple(dag.order.tolist()))
+    centre = _centre(dag, around)
+    shown = _neighbourhood(dag, [dag.position(node) for node in centre])
+    kept = with_relatives(dag.families.parent_lists, set(shown))
+    if len(kept) > MOST_CARRIED:
+        raise SettingError(
+            f"the nodes shown have {len(kept):,} ancestors, and a page carries at most "
+            f"{MOST_CARRIED:,}: give around= a node nearer to the roots"
+        )
+    carried = tuple(node for node in dag.order.tolist() if node in kept)
+    return View(tuple(sorted(shown)), carried, centre)
+
+
+def _centre(dag: Dag, around: str | Iterable[str] | None) -> tuple[str, ...]:
+    if around is not None:
+        centre = (around,) if isinstance(around, str) else tuple(around)
+        if not centre:
+            raise SettingError("got around=[], expected at least one node: name one, or leave it")
+        return centre
+    counts = dag.in_degrees + np.bincount(dag.families.parents, minlength=len(dag))
+    return (dag.nodes[int(np.argmax(counts))],)
+
+
+def _neighbourhood(dag: Dag, centre: Sequence[int]) -> list[int]:
+    """Nodes nearest to the centre when arrows are forgotten, as many as can be drawn."""
+    neighbours: list[set[int]] = [set(own) for own in dag.families.parent_lists]
+    for child, parents in enumerate(dag.families.parent_lists):
+        for parent in parents:
+            neighbours[parent].add(child)
+    found, edges = list(dict.fromkeys(centre)), 0
+    known = set(found)
+    for node in found:
+        for other in sorted(neighbours[node] - known):
+            edges += len(neighbours[other] & known)
+            if len(found) >= max(NEIGHBOURHOOD, len(centre)) or edges > MOST_EDGES:
+                return found
+            known.add(other)
+            found.append(other)
+    return found
+
+
+def model_data(network: GaussianNetwork, view: View) -> dict[str, Any]:
+    """The numbers of the nodes carried along, in topological order, for JSON."""
+    dag = network.dag
+    place = {node: index for index, node in enumerate(view.carried)}
+    offsets, slopes = dag.families.offsets, network.coefficient_array
+    return {
+        "nodes": [dag.nodes[node] for node in view.carried],
+        "shown": [place[node] for node in view.shown],
+        "parents": [
+            [place[parent] for parent in dag.families.parent_lists[node]] for node in view.carried
+        ],
+        "coefficients": [
+            slopes[offsets[node] : offsets[node + 1]].tolist() for node in view.carried
+        ],
+        "intercepts": network.intercept_array[list(view.carried)].tolist(),
+        "scales": network.scales[list(view.carried)].tolist(),
+    }
+
+
+def _as_json(model: dict[str, Any]) -> str:
+    """JSON that ends no script and begins no comment."""
+    return json.dumps(model, separators=(",", ":")).replace("<", "\\u003c")
+
+
+def _contradictions(fit: Fit) -> list[str]:
+    """What speaks against the graph, if the rows are at hand and do."""
+    try:
+        check = fit.check_graph()
+    except GaussnetError:
+        return []
+    if check.agrees:
+        return []
+    return [f"{check.verdict} Answers below take the graph as right; these may be wrong."]
+
+
+def _head(title: str, view: View, count: int, warnings: Sequence[str]) -> str:
+    notices = list(warnings)
+    if view.centre:
+        names = ", ".join(shorten(node) for node in view.centre[:3])
+        notices.append(
+            f"The network has {many(count, 'node')}; shown are the {len(view.shown):,} nearest to "
+            f"{names}. Answers are exact for the whole network. Nodes with a dashed border have "
+            "neighbours that are not shown; give around= (--around in a shell) for others."
+        )
+    listed = "".join(f'<p class="notice">{text(notice)}</p>' for notice in notices)
+    return (
+        f'<header><h1>{text(title)}</h1><p class="lead">Choose a node, then observe it (what would '
+        "a reading tell?) or set it (what would an action do?). Every other node answers at once."
+        f"</p>{listed}</header>"
+    )
+
+
+def _stage(network: GaussianNetwork, view: View) -> str:
+    """The drawing beside the panel that controls it."""
+    buttons = "".join(
+        f'<button type="button" data-zoom="{way}" title="{title}" aria-label="{title}">{sign}'
+        "</button>"
+        for way, sign, title in (
+            ("in", "+", "Zoom in"),
+            ("out", MINUS, "Zoom out"),
+            ("all", "⤢", "Show all"),
+        )
+    )
+    names = "".join(
+        f'<option value="{text(network.dag.nodes[node])}"></option>' for node in view.shown
+    )
+    return (
+        '<div class="stage"><section aria-label="The network"><div class="controls"><label>Find '
+        '<input type="search" id="find" list="names" placeholder="node" autocomplete="off" '
+        f'spellcheck="false"></label><datalist id="names">{names}</datalist>'
+        f'<span class="buttons">{buttons}</span><span class="faint hint">arrow keys go from node '
+        "to node; Enter chooses, O observes, S sets, Delete frees</span></div><figure "
+        f'class="drawing">{_drawing(network, view)}{_legend()}</figure></section>{_panel()}</div>'
+    )
+
+
+def _legend() -> str:
+    return (
+        '<figcaption class="legend"><span><i class="swatch up"></i>higher <span '
+        'class="alone">than before</span><span class="other">in B than in A</span></span>'
+        '<span><i class="swatch down"></i>lower</span><span><i class="swatch seen"></i>observed'
+        '</span><span><i class="swatch set"></i>set</span><span><i class="key plus"></i>carries '
+        'the effect, positive coefficient</span><span><i class="key minus"></i>negative</span>'
+        "</figcaption>"
+    )
+
+
+def _panel() -> str:
+    """Scenario, chosen node, what is fixed, and the lines to copy."""
+    scenarios = "".join(
+        f'<label><input type="radio" name="scenario" value="{name}"{checked}> {name}</label>'
+        for name, checked in (("A", " checked"), ("B", ""))
+    )
+    modes = "".join(
+        f'<label title="{title}"><input type="radio" name="mode" value="{mode}"{checked}> {word}'
+        "</label>"
+        for mode, word, title, checked in (
+            ("free", "Free", "The node follows its equation", " checked"),
+            ("seen", "Observe", "Its value is known: what does that tell of the others?", ""),
+            ("set", "Set", "Its value is set from outside: what would that do?", ""),
+        )
+    )
+    copies = "".join(
+        f'<div class="line"><h3>{head}</h3><button type="button" data-copy="{name}">Copy</button>'
+        f'</div><pre id="{name}" tabindex="0" aria-label="{head} line"></pre>'
+        for name, head in (("python", "Python"), ("shell", "Shell"))
+    )
+    return (
+        '<section class="panel" aria-label="Scenario"><div class="row"><fieldset class="pick">'
+        f"<legend>Scenario</legend>{scenarios}</fieldset><label><input "
+        'type="checkbox" id="compare"> Compare A and B</label></div>'
+        '<h2 id="chosen">Choose a node</h2><p id="state" class="faint">Click one in the drawing or '
+        'in the table, or type its name.</p><div id="editor" hidden><fieldset class="pick modes">'
+        f'<legend class="quiet">What happens to it</legend>{modes}</fieldset>'
+        '<div id="values"><input type="range" id="slider" aria-label="Value"><div class="row ends">'
+        '<span id="least"></span><label>Value <input type="number" id="value" step="any">'
+        '</label><span id="most"></span></div></div><div id="routes"></div></div>'
+        '<h3>Fixed in this scenario</h3><ul id="fixed"></ul><div class="buttons"><button '
+        'type="button" id="clear">Clear all</button><button type="button" id="same">Copy from B'
+        f'</button></div><p id="problem" role="alert" hidden></p>{copies}'
+        '<div id="live" class="quiet" role="status" aria-live="polite"></div></section>'
+    )
+
+
+def _answers(level: float) -> str:
+    interval = f"{share(level)} interval"
+    heads = (
+        ("text", "Node"),
+        ("", "Before"),
+        ("", '<span class="other">A: now</span><span class="alone">Now</span>'),
+        ("", interval),
+        ("other", "B: now"),
+        ("other", interval),
+        ("", f'<span class="alone">Shift</span><span class="other">B {MINUS} A</span>'),
+        ("", "in sd"),
+        ("bar", ""),
+    )
+    cells = "".join(f'<th scope="col" class="{kind}">{head}</th>' for kind, head in heads)
+    return (
+        '<section aria-label="Answers"><h2>Answers</h2><div class="controls"><label>Filter <input '
+        'type="search" id="filter" placeholder="part of a name" autocomplete="off" '
+        'spellcheck="false"></label><label>Order <select id="order"><option value="shift">largest '
+        'shift first</option><option value="graph">as in the graph</option><option value="name">'
+        "by name</option></select></label></div>"
+        '<div class="wide tall"><table id="answers"><caption>Mean of every node before anything is '
+        "fixed, and now. The shift is also told in standard deviations (sd) of the node before. "
+        "Intervals take the numbers of the network as they are.</caption>"
+        f"<thead><tr>{cells}</tr></thead><tbody></tbody></table></div></section>"
+    )
+
+
+def _drawing(network: GaussianNetwork, view: View) -> str:
+    """Boxes and edges as SVG; the script fills in what the nodes answer."""
+    dag = network.dag
+    place = {node: index for index, node in enumerate(view.shown)}
+    arrows = [
+        (index, (place[parent], place[child]))
+        for index, (parent, child) in enumerate(_arrows(dag))
+        if parent in place and child in place
+    ]
+    labels = [shorten(dag.nodes[node]) for node in view.shown]
+    sizes = _sizes(labels)
+    layout = lay_out(len(labels), [arrow for _, arrow in arrows], sizes)
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    box = f"{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}"
+    zoom = max(1.0, min(LARGEST, COMFORT[0] / width, COMFORT[1] / height))
+    edges = _edges(network, layout, arrows)
+    degrees = dag.in_degrees + np.bincount(dag.families.parents, minlength=len(dag))
+    inside = np.bincount(np.array([arrow for _, arrow in arrows], dtype=np.int64).ravel(),
+                         minlength=len(labels))  # fmt: skip
+    cut = degrees[list(view.shown)] > inside
+    nodes = "".join(
+        _node(index, label, layout, sizes, bool(cut[index])) for index, label in enumerate(labels)
+    )
+    return (
+        f'<svg id="network" class="network" viewBox="{box}" data-box="{box}" '
+        f'width="{zoom * width:.0f}" height="{zoom * height:.0f}" role="group" '
+        f'aria-label="The network: {many(len(labels), "node")}, {many(len(arrows), "edge")}">'
+        f'<g class="edges">{edges}</g><g class="nodes">{nodes}</g></svg>'
+    )
+
+
+def _arrows(dag: Dag) -> list[tuple[int, int]]:
+    families = dag.families
+    return list(zip(families.parents.tolist(), families.family_of_edge.tolist(), strict=True))
+
+
+def _sizes(labels: Sequence[str]) -> Sizes:
+    few = len(labels) <= FEW_NODES
+    widths = [max(110.0 if few else 58.0, 16.0 + LETTER * letters(label)) for label in labels]
+    if few:
+        return Sizes(widths, height=50.0, gap=16.0, bend=3.0, between=58.0)
+    return Sizes(widths, height=22.0, gap=4.0, bend=1.0, between=56.0)
+
+
+def _edges(
+    network: GaussianNetwork, layout: Layout, arrows: Sequence[tuple[int, tuple[int, int]]]
+) -> str:
+    strengths = _strengths(network)
+    drawn = []
+    for (index, (parent, child)), route in zip(arrows, layout.routes, strict=True):
+        value = float(network.coefficient_array[index])
+        width = THIN + (THICK - THIN) * float(strengths[index])
+        line, head = edge_path(route, layout.rightward, width)
+        drawn.append(
+            f'<g class="edge {"minus" if value < 0 else "plus"}" data-from="{parent}" '
+            f'data-to="{child}" data-v="{value!r}"><path class="line" d="{line}" '
+            f'stroke-width="{width:.1f}"/><path class="head" d="{head}"/></g>'
+        )
+    return "".join(drawn)
+
+
+def _strengths(network: GaussianNetwork) -> Any:
+    """Sizes of the standardised coefficients, the largest 1, (edges,)."""
+    families = network.dag.families
+    spread = _spreads(network)
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        ratio = spread[families.parents] / spread[families.family_of_edge]
+        sizes = np.abs(network.coefficient_array * ratio)
+    sizes = np.where(np.isfinite(sizes), sizes, 0.0)
+    return sizes / max(float(sizes.max(initial=0.0)), np.finfo(float).tiny)
+
+
+def _spreads(network: GaussianNetwork) -> Any:
+    """Standard deviations of all nodes, (nodes,)."""
+    return np.sqrt(network.condition({}).variances)
+
+
+def _node(index: int, label: str, layout: Layout, sizes: Sizes, cut: bool) -> str:
+    """A box with its name, a line for the answer, and a strip for its interval."""
+    x, y = layout.centres[index]
+    width, height = sizes.widths[index], sizes.height
+    few = len(sizes.widths) <= FEW_NODES
+    left, top, strip = x - width / 2, y - height / 2, width - 16.0
+    radius = 3.0 if few else 2.2
+    answer = f'<text class="mean" x="{x:.1f}" y="{top + 30:.1f}"></text>' if few else ""
+    base = top + height - (8.0 if few else 5.0)
+    return (
+        f'<g class="node{" partial" if cut else ""}" data-node="{index}" role="button" '
+        f'tabindex="{0 if index == 0 else -1}"><rect class="box" x="{left:.1f}" y="{top:.1f}" '
+        f'width="{width:.1f}" height="{height:.1f}" rx="6"/>'
+        f'<text class="name" x="{x:.1f}" y="{top + (15.5 if few else 12):.1f}">{text(label)}</text>'
+        f'{answer}<g transform="translate({left + 8.0:.1f} {base:.1f})" data-w="{strip:.1f}">'
+        f'<path class="track" d="M0 0H{strip:.1f}"/>'
+        f'<path class="tick" d="M{strip / 2:.1f} -{radius + 0.5}v{2 * radius + 1.0}"/>'
+        f'<path class="reach"/><circle class="dot" r="{radius}"/><path class="reach other"/>'
+        f'<circle class="dot other" r="{radius}"/></g></g>'
+    )
