@@ -160,9 +160,10 @@ def _lacking_rows(holes: BoolArray, families: Families) -> IntArray:
     if len(holes) == 0 or len(families) == 0:
         return np.zeros(len(families), dtype=np.int64)
     counts = np.empty(len(families), dtype=np.int64)
+    by_column = np.ascontiguousarray(holes.T)
     for family in range(len(families)):
         span = slice(*families.column_offsets[family : family + 2].tolist())
-        counts[family] = np.count_nonzero(holes[:, families.columns[span]].any(axis=1))
+        counts[family] = np.count_nonzero(by_column[families.columns[span]].any(axis=0))
     return counts
 
 

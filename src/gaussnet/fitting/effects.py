@@ -51,7 +51,8 @@ def find_effect(
     .. math:: se^2 = \sum_i g_i' C_i g_i
 
     g are the derivatives by the coefficients of each family, C the families' covariances;
-    estimates of different families are uncorrelated. With least squares the interval is
+    estimates of different families are uncorrelated, but for ``missing="likelihood"``, where C
+    is that of all coefficients together. With least squares the interval is
     Student's t with Satterthwaite's freedom, exact for a single edge.
     """
     cause, target = ends
@@ -81,11 +82,18 @@ def _satterthwaite_freedom(fit: "Fit", variances: FloatArray) -> float:
 def _variances(
     fit: "Fit", slopes: FloatArray, level: float, kind: str | None
 ) -> tuple[FloatArray, bool]:
-    """What each family adds to the variance, (nodes,), and whether Student's t has its law."""
+    """What each family adds to the variance, (nodes,), and whether Student's t has its law.
+
+    Where families are correlated there is one sum for all of them, (1,).
+    """
     families = fit.dag.families
     variances = np.zeros(len(families))
     chosen, found = find_covariances(fit, kind, level)
-    for nodes, covariances in found:
+    if found.joint is not None:
+        used = np.flatnonzero(slopes)
+        square = slopes[used] @ found.joint[np.ix_(used, used)] @ slopes[used]
+        return np.array([max(square, 0.0)]), False
+    for nodes, covariances in found.covariances:
         own = slopes[families.edges_of(nodes)].reshape(covariances.shape[:2])
         # A coefficient without a part in the effect must not spread its NaN.
         weights = own[:, :, None] * own[:, None, :]

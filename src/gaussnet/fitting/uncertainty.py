@@ -103,8 +103,8 @@ class Uncertainty:
     """How far a learnt network may be from the truth."""
 
     kind: str
-    """Where the errors come from: "classical", "heteroscedastic", "between-batch",
-    "order-statistic", "fitted-rows" or "bootstrap"."""
+    """Where the errors come from: "classical", "heteroscedastic", "observed-information",
+    "between-batch", "order-statistic", "fitted-rows" or "bootstrap"."""
     standard_errors: StandardErrors
     confidence_intervals: ConfidenceIntervals
     notes: tuple[Note, ...] = ()
@@ -138,17 +138,12 @@ def find_uncertainty(
     return Uncertainty(chosen, errors, intervals, find_notes(fit, table, level))
 
 
-def find_covariances(
-    fit: "Fit", kind: str | None, level: float
-) -> tuple[str, list[tuple[IntArray, FloatArray]]]:
-    """The kind of errors, and the covariances of the coefficients, family by family.
-
-    Each entry holds nodes of as many parents p and their covariances, (nodes, p, p).
-    """
+def find_covariances(fit: "Fit", kind: str | None, level: float) -> tuple[str, Assembly]:
+    """The kind of errors, and an assembly that has the covariances of the coefficients."""
     chosen = _checked_kind(fit, kind, level)
     if chosen == "bootstrap":
         raise SettingError("got kind='bootstrap', which gives no covariances: leave kind out")
-    return chosen, _assembled(fit, chosen, level).covariances
+    return chosen, _assembled(fit, chosen, level)
 
 
 def _assembled(fit: "Fit", kind: str, level: float) -> Assembly:

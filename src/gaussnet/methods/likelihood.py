@@ -13,7 +13,7 @@ missing may depend on the cells of its row that are there, but not on missing on
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -22,7 +22,12 @@ from gaussnet.data.passes import Pass, Stripe
 from gaussnet.errors import SettingError
 from gaussnet.kernels import Expected
 from gaussnet.kernels.families import Families
-from gaussnet.kernels.numpy_core import WELL_CONDITIONED, centred, packed_indices
+from gaussnet.kernels.numpy_core import (
+    SCRATCH_VALUES,
+    WELL_CONDITIONED,
+    centred,
+    packed_indices,
+)
 from gaussnet.kernels.numpy_likelihood import equation_matrix
 from gaussnet.methods.base import Equations, Scale, Solution
 from gaussnet.methods.least_squares import LeastSquares
@@ -32,11 +37,16 @@ from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.methods.base import Method
+    from gaussnet.methods.groups import Fitted
+    from gaussnet.methods.standard_errors import Assembly
 
 CONVERGED = 1e-6
 """EM has converged when a round moves no equation by more than this many standard errors."""
 
 MOST_ROUNDS = 2_000
+START_ROWS = 1_024
+"""Of so many rows with holes of a stripe, or twice as many, the start is found."""
+
 REMEMBERED = 8
 """Earlier rounds that a step is combined from."""
 
@@ -132,6 +142,12 @@ def holed_rows(rows: Rows) -> FloatArray:
     return np.asarray(rows[chosen], dtype=np.float64)
 
 
+def whole_rows(rows: Rows) -> Rows:
+    """The rows that lack no value."""
+    found: Rows = rows[~np.isnan(rows).any(axis=1)]
+    return found
+
+
 @dataclass(frozen=True)
 class Available:
     """What the rows that each family has say of it, and what each column says by itself."""
@@ -148,20 +164,23 @@ class Available:
 
     @classmethod
     def of(cls, rows: FloatArray, equations: Equations) -> "Available":
-        """What some rows with holes say."""
+        """What some rows with holes say; of many, some are enough to start from."""
         families = equations.families
         known = ~np.isnan(rows)
+        columns = _column_moments(rows, known, equations.intercept)
+        step = max(1, len(rows) // START_ROWS)
+        rows, known = rows[::step], known[::step]
         counts, means = np.zeros(len(families)), np.zeros(len(families.columns))
         products = [np.zeros(0)]
+        by_column, known_by_column = (np.ascontiguousarray(array.T) for array in (rows, known))
         for family in range(len(families)):
             span = slice(*families.column_offsets[family : family + 2].tolist())
             chosen = families.columns[span]
-            own = rows[np.ix_(known[:, chosen].all(axis=1), chosen)]
+            own = by_column[chosen][:, known_by_column[chosen].all(axis=0)].T
             counts[family] = len(own)
             if equations.intercept:
                 own, means[span] = centred(own)
             products.append((own.T @ own)[np.tril_indices(len(chosen))])
-        columns = _column_moments(rows, known, equations.intercept)
         return cls(families, counts, means, np.concatenate(products), columns)
 
     def merge(self, other: "Available") -> "Available":
@@ -244,11 +263,17 @@ class Likelihood(LeastSquares):
 
     name = "likelihood"
     fills_holes = True
-    error_kinds: ClassVar[tuple[str, ...]] = ()
+    error_kinds = ("observed-information",)
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
         """What the rows of each family say, to start from; then rounds of EM."""
         return StartPass(equations)
+
+    def find_errors(self, fitted: "Fitted", kind: str, level: float) -> "Assembly":
+        """From the observed information of all parameters together."""
+        from gaussnet.methods.standard_errors.observed_information import observed_errors
+
+        return observed_errors(fitted, level)
 
     def likelihood_pass(self, network: GaussianNetwork) -> Pass:
         """Asks for the log-likelihood of the cells that are there."""
@@ -289,7 +314,7 @@ class StartPass(Pass):
 
     def summarize(self, stripe: Stripe) -> tuple[Moments, Available]:
         """Both, of a stripe."""
-        whole = stripe.rows[~np.isnan(stripe.rows).any(axis=1)]
+        whole = whole_rows(stripe.rows)
         moments = Moments.of(Stripe(whole, 0, len(whole)), self.equations)
         return moments, Available.of(holed_rows(stripe.rows), self.equations)
 
@@ -413,11 +438,7 @@ class EmPass(Pass):
 
     def summarize(self, stripe: Stripe) -> tuple[Moments, float]:
         """Expected moments of the rows with a hole, and their log-likelihood."""
-        rows = holed_rows(stripe.rows)
-        found = self.parameters.expect(rows)
-        moments = Moments.of(Stripe(found.rows, 0, len(rows)), self.equations)
-        moments = replace(moments, products=moments.products + found.products)
-        return moments, float(found.log_likelihoods.sum())
+        return expected_moments(self.parameters, holed_rows(stripe.rows), self.equations)
 
     def merge(
         self, left: tuple[Moments, float], right: tuple[Moments, float]
@@ -524,6 +545,24 @@ class EmPass(Pass):
             mean_squares=variances,
             notes=notes,
         )
+
+
+def expected_moments(
+    parameters: Parameters, rows: FloatArray, equations: Equations
+) -> tuple[Moments, float]:
+    """Expected moments of some rows, and the log-likelihood of the cells that are there.
+
+    The rows are taken a few at a time, so that what is filled in stays in the cache.
+    """
+    height = max(64, SCRATCH_VALUES // max(rows.shape[1], 1))
+    total, log_likelihood = Moments.of(Stripe(rows[:0], 0, 0), equations), 0.0
+    for first in range(0, len(rows), height):
+        part = rows[first : first + height]
+        found = parameters.expect(part)
+        own = Moments.of(Stripe(found.rows, 0, len(part)), equations)
+        total = merged(total, replace(own, products=own.products + found.products))
+        log_likelihood += float(found.log_likelihoods.sum())
+    return total, log_likelihood
 
 
 def family_forms(

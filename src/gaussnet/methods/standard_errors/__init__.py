@@ -255,6 +255,8 @@ class Assembly:
         self.variances = np.full((3, len(network.variance_array)), np.nan)
         self.covariances: list[tuple[IntArray, FloatArray]] = []
         """Nodes of as many parents, and their coefficients' covariances, (nodes, p, p)."""
+        self.joint: FloatArray | None = None
+        """Covariance of all coefficients, (edges, edges), where families are correlated."""
 
     @property
     def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:

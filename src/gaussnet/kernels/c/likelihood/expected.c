@@ -25,7 +25,7 @@ static double deviance(const Equations *net, const Holes *holes, const double *r
     const double known = (double)(net->columns - holes->count);
     double squares = 0.0;
     for (ptrdiff_t f = 0; f < net->families->count; f++)
-        squares += residuals[f] * residuals[f] / net->variances[f];
+        squares += residuals[f] * residuals[f] * net->inverses[f];
     return known * 1.8378770664093453 + net->log_variances + holes->log_det + squares;
 }
 

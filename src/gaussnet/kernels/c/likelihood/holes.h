@@ -18,7 +18,8 @@ typedef struct {
     int64_t *child_starts; /* where the edges out of each column start, (columns + 1) */
     int64_t *child_edges;  /* edges in the order of their parents, (edges) */
     int64_t *edge_family;  /* (edges) */
-    double log_variances;  /* sum of their logarithms */
+    double *inverses;      /* of the variances, (families) */
+    double log_variances;  /* sum of the variances' logarithms */
 } Equations;
 
 /* One missing cell of a family: its number among the missing cells, its place among the family's
@@ -38,7 +39,7 @@ typedef struct {
     int64_t *families;    /* which they are */
     ptrdiff_t *starts;    /* where their members start, (touched + 1) */
     Member *members;
-    double *factor;       /* lower Cholesky factor of the precision, (count, count), in blocks */
+    double *factor;       /* R and D of the precision R' D R, (count, count), in blocks */
     double *covariance;   /* its inverse V, in blocks */
     double log_det;       /* of the precision */
     unsigned char *is_hole; /* (columns) */
@@ -58,7 +59,8 @@ static int open_equations(Equations *net, const Families *families, ptrdiff_t co
     net->variances = variances;
     net->log_variances = 0.0;
     net->family_of = malloc((size_t)(2 * columns + 2 * edges + 2) * sizeof *net->family_of);
-    if (!net->family_of)
+    net->inverses = malloc((size_t)(count + 1) * sizeof *net->inverses);
+    if (!net->family_of || !net->inverses)
         return NO_MEMORY;
     net->child_starts = net->family_of + columns;
     net->child_edges = net->child_starts + columns + 1;
@@ -68,6 +70,7 @@ static int open_equations(Equations *net, const Families *families, ptrdiff_t co
     memset(net->child_starts, 0, (size_t)(columns + 1) * sizeof *net->child_starts);
     for (ptrdiff_t f = 0; f < count; f++) {
         net->family_of[families->children[f]] = f;
+        net->inverses[f] = 1.0 / variances[f];
         net->log_variances += log(variances[f]);
         for (int64_t e = families->offsets[f]; e < families->offsets[f + 1]; e++) {
             net->edge_family[e] = f;
@@ -110,6 +113,7 @@ static int open_holes(Holes *holes, const Equations *net)
 static void close_holes(Equations *net, Holes *holes)
 {
     free(net->family_of);
+    free(net->inverses);
     free(holes->members);
     free(holes->memory);
     free(holes->is_hole);
@@ -226,49 +230,60 @@ static void list_members(const Equations *net, Holes *holes)
         place[holes->families[t]] = 0;
 }
 
-/* Factor the precision of one block where it lies, rows and columns first .. last of a matrix. */
+/* Factor the precision of one block as R' D R where it lies, in the upper triangle: the diagonal
+ * becomes D, what is right of it the unit triangle R. Many entries are 0 and stay so. */
 static double factor_block(double *matrix, ptrdiff_t stride, ptrdiff_t first, ptrdiff_t last)
 {
-    double log_det = 0.0;
-    for (ptrdiff_t i = first; i < last; i++) {
-        double *row = matrix + i * stride;
-        const double diagonal = row[i];
-        for (ptrdiff_t j = first; j <= i; j++) {
-            const double *other = matrix + j * stride;
-            double rest = row[j];
-            for (ptrdiff_t k = first; k < j; k++)
-                rest -= row[k] * other[k];
-            if (j < i)
-                row[j] = rest / other[j];
-            else
-                row[i] = sqrt(rest > SINGULAR * diagonal ? rest : SINGULAR * diagonal);
+    double log_det = 0.0, product = 1.0;
+    for (ptrdiff_t j = first; j < last; j++) {
+        double *restrict row = matrix + j * stride;
+        const double inverse = 1.0 / row[j];
+        for (ptrdiff_t i = j + 1; i < last; i++) {
+            const double entry = row[i];
+            if (entry == 0.0)
+                continue;
+            double *restrict other = matrix + i * stride;
+            const double ratio = entry * inverse, least = SINGULAR * other[i];
+            for (ptrdiff_t k = i; k < last; k++)
+                other[k] -= ratio * row[k];
+            other[i] = other[i] > least ? other[i] : least;
         }
-        log_det += 2.0 * log(row[i]);
+        product *= row[j];
+        if (product < 1e-100 || product > 1e100) {
+            log_det += log(product);
+            product = 1.0;
+        }
+        for (ptrdiff_t i = j + 1; i < last; i++)
+            row[i] *= inverse;
     }
-    return log_det;
+    return log_det + log(product);
 }
 
-/* The inverse of L L' of one block: first the inverse of L, column by column, then its square. */
+/* The inverse of R' D R of one block, from the last row up (Takahashi's recursion):
+ * V_ik = -sum_j R_ij V_jk for k > i, and V_ii = 1 / D_i - sum_j R_ij V_ji, over j > i. */
 static void invert_block(const double *factor, double *inverse, ptrdiff_t stride, ptrdiff_t first,
                          ptrdiff_t last)
 {
-    for (ptrdiff_t j = first; j < last; j++) /* row j of `inverse` is column j of L^-1 */
-        for (ptrdiff_t i = j; i < last; i++) {
-            double rest = i == j ? 1.0 : 0.0;
-            for (ptrdiff_t k = j; k < i; k++)
-                rest -= factor[i * stride + k] * inverse[j * stride + k];
-            inverse[j * stride + i] = rest / factor[i * stride + i];
+    for (ptrdiff_t i = last - 1; i >= first; i--) {
+        const double *restrict row = factor + i * stride;
+        double *restrict out = inverse + i * stride;
+        for (ptrdiff_t k = i + 1; k < last; k++)
+            out[k] = 0.0;
+        for (ptrdiff_t j = i + 1; j < last; j++) {
+            if (row[j] == 0.0)
+                continue;
+            const double ratio = row[j];
+            const double *restrict other = inverse + j * stride;
+            for (ptrdiff_t k = i + 1; k < last; k++)
+                out[k] -= ratio * other[k];
         }
-    for (ptrdiff_t i = first; i < last; i++)
-        for (ptrdiff_t j = i; j < last; j++) {
-            double sum = 0.0;
-            for (ptrdiff_t k = j; k < last; k++)
-                sum += inverse[i * stride + k] * inverse[j * stride + k];
-            inverse[i * stride + j] = sum;
+        double diagonal = 1.0 / row[i];
+        for (ptrdiff_t k = i + 1; k < last; k++) {
+            diagonal -= row[k] * out[k];
+            inverse[k * stride + i] = out[k];
         }
-    for (ptrdiff_t i = first; i < last; i++)
-        for (ptrdiff_t j = first; j < i; j++)
-            inverse[i * stride + j] = inverse[j * stride + i];
+        out[i] = diagonal;
+    }
 }
 
 /* All that the holes of a row tell; `row` has NaN at the missing cells. */
@@ -295,12 +310,12 @@ static int see_holes(const Equations *net, Holes *holes, const double *row)
     list_members(net, holes);
     memset(holes->factor, 0, (size_t)(count * count) * sizeof(double));
     for (ptrdiff_t t = 0; t < holes->touched; t++) {
-        const double scale = 1.0 / net->variances[holes->families[t]];
+        const double scale = net->inverses[holes->families[t]];
         for (ptrdiff_t i = holes->starts[t]; i < holes->starts[t + 1]; i++)
             for (ptrdiff_t j = holes->starts[t]; j <= i; j++) {
                 const Member *one = holes->members + i, *other = holes->members + j;
-                holes->factor[greater(one->cell, other->cell) * count +
-                              smaller(one->cell, other->cell)] +=
+                holes->factor[smaller(one->cell, other->cell) * count +
+                              greater(one->cell, other->cell)] +=
                     scale * one->weight * other->weight;
             }
     }
@@ -335,23 +350,19 @@ static void fill_row(const Equations *net, const Holes *holes, double *rest, dou
         pull[a] = 0.0;
     for (ptrdiff_t t = 0; t < holes->touched; t++) {
         const int64_t f = holes->families[t];
-        const double scaled = residuals[f] / net->variances[f];
+        const double scaled = residuals[f] * net->inverses[f];
         for (ptrdiff_t i = holes->starts[t]; i < holes->starts[t + 1]; i++)
             pull[holes->members[i].cell] -= scaled * holes->members[i].weight;
     }
-    for (ptrdiff_t a = 0; a < count; a++) {
-        double sum = pull[a];
-        const double *row = holes->factor + a * count;
-        for (ptrdiff_t b = holes->first[a]; b < a; b++)
-            sum -= row[b] * pull[b];
-        pull[a] = sum / row[a];
-    }
-    for (ptrdiff_t a = count - 1; a >= 0; a--) {
-        double sum = pull[a];
+    for (ptrdiff_t a = 0; a < count; a++)
         for (ptrdiff_t b = a + 1; b < holes->last[a]; b++)
-            sum -= holes->factor[b * count + a] * pull[b];
-        pull[a] = sum / holes->factor[a * count + a];
-        rest[holes->cells[a]] = pull[a];
+            pull[b] -= holes->factor[a * count + b] * pull[a];
+    for (ptrdiff_t a = count - 1; a >= 0; a--) {
+        const double *row = holes->factor + a * count;
+        double sum = pull[a] / row[a];
+        for (ptrdiff_t b = a + 1; b < holes->last[a]; b++)
+            sum -= row[b] * pull[b];
+        pull[a] = rest[holes->cells[a]] = sum;
     }
     for (ptrdiff_t t = 0; t < holes->touched; t++)
         for (ptrdiff_t i = holes->starts[t]; i < holes->starts[t + 1]; i++)

@@ -1,0 +1,280 @@
+"""Errors where cells are missing: the observed information, by Louis' identity.
+
+The information of what was observed is that of complete rows, as expected given the cells that are
+there, less the covariance of their scores given these cells (Louis, 1982). Its inverse is the
+covariance of all parameters; equations that share missing cells are correlated.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from scipy.special import chdtri
+
+from gaussnet import kernels
+from gaussnet.data.passes import Pass, Stripe
+from gaussnet.data.table import ask
+from gaussnet.errors import EstimationError
+from gaussnet.kernels.families import Families
+from gaussnet.methods.base import Equations
+from gaussnet.methods.groups import Fitted
+from gaussnet.methods.likelihood import (
+    Maximum,
+    Parameters,
+    expected_moments,
+    family_forms,
+    holed_rows,
+    merged,
+    whole_rows,
+)
+from gaussnet.methods.moments import Moments
+from gaussnet.methods.standard_errors import Assembly, Spreads, student
+from gaussnet.types import BoolArray, FloatArray, IntArray
+
+MOST_PARAMETERS = 6_000
+"""A matrix of so many rows and columns takes 288 MB."""
+
+UNDETERMINED = 1e-9
+"""A direction that keeps less than this share of its information is not determined."""
+
+MOVED = 1e-3
+"""Estimates found again may differ by so many standard errors; EM stops far below that."""
+
+
+class Scores(NamedTuple):
+    """Where the scores of each family stand among all of them, family after family."""
+
+    slopes: IntArray
+    """(edges,)."""
+    constants: IntArray
+    """(families,)."""
+    variances: IntArray
+    """(families,)."""
+
+    @classmethod
+    def of(cls, families: Families) -> "Scores":
+        """Coefficients, constant and variance of each family, in this order."""
+        own = np.arange(len(families))
+        edges = np.arange(len(families.parents)) + 2 * families.family_of_edge
+        constants = families.offsets[1:] + 2 * own
+        return cls(edges, constants, constants + 1)
+
+
+@dataclass(frozen=True)
+class InformationPass(Pass):
+    """Asks for the expected moments of all rows, and the information that missing cells take."""
+
+    equations: Equations
+    parameters: Parameters
+
+    def summarize(self, stripe: Stripe) -> tuple[Moments, FloatArray]:
+        """Both, of a stripe."""
+        model, equations = self.parameters, self.equations
+        whole, rows = whole_rows(stripe.rows), holed_rows(stripe.rows)
+        moments, _ = expected_moments(model, rows, equations)
+        settings = (model.families, model.coefficients, model.means, model.variances)
+        lost = kernels.missing_information(rows, *settings)
+        return merged(Moments.of(Stripe(whole, 0, len(whole)), equations), moments), lost
+
+    def merge(
+        self, left: tuple[Moments, FloatArray], right: tuple[Moments, FloatArray]
+    ) -> tuple[Moments, FloatArray]:
+        """Both of both."""
+        return merged(left[0], right[0]), left[1] + right[1]
+
+
+def observed_errors(fitted: Fitted, level: float) -> Assembly:
+    """Standard errors, intervals and the joint covariance of the coefficients.
+
+    Errors are those of maximum likelihood. Intervals allow for the freedom that the equation's
+    own parameters take, as those of complete rows do: with no hole they would be the same.
+    """
+    network, options = fitted.network, fitted.data.options
+    nodes, families = network.dag.families.sorted_by_size
+    count = len(families.parents) + 2 * len(families)
+    if count > MOST_PARAMETERS:
+        raise EstimationError(
+            f"the {count} parameters of this network are too many for the matrix of their "
+            f"information, at most {MOST_PARAMETERS}: give kind='bootstrap'"
+        )
+    edges = network.dag.families.edges_of(nodes)
+    given = Parameters.of(network)
+    model = Parameters(families, given.coefficients[edges], given.means, given.variances[nodes])
+    equations = Equations(families, options.intercept)
+    moments, lost = ask(fitted.data.table(), InformationPass(equations, model))
+    again = Maximum.of(moments, np.zeros(len(families)))
+    exact = network.variance_array[nodes] == 0.0
+    known = exact | (again.ranks < families.sizes)
+    _require_same(model, again.parameters, moments, known)
+    covariance = _covariance(model, moments, lost, known, options.intercept)
+    found = _Errors(model, moments.rows, covariance, level, options.intercept, exact)
+    return found.assembly(fitted, nodes, edges)
+
+
+def _require_same(model: Parameters, again: Parameters, moments: Moments, known: BoolArray) -> None:
+    """Refuse rows that a round of EM would learn something else from."""
+    change = again.coefficients - model.coefficients
+    squares = family_forms(model.families, moments.products, change, 0.0) / model.variances
+    if (squares[~known] > MOVED**2).any():
+        raise EstimationError(
+            "the data have changed since the network was learnt from them: fit again"
+        )
+
+
+def _covariance(
+    model: Parameters, moments: Moments, lost: FloatArray, known: BoolArray, intercept: bool
+) -> FloatArray:
+    """Covariance of all parameters, NaN where the rows do not determine them."""
+    families, scores = model.families, Scores.of(model.families)
+    scales = np.empty(len(lost))
+    scales[scores.slopes] = 1.0 / model.variances[families.family_of_edge]
+    scales[scores.constants] = 1.0 / model.variances
+    scales[scores.variances] = 1.0 / model.variances**2
+    information = _complete_information(model, moments) - scales[:, None] * lost * scales
+    kept = np.ones(len(lost), dtype=bool)
+    kept[scores.slopes] = ~known[families.family_of_edge]
+    kept[scores.constants] = ~known & intercept
+    kept[scores.variances] = ~known
+    found = np.full(lost.shape, np.nan)
+    chosen = np.flatnonzero(kept)
+    found[np.ix_(chosen, chosen)] = inverted(information[np.ix_(chosen, chosen)])
+    return found
+
+
+def _complete_information(model: Parameters, moments: Moments) -> FloatArray:
+    r"""Expected information of complete rows: X'X / s, m / s and m / (2 s^2), family by family."""
+    families, rows = model.families, moments.rows
+    scores = Scores.of(families)
+    count = len(families.parents) + 2 * len(families)
+    found = np.zeros((count, count))
+    row, column = families.product_columns
+    shift = moments.means - model.means[families.columns]
+    sums = moments.products + rows * shift[row] * shift[column]
+    last = families.column_offsets[1:] - 1
+    is_slope = ~np.isin(row, last) & ~np.isin(column, last)
+    own_family = np.repeat(np.arange(len(families)), families.sizes + 1)
+    place = np.arange(len(families.columns)) + own_family
+    at = (place[row[is_slope]], place[column[is_slope]])
+    own = sums[is_slope] / model.variances[families.family_of_product[is_slope]]
+    found[at] = found[at[::-1]] = own
+    is_parent = ~np.isin(np.arange(len(families.columns)), last)
+    cross = rows * shift[is_parent] / model.variances[families.family_of_edge]
+    constants = scores.constants[families.family_of_edge]
+    found[scores.slopes, constants] = found[constants, scores.slopes] = cross
+    found[scores.constants, scores.constants] = rows / model.variances
+    found[scores.variances, scores.variances] = 0.5 * rows / model.variances**2
+    return found
+
+
+def inverted(information: FloatArray) -> FloatArray:
+    """The inverse of an information matrix; NaN for parameters that it does not determine.
+
+    It is brought to unit diagonal first. What is not determined has a part in a direction
+    without information.
+    """
+    sizes = np.sqrt(np.maximum(np.diag(information), np.finfo(np.float64).tiny))
+    unit = information / sizes / sizes[:, None]
+    try:
+        lower = np.linalg.cholesky(unit)
+    except np.linalg.LinAlgError:
+        lower = np.zeros_like(unit)
+    if (np.diag(lower) ** 2 > UNDETERMINED).all():
+        root = np.linalg.inv(lower)
+        inverse = root.T @ root
+    else:
+        values, vectors = np.linalg.eigh(unit)
+        poor = values <= UNDETERMINED * max(float(values.max(initial=1.0)), 1.0)
+        inverse = vectors[:, ~poor] / values[~poor] @ vectors[:, ~poor].T
+        lost = (vectors[:, poor] ** 2).sum(axis=1) > UNDETERMINED
+        inverse[lost] = inverse[:, lost] = np.nan
+    return np.asarray(inverse / sizes / sizes[:, None])
+
+
+@dataclass(frozen=True)
+class _Errors:
+    """What the covariance of all parameters says of each, families sorted by size."""
+
+    model: Parameters
+    rows: int
+    covariance: FloatArray
+    level: float
+    intercept: bool
+    exact: BoolArray
+    """Families without noise, whose parameters have no error."""
+
+    @property
+    def _scores(self) -> Scores:
+        return Scores.of(self.model.families)
+
+    @property
+    def _left(self) -> FloatArray:
+        """The share of the rows that the equation's own parameters leave, (families,)."""
+        left = (self.rows - self.model.families.sizes - self.intercept) / self.rows
+        return np.where(left > 0.0, left, np.nan)
+
+    @property
+    def _freedom(self) -> FloatArray:
+        """Rows without a hole that would tell as much of the variance, (families,)."""
+        errors = np.diag(self.covariance)[self._scores.variances]
+        return np.asarray(2.0 * self.model.variances**2 / errors)
+
+    def _reach(self) -> FloatArray:
+        """Half the width of an interval in standard errors, (families,)."""
+        return student(self.level, self._freedom * self._left) / np.sqrt(self._left)
+
+    def slopes(self) -> FloatArray:
+        """Standard error, low and high of the coefficients, (3, edges)."""
+        families = self.model.families
+        errors = np.sqrt(np.diag(self.covariance)[self._scores.slopes])
+        reach = errors * self._reach()[families.family_of_edge]
+        return self._ends(self.model.coefficients, errors, reach, families.family_of_edge)
+
+    def constants(self) -> FloatArray:
+        """Standard error, low and high of the intercepts, (3, families)."""
+        families, means = self.model.families, self.model.means
+        estimates = self.model.intercepts
+        if not self.intercept:
+            return np.zeros((3, len(families)))
+        errors = np.empty(len(families))
+        for family in range(len(families)):
+            edges = slice(*families.offsets[family : family + 2].tolist())
+            at = np.append(self._scores.slopes[edges], self._scores.constants[family])
+            weights = np.append(-means[families.parents[edges]], 1.0)
+            square = weights @ self.covariance[np.ix_(at, at)] @ weights
+            errors[family] = np.sqrt(np.maximum(square, 0.0))
+        own = np.arange(len(families))
+        return self._ends(estimates, errors, errors * self._reach(), own)
+
+    def variances(self) -> FloatArray:
+        """Standard error, low and high of the variances, (3, families)."""
+        estimates, tail = self.model.variances, 0.5 - 0.5 * self.level
+        errors = np.sqrt(np.diag(self.covariance)[self._scores.variances])
+        squares, freedom = estimates * self._freedom, self._freedom * self._left
+        low, high = squares / chdtri(freedom, tail), squares / chdtri(freedom, 1.0 - tail)
+        found = np.stack((errors, low, high))
+        found[:, self.exact] = 0.0
+        return found
+
+    def _ends(
+        self, estimates: FloatArray, errors: FloatArray, reach: FloatArray, family: IntArray
+    ) -> FloatArray:
+        found = np.stack((errors, estimates - reach, estimates + reach))
+        exact = self.exact[family]
+        found[0, exact] = 0.0
+        found[1:, exact] = estimates[exact]
+        return found
+
+    def assembly(self, fitted: Fitted, nodes: IntArray, edges: IntArray) -> Assembly:
+        """The errors in the order of the graph."""
+        families = fitted.network.dag.families
+        found = Assembly(fitted.network, Spreads(families, True), self.level)
+        found.coefficients[:, edges] = self.slopes()
+        found.intercepts[:, nodes] = self.constants()
+        found.variances[:, nodes] = self.variances()
+        at = self._scores.slopes
+        joint = np.empty((len(edges), len(edges)))
+        joint[np.ix_(edges, edges)] = self.covariance[np.ix_(at, at)]
+        exact = self.exact[np.argsort(nodes)][families.family_of_edge]
+        joint[exact] = joint[:, exact] = 0.0
+        found.joint = joint
+        return found
