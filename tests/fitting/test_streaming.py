@@ -323,7 +323,7 @@ def test_a_file_that_disappears_or_changes_is_named(tmp_path, ending):
     put(paths[1], ROWS)
     fit = fit_streamed(paths, DAG, page_rows=PAGE)
     put(paths[1], ROWS[:1_000], (1_000,))
-    with pytest.raises(FileError, match=r"two\.\w+' changed while it was being read"):
+    with pytest.raises(FileError, match=r"two\.\w+' has changed since it was first read"):
         fit.uncertainty()
 
 

@@ -41,6 +41,13 @@ def test_moments_agree(rows: int, columns: int, layout: str, centre: bool) -> No
     assert (np.abs(products - numpy_products) <= 4 * (rows + 4) * EPSILON * sums).all()
 
 
+@pytest.mark.parametrize("layout", LAYOUTS)
+@pytest.mark.parametrize(("rows", "columns"), SHAPES)
+def test_checksums_agree(rows: int, columns: int, layout: str) -> None:
+    x = LAYOUTS[layout](normal_rows(rows, columns))
+    assert native.checksum(x, 5, 2) == numpy_core.checksum(x, 5, 2)
+
+
 @pytest.mark.parametrize("most", [0, 1, 3, 9, 50])
 def test_solutions_of_moments_agree(most: int) -> None:
     families = random_families(60, 40, seed=3, most=most)

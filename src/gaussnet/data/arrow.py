@@ -240,7 +240,7 @@ def arrow_labels(file: str, column: str) -> Iterator[list[Any]]:
 def _ipc_reader(file: str, columns: Sequence[str] | None) -> Iterator[Any]:
     """A reader of an IPC file or stream, of the named columns only if some are named."""
     arrow = pyarrow(file)
-    with arrow.memory_map(file) as mapped:
+    with arrow.OSFile(file) as mapped:
         is_file = mapped.read(len(ARROW_MAGIC)) == ARROW_MAGIC
         open_reader = arrow.ipc.open_file if is_file else arrow.ipc.open_stream
         mapped.seek(0)

@@ -103,6 +103,10 @@ def open_rows(data: Any, names: Sequence[str]) -> Loaded:
         from gaussnet.data.frames import frame_rows
 
         return frame_rows(data, names)
+    if isinstance(data, np.ndarray) and data.base is not None:
+        from gaussnet.data.npy import check_mapped
+
+        check_mapped(data)
     return Loaded(_array_rows(data, names))
 
 

@@ -10,15 +10,16 @@ import io
 import os
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet.data.columns import Loaded, column_indices, open_rows, other_columns
-from gaussnet.errors import DataError, FileError
+from gaussnet import kernels
+from gaussnet.data.columns import Loaded, open_rows
+from gaussnet.errors import DataError, EstimationError, FileError
 from gaussnet.files import Path, file_name, reason, suffix
 from gaussnet.types import FloatArray, Rows
 
@@ -108,6 +109,71 @@ class Chain:
             if begin < end:
                 yield from source.chunks(begin, end)
             start += count
+
+
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """A source whose rows are those of the first reading whenever they are read; else refused."""
+
+    source: Source
+    found: dict[tuple[int, int | None], tuple[int, int]] = field(default_factory=dict)
+    """Rows and checksum of what was read to its end, by the rows asked for."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.source.width
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        return self.source.ignored
+
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+        return self.source.count()
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The chunks of the source; what they add up to is compared when all are read."""
+        rows = total = 0
+        last = self.source.count() if last is None else last
+        for chunk in self.source.chunks(first, last):
+            for column, values in enumerate(chunk):
+                total += kernels.checksum(_floats(values)[:, None], rows, column)
+            rows += len(chunk[0]) if chunk else 0
+            yield chunk
+        if self.found.setdefault((first, last), (rows, total)) != (rows, total):
+            raise EstimationError(CHANGED)
+
+
+CHANGED = (
+    "the data have changed since the network was learnt from them: fit again, and give a copy "
+    "(rows.copy()) if the array or file is used for something else meanwhile"
+)
+
+
+def watched(source: Source) -> Source:
+    """The source, or the sources that it chains, with an eye on changes.
+
+    Examples
+    --------
+    >>> rows = np.ones((3, 1))
+    >>> source = watched(ArraySource(rows))
+    >>> sum(len(chunk[0]) for chunk in source.chunks())
+    3
+    >>> rows[1] = 2.0
+    >>> sum(len(chunk[0]) for chunk in source.chunks())
+    Traceback (most recent call last):
+        ...
+    gaussnet.errors.EstimationError: the data have changed since ...
+    """
+    if isinstance(source, Chain):
+        return Chain(tuple(map(watched, source.sources)))
+    return source if isinstance(source, Watched) else Watched(source)
+
+
+def _floats(values: NDArray[Any]) -> NDArray[Any]:
+    return values if values.dtype in (np.float64, np.float32) else values.astype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
@@ -218,8 +284,8 @@ class Stamp:
         """Refuse a file that is gone or is not what it was."""
         if Stamp.of(self.file) != self:
             raise FileError(
-                f"{self.file!r} changed while it was being read: keep it as it is until the fit "
-                "is done, and start again"
+                f"{self.file!r} has changed since it was first read: fit again, and keep the file "
+                "as it is while the fit is in use"
             )
 
 
@@ -268,24 +334,9 @@ def _read_arrow(file: str, names: Sequence[str]) -> Loaded:
 
 
 def _read_npy(file: str, names: Sequence[str]) -> Loaded:
-    try:
-        array = np.load(file, mmap_mode="r", allow_pickle=False)
-    except Exception as problem:  # numpy fails in several ways on a broken file
-        raise FileError(
-            f"{file!r} is not a whole .npy file of numbers: write it again with numpy.save"
-        ) from problem
-    if not isinstance(array, np.ndarray):  # an archive of several arrays
-        array.close()
-        raise FileError(f"{file!r} holds several arrays, expected one: write it with numpy.save")
-    fields = array.dtype.names
-    if fields is None:
-        return open_rows(array, names)
-    indices = column_indices(fields, names, f"{file!r} has")
-    try:
-        columns = np.array([array[fields[index]].ravel() for index in indices], dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError(f"{file!r} has fields that are not numbers: convert them first") from None
-    return Loaded(columns.reshape(len(indices), -1).T, other_columns(fields, indices))
+    from gaussnet.data.npy import read_npy
+
+    return read_npy(file, names)
 
 
 def _delimiter(file: str) -> str:
@@ -372,12 +423,9 @@ def files_in(folder: Path) -> list[str]:
 
 
 def open_source(file: str, names: Sequence[str]) -> Source:
-    """One file as a source.
-
-    ``.npy`` is a memory map; of the others only the columns asked for are read.
-    """
+    """One file as a source; only the columns asked for are read where the format allows it."""
     if suffix(file) not in _OPENERS:
-        loaded = read_rows(file, names)  # .npy, or the sentence that refuses the ending
+        loaded = read_rows(file, names)  # the sentence that refuses the ending
         return ArraySource(loaded.rows, loaded.ignored)
     return _OPENERS[suffix(file)](file, names)
 
@@ -414,10 +462,17 @@ def _open_arrow(file: str, names: Sequence[str]) -> Source:
     return ArrowSource.open(file, names)
 
 
+def _open_npy(file: str, names: Sequence[str]) -> Source:
+    from gaussnet.data.npy import NpySource
+
+    return NpySource.open(file, names)
+
+
 _OPENERS: dict[str, Callable[[str, Sequence[str]], Source]] = {
     ".csv": _open_csv,
     ".tsv": _open_csv,
     ".parquet": _open_parquet,
     ".arrow": _open_arrow,
     ".feather": _open_arrow,
+    ".npy": _open_npy,
 }

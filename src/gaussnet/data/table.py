@@ -12,7 +12,7 @@ from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -23,7 +23,7 @@ from gaussnet.data.columns import Loaded
 from gaussnet.data.design import Design, Selection, split_page, uncounted
 from gaussnet.data.labels import Beside
 from gaussnet.data.passes import Limits, NotFinite, Pass, Run, Stripe
-from gaussnet.data.sources import ArraySource, Complete, Source, open_data, read_whole
+from gaussnet.data.sources import ArraySource, Complete, Source, open_data, read_whole, watched
 from gaussnet.data.study import Study, rows_beside
 from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.threads import Partials, bounded_map, merge_in_order, thread_map
@@ -130,10 +130,19 @@ class Table(ABC):
         """What is worth knowing of medians that took so many passes."""
         return ()
 
+    def watched(self) -> Self:
+        """These rows, whose checksum will be asked for after a pass."""
+        return self
+
     def every_row(self, step: int) -> FloatArray:
         """One row in so many, evenly spaced within each stripe; NaN stays."""
         rows: list[FloatArray] = ask(self.surveyed(False), _EveryRow(step))
         return np.concatenate(rows)
+
+    def checksum(self) -> int | None:
+        """A number that changes if the rows in memory do; None for rows that are read anew, which
+        are compared whenever they are read (`Watched`)."""
+        return None
 
     def fingerprint(self) -> str:
         """SHA-256 of the numbers as little-endian float64, row by row; "" if not in memory."""
@@ -169,7 +178,7 @@ def open_table(
     if study is not None and not study.is_empty:
         return _open_study(study, data, opened, (tuple(names), page_rows, run))
     if not isinstance(opened, Loaded):
-        return FileTable(opened, tuple(names), page_rows, run, opened.ignored)
+        return FileTable(watched(opened), tuple(names), page_rows, run, opened.ignored)
     table = MemoryTable.of(opened.rows, names, page_rows, run)
     table.ignored = opened.ignored
     return table
@@ -184,7 +193,7 @@ def _open_study(
     """Opened data with what a study says of their rows."""
     design, columns = study.open(data, settings[0])
     if not isinstance(opened, Loaded):
-        both = Beside((opened, *columns), study.used)
+        both = Beside((watched(opened), *columns), study.used)
         return FileTable(both, *settings, both.ignored, design=design)
     table = MemoryTable.of(rows_beside(opened.rows, columns), *settings)
     table.ignored = tuple(name for name in opened.ignored if name not in study.used)
@@ -223,6 +232,24 @@ class _EveryRow(Pass):
         return left + right
 
 
+@dataclass(frozen=True)
+class _WithChecksum(Pass):
+    """A question, and the checksum of the rows beside it."""
+
+    question: Pass
+    page: Rows
+    """With all that is known of its rows beside them."""
+    first: int
+    """Number of its first row."""
+
+    def summarize(self, stripe: Stripe) -> tuple[Any, int]:
+        found, rows = self.question.summarize(stripe), slice(stripe.start, stripe.stop)
+        return found, kernels.checksum(self.page[rows], self.first + stripe.start, 0)
+
+    def merge(self, left: tuple[Any, int], right: tuple[Any, int]) -> tuple[Any, int]:
+        return self.question.merge(left[0], right[0]), left[1] + right[1]
+
+
 @dataclass(eq=False)
 class MemoryTable(Table):
     """Rows in memory: views of one array, or what is left of its pages."""
@@ -239,6 +266,8 @@ class MemoryTable(Table):
     design: Design | None = None
     width: int | None = None
     """Columns of the pages that stripes are cut by, if not all of these are left."""
+    sums: "dict[str, int] | None" = None
+    """Where the next pass over these rows leaves their checksum, if somebody will ask for it."""
     is_stream = False
 
     @classmethod
@@ -301,11 +330,34 @@ class MemoryTable(Table):
         return summary
 
     def _summary(self, question: Pass) -> Any:
-        layout = Layout(self.design, self.width)
-        if len(self.pages) == 1:
-            return page_summary(question, self.pages[0], self.run.threads, layout)
-        of_page = partial(page_summary, question, layout=layout)
-        return merge_in_order(thread_map(of_page, self.pages, self.run.threads), question.merge)
+        """Takes the checksum on the way, while rows are in the cache, if nobody has it yet."""
+        if self.sums is None or self.sums:
+            return self._merged(lambda *_: question)
+        summary, found = self._merged(partial(_WithChecksum, question))
+        self.sums["rows"] = found
+        return summary
+
+    def _merged(self, question_of: Callable[[Rows, int], Pass]) -> Any:
+        """The summary of a question that may know its page and the number of the first row."""
+        layout, threads = Layout(self.design, self.width), self.run.threads
+        starts = accumulate(map(len, self.pages), initial=0)
+        asked = [question_of(page, first) for page, first in zip(self.pages, starts, strict=False)]
+        if len(asked) == 1:
+            return page_summary(asked[0], self.pages[0], threads, layout)
+        pairs = list(zip(asked, self.pages, strict=True))
+        found = thread_map(lambda pair: page_summary(*pair, layout=layout), pairs, threads)
+        return merge_in_order(found, asked[0].merge)
+
+    def watched(self) -> Self:
+        """These rows, whose checksum the next pass takes beside its question."""
+        return replace(self, sums={})
+
+    def checksum(self) -> int:
+        """As the last pass over the rows found it, or found now."""
+        if not self.sums:
+            self.sums = {}
+            self._summary(_CountRows()) if self.pages else self.sums.update(rows=0)
+        return self.sums["rows"]
 
     def sample(self, rows: int) -> Self:
         """Runs of successive rows, evenly spread."""
@@ -315,7 +367,7 @@ class MemoryTable(Table):
             height = min(SAMPLE_RUN_ROWS, len(page))
             starts = np.arange(runs) * (len(page) - height) // max(runs - 1, 1)
             drawn.append(page[(starts[:, None] + np.arange(height)).ravel()])
-        return replace(self, pages=[np.concatenate(drawn)], whole=None)
+        return replace(self, pages=[np.concatenate(drawn)], whole=None, sums=None)
 
     def part(self, first: int, last: int) -> Self:
         """The rows first .. last alone."""
@@ -327,7 +379,7 @@ class MemoryTable(Table):
         pages = [page for page in kept if len(page)]
         width = self._all.shape[1] if self.width is None else self.width
         changes = selected(self, selection)
-        return replace(self, pages=pages, width=width, whole=None, **changes)
+        return replace(self, pages=pages, width=width, whole=None, sums=None, **changes)
 
     def complete(self, rows: int) -> Self:
         """Without the rows that lack a value."""
@@ -371,7 +423,9 @@ class MemoryTable(Table):
     def _with_rows(self, rows: Rows, is_complete: bool | None) -> Self:
         pages = cut_pages(rows, self.page_rows)
         design = uncounted(self.design)
-        return replace(self, pages=pages, is_complete=is_complete, whole=rows, design=design)
+        bare = replace(self, pages=pages, is_complete=is_complete, whole=rows, design=design)
+        bare.sums = None
+        return bare
 
 
 class _Borrowed(NamedTuple):

@@ -154,7 +154,8 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
     if table.known_rows == 0:
         raise DataError("the data have no rows: give at least one")
     builder = NetworkBuilder(options, method, scale)
-    whole = method.needs_all_rows
+    whole, all_rows = method.needs_all_rows, table.watched()
+    table = all_rows
     try:
         builder.learn(equation_groups(table, options, survey, whole=whole))
     except NotFinite:
@@ -167,7 +168,7 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
         data = replace(data, given=given, survey=survey)
         whole = whole or builder.method.fills_holes
         builder.learn(equation_groups(table, options, survey, whole=whole))
-    return builder.fit(table, data)
+    return builder.fit(table, replace(data, checksum=all_rows.checksum()))
 
 
 class NetworkBuilder:

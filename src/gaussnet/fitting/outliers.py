@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gaussnet.data.columns import as_rows, is_frame
+from gaussnet.data.columns import is_frame
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.methods.robust.findings import STATUSES, Trimming
@@ -130,9 +130,9 @@ def cleaned_data(fit: "Fit") -> Any:
     A frame gives a frame, anything else an array.
     """
     trimming = required_trimming(fit)
-    data = fit.required_data("ask for cleaned data where the data are, or fit again").given
-    given = as_rows(data, fit.dag.nodes)
-    cleaned = np.array(given, dtype=np.float64, order="C")
+    behind = fit.required_data("ask for cleaned data where the data are, or fit again")
+    data, given = behind.given, behind.all_rows().in_memory("this")
+    cleaned = np.array(given.array, dtype=np.float64, order="C")
     for node, indices in trimming.found("flagged", "missing"):
         cells = trimming.cells[node]
         cleaned[trimming.numbered(cells.rows[indices]), node] = cells.expected[indices]

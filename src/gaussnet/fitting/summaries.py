@@ -7,7 +7,7 @@ import numpy as np
 
 from gaussnet.data.missing import Missing, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Run
-from gaussnet.data.sources import ArraySource, Chain
+from gaussnet.data.sources import ArraySource, Chain, watched
 from gaussnet.data.table import (
     FileTable,
     check_page_rows,
@@ -285,19 +285,20 @@ def update(fit: Fit, more_rows: Any) -> Fit:
         return solve(fit.kept.add(more_rows), scale=fit.scale)
     data = fit.required_data("update a summary of them instead, as summary.add(rows)")
     options, how = data.options, (fit.method, fit.scale)
-    old = open_table(data.given, options.dag.nodes, options.page_rows, data.run)
+    old = watched(data.all_rows().as_source())
     more = open_table(more_rows, options.dag.nodes, options.page_rows, Run())
+    added = watched(more.as_source())
     both = FileTable(
-        Chain((old.as_source(), more.as_source())),
+        Chain((old, added)),
         options.dag.nodes,
         options.page_rows,
         Run(),
         tuple(dict.fromkeys((*data.ignored, *more.ignored))),
     )
-    summary = _summary_of(fit, options, old.as_source())
+    summary = _summary_of(fit, options, old)
     if summary is None:
         return fit_with(both.run, both, options, how)
-    summary = summary.add(more_rows)
+    summary = summary.add(added)
     found = _exact_solution(summary, fit.scale)
     if found is None:
         return replace(fit_with(both.run, both, options, how), kept=summary)

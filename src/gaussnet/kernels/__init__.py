@@ -60,6 +60,7 @@ def _chosen(definition: Definition) -> Definition:
 
 all_finite = _chosen(numpy_core.all_finite)
 copy_finite = _chosen(numpy_core.copy_finite)
+checksum = _chosen(numpy_core.checksum)
 family_moments = _chosen(numpy_core.family_moments)
 solve_moments = _chosen(numpy_core.solve_moments)
 upper_triangles = _chosen(numpy_core.upper_triangles)

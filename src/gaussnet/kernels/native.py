@@ -117,6 +117,7 @@ def compiled(definition: Definition) -> Definition:
     return cast(Definition, functools.update_wrapper(kernel(definition.__name__), definition))
 
 
+checksum = compiled(numpy_core.checksum)
 family_moments = compiled(numpy_core.family_moments)
 solve_moments = compiled(numpy_core.solve_moments)
 upper_triangles = compiled(numpy_core.upper_triangles)

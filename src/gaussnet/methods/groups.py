@@ -9,6 +9,7 @@ import numpy as np
 from gaussnet.data.design import Selection
 from gaussnet.data.missing import Missing, Survey, SurveyPass, treat_missing
 from gaussnet.data.passes import Run
+from gaussnet.data.sources import CHANGED
 from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, Table, ask, open_table
 from gaussnet.errors import EstimationError, SettingError
@@ -44,6 +45,8 @@ class FitData:
     ignored: tuple[str, ...] = ()
     survey: Survey | None = None
     """Of all values, where some of them are not finite."""
+    checksum: int | None = None
+    """Of the rows that the network was learnt from, if they lie in memory."""
 
     def table(self) -> Table:
         """The rows that the network was learnt from."""
@@ -55,16 +58,21 @@ class FitData:
         return equation_groups(table, self.options, survey)
 
     def _opened(self) -> tuple[Table, Survey | None]:
-        """The rows, and a survey if some lack a value; rows in memory may have changed since."""
-        options = self.options
-        table = open_table(
-            self.given, options.dag.nodes, options.page_rows, self.run, study=options.study
-        )
+        """The rows, and a survey if some lack a value."""
+        table, options = self.all_rows(), self.options
         if table.is_stream:
             return table, self.survey
-        if self.survey is None and table.in_memory("this").is_finite:
+        if self.survey is None:
             return table.surveyed(True), None
         return treat_missing(table, options.dag.families, options.missing)
+
+    def all_rows(self) -> Table:
+        """The rows as they were given, which must be what they were."""
+        options, study = self.options, self.options.study
+        table = open_table(self.given, options.dag.nodes, options.page_rows, self.run, study=study)
+        if table.checksum() != self.checksum:
+            raise EstimationError(CHANGED)
+        return table
 
 
 def equation_groups(

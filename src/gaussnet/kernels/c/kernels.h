@@ -38,6 +38,7 @@
 #define EVERY_KERNEL(KERNEL) \
     KERNEL(all_finite, "x") \
     KERNEL(copy_finite, "d[N] D[N]") \
+    KERNEL(checksum, "x n n") \
     KERNEL(transposed_columns, "x -> D[C,R]") \
     KERNEL(residuals, "x f d[E] -> D[F,R]") \
     KERNEL(residual_moments, "x f d[E] -> D[F] D[F]") \

@@ -22,6 +22,7 @@
 #define LANE(lanes, k) ((lanes)[k])
 typedef double Lanes __attribute__((vector_size(8 * LANES)));
 typedef int64_t Mask __attribute__((vector_size(8 * LANES)));
+typedef uint64_t Words __attribute__((vector_size(8 * LANES)));
 typedef double LooseLanes __attribute__((vector_size(8 * LANES), aligned(8), may_alias));
 typedef float LooseFloats __attribute__((vector_size(4 * LANES), aligned(4), may_alias));
 
@@ -178,6 +179,7 @@ INLINE Mask choose(Mask mask, Mask yes, Mask no) { return (Mask)blend(mask, (Lan
 #define UNROLL_FOUR
 typedef double Lanes;
 typedef int64_t Mask;
+typedef uint64_t Words;
 #define LANE(lanes, k) (lanes)
 INLINE Lanes broadcast(double value) { return value; }
 INLINE Lanes load(const double *from) { return *from; }

@@ -2,6 +2,11 @@
 #include "core/columns.h"
 #include "core/tiles.h"
 
+/* Odd numbers without a pattern, for checksums. */
+#define ROW_KEY UINT64_C(0x9E3779B97F4A7C15)
+#define COLUMN_KEY UINT64_C(0xC2B2AE3D27D4EB4F)
+#define LANE_KEY UINT64_C(0x165667B19E3779F9)
+
 /* Whether all values are finite. A finite value minus itself is 0, any other gives NaN. Plain loops:
  * the compiler makes lanes of them, and a few at a time, so that their speed does not depend on
  * where in memory the code comes to lie. */
@@ -62,6 +67,85 @@ static ptrdiff_t all_finite(const Argument *given)
         }
     }
     return 1;
+}
+
+/* Sums of the bits of values, 8 words side by side, and sums of these sums with their upper bits
+ * folded down: so the order counts as well. */
+#define CHECKSUM_BYTES 64
+#define CHECKSUM_LANES (8 / LANES)
+typedef struct {
+    Words words[CHECKSUM_LANES], sums[CHECKSUM_LANES];
+} Checksum;
+
+static void checksum_open(Checksum *own, uint64_t key)
+{
+    uint64_t words[8];
+    for (int k = 0; k < 8; k++)
+        words[k] = key + (uint64_t)k * LANE_KEY;
+    memcpy(own->words, words, sizeof words);
+    memset(own->sums, 0, sizeof own->sums);
+}
+
+static void checksum_add(Checksum *own, const char *from, ptrdiff_t blocks)
+{
+    Checksum here = *own;
+    for (const char *end = from + blocks * CHECKSUM_BYTES; from < end; from += CHECKSUM_BYTES)
+        UNROLL for (int k = 0; k < CHECKSUM_LANES; k++) {
+            Words bits;
+            memcpy(&bits, from + k * (int)sizeof bits, sizeof bits);
+            here.words[k] += bits;
+            here.sums[k] += here.words[k] ^ (here.words[k] >> 29);
+        }
+    *own = here;
+}
+
+static uint64_t checksum_close(const Checksum *own)
+{
+    uint64_t words[8], sums[8], total = 0;
+    memcpy(words, own->words, sizeof words);
+    memcpy(sums, own->sums, sizeof sums);
+    for (int k = 0; k < 8; k++)
+        total = total * LANE_KEY + words[k] + sums[k] * ROW_KEY;
+    return total;
+}
+
+/* The checksum of values that lie `stride` bytes apart, 0 in place of those that fill a block. */
+static uint64_t run_checksum(const char *from, ptrdiff_t count, ptrdiff_t stride, ptrdiff_t size,
+                             uint64_t key)
+{
+    Checksum own;
+    const ptrdiff_t held = CHECKSUM_BYTES / size;
+    const ptrdiff_t whole = stride == size ? count / held : 0;
+    checksum_open(&own, key);
+    checksum_add(&own, from, whole);
+    for (ptrdiff_t first = whole * held; first < count; first += held) {
+        char block[CHECKSUM_BYTES] = {0};
+        for (ptrdiff_t k = 0; k < held && first + k < count; k++)
+            memcpy(block + k * size, from + (first + k) * stride, (size_t)size);
+        checksum_add(&own, block, 1);
+    }
+    return checksum_close(&own) + (uint64_t)count * COLUMN_KEY;
+}
+
+/* A number that changes with the values and their order; see numpy_core.py. */
+static ptrdiff_t checksum(const Argument *given)
+{
+    const Matrix *x = &given[0].matrix;
+    const ptrdiff_t size = x->single ? sizeof(float) : sizeof(double);
+    if (x->rows == 0 || x->columns == 0)
+        return 0;
+    const int is_one_run = (x->columns == 1 || x->column_stride == size) &&
+                           (x->rows == 1 || x->row_stride == size * x->columns);
+    const int by_column = is_one_run ? x->columns == 1 : x->rows > 1 && x->row_stride == size;
+    const ptrdiff_t runs = is_one_run ? 1 : by_column ? x->columns : x->rows;
+    const ptrdiff_t length = is_one_run ? x->rows * x->columns : by_column ? x->rows : x->columns;
+    const ptrdiff_t run_stride = by_column ? x->column_stride : x->row_stride;
+    const ptrdiff_t stride = by_column ? x->row_stride : x->column_stride;
+    uint64_t key = (uint64_t)given[1].number * ROW_KEY + (uint64_t)given[2].number * COLUMN_KEY;
+    uint64_t total = 0;
+    for (ptrdiff_t r = 0; r < runs; r++, key += COLUMN_KEY)
+        total += run_checksum(x->data + r * run_stride, length, stride, size, key);
+    return (ptrdiff_t)(total & PTRDIFF_MAX);
 }
 
 /* Up to 2 * LANES rows from row r on, each column to its own run of `out`. */
