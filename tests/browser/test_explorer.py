@@ -435,6 +435,33 @@ def test_extreme_scales_keep_their_digits(tmp_path, look):
     check(page, network, {"c": 3e11}, {})
 
 
+def test_a_spread_that_is_tiny_beside_the_mean_can_be_moved_through(tmp_path, look):
+    network = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[a][b|a]"), [2.0], [1e-6, 0.0], [1e8, 0.0]
+    )
+    gn.write_explorer(network, tmp_path / "what-if.html")
+    page = look(tmp_path / "what-if.html")
+    fix(page, "a", "set")
+    slider = page.locator("#slider")
+    slider.focus()
+    for _ in range(3):
+        slider.press("ArrowRight")
+    assert page.locator("#value").input_value() == "100000000.00006"
+    assert numbers(page)["b"][0] == 2 * 100000000.00006
+
+
+def test_the_end_of_a_drag_chooses_nothing(page):
+    page.locator("[data-zoom=in]").click()
+    frame = box(page, "wet").bounding_box()
+    page.mouse.move(frame["x"] + 20, frame["y"] + 10)
+    page.mouse.down()
+    page.mouse.move(frame["x"] + 40, frame["y"] + 30, steps=4)
+    page.mouse.up()
+    assert page.locator("#editor").is_hidden()
+    box(page, "wet").click()
+    assert page.locator("#chosen").inner_text() == "wet"
+
+
 def test_the_copy_button_copies(tmp_path, look):
     gn.write_explorer(NETWORK, tmp_path / "what-if.html", level=0.9)
     page = look(tmp_path / "what-if.html")

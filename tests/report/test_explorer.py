@@ -64,6 +64,12 @@ def test_a_fit_is_shown_as_its_network_and_its_contradictions_come_first(path):
     assert words.index("contradict") < words.index("Scenario")
 
 
+def test_a_graph_that_was_not_looked_at_is_told(path, monkeypatch):
+    monkeypatch.setattr("gaussnet.report.explorer.MOST_TESTED", 1_000)
+    page, _ = write(path, gn.fit(NETWORK.sample(500, seed=1), DAG))
+    assert "was not looked at: fit.check_graph() tells" in page.text
+
+
 def test_names_and_titles_end_no_element(path):
     odd = ["</script><b>", "<!--", "a & b", "\ud800", "'; x", '"q"']
     network = gn.simulate.random_network(gn.Dag.from_edges([odd[:2], odd[2:4]], nodes=odd), seed=0)

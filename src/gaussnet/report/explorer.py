@@ -29,6 +29,8 @@ MOST_CARRIED = 20_000
 """Nodes that a page can carry along, shown or not."""
 FEW_NODES = 60
 """So many nodes can carry their mean."""
+MOST_TESTED = 300_000_000
+"""Rows times squared nodes: beyond it, tests of the graph take too long for a page."""
 ENDINGS = (".html", ".htm")
 LETTER = 7.0
 THIN, THICK = 1.2, 4.6
@@ -207,6 +209,8 @@ def _as_json(model: dict[str, Any]) -> str:
 
 def _contradictions(fit: Fit) -> list[str]:
     """What speaks against the graph, if the rows are at hand and do."""
+    if fit.rows * len(fit.dag) ** 2 > MOST_TESTED:
+        return ["Whether the rows contradict the graph was not looked at: fit.check_graph() tells."]
     try:
         check = fit.check_graph()
     except GaussnetError:
@@ -357,7 +361,7 @@ def _drawing(network: GaussianNetwork, view: View) -> str:
     )
     return (
         f'<svg id="network" class="network" viewBox="{box}" data-box="{box}" '
-        f'width="{zoom * width:.0f}" height="{zoom * height:.0f}" role="group" '
+        f'style="--tall: {zoom * height:.0f}px" role="group" '
         f'aria-label="The network: {many(len(labels), "node")}, {many(len(arrows), "edge")}">'
         f'<g class="edges">{edges}</g><g class="nodes">{nodes}</g></svg>'
     )

@@ -174,12 +174,12 @@ const makeAlgebra = (model) => {
     return lit;
   };
 
-  // Directed paths from a node to another that pass no set node, up to `most` and one more.
-  const paths = (edges, start, stop, set, most) => {
+  // Directed paths from a node to another that pass no fixed node, up to `most` and one more.
+  const paths = (edges, start, stop, fixed, most) => {
     const out = new Map(), leads = new Set([stop]);
     // Against the topological order, so that what a node leads to is known before the node.
     for (const edge of [...edges].sort((a, b) => b.from - a.from)) {
-      if (set.has(edge.to) || edge.value === 0 || !leads.has(edge.to)) continue;
+      if (fixed.has(edge.to) || edge.value === 0 || !leads.has(edge.to)) continue;
       leads.add(edge.from);
       (out.get(edge.from) ?? out.set(edge.from, []).get(edge.from)).push(edge);
     }

@@ -1,8 +1,9 @@
 "use strict";
 // A drawing that wheel and buttons zoom, drag moves, and keys do both.
 const makeMovable = (picture) => {
-  const whole = picture.dataset.box.split(" ").map(Number);
-  let box = [...whole];
+  const drawn = picture.dataset.box.split(" ").map(Number);
+  let whole = [...drawn];
+  let box = [...drawn];
   let drag = null;
   const show = () => picture.setAttribute("viewBox", box.map((side) => side.toFixed(1)).join(" "));
   const clamp = () => {
@@ -19,6 +20,18 @@ const makeMovable = (picture) => {
     clamp();
   };
   const reset = () => { box = [...whole]; show(); };
+  // The whole is the drawing, and what of the frame it leaves free at its sides.
+  const fill = () => {
+    const { width, height } = picture.getBoundingClientRect();
+    const ratio = (width / height) * (drawn[3] / drawn[2]);
+    if (!(ratio > 0) || Math.abs(ratio - 1) < 0.02) return;
+    const [more, side] = ratio > 1 ? [drawn[2] * (ratio - 1), 0] : [drawn[3] * (1 / ratio - 1), 1];
+    whole = [...drawn];
+    whole[side] -= more / 2;
+    whole[side + 2] += more;
+    reset();
+  };
+  addEventListener("resize", fill);
   const pointOf = (event) => {
     const frame = picture.getBoundingClientRect();
     return [
@@ -77,6 +90,7 @@ const makeMovable = (picture) => {
     event.preventDefault();
   });
   addEventListener("beforeprint", reset);
+  fill();
   // Show a part of the picture, so wide at most.
   const centre = ({ x, y, width, height }) => {
     const size = Math.min(whole[2], Math.max(520, 6 * width));

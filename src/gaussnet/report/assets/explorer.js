@@ -7,7 +7,8 @@
   const view = makeMovable(picture);
   const boxes = all(".node", picture);
   const REACH = 4; // standard deviations to both ends of a strip and of the slider
-  const MOST_PATHS = 5;
+  const MOST_PATHS = 5; // listed
+  const MANY_PATHS = 1000; // counted
   const WORDS = { seen: "observed", set: "set" };
 
   // Nodes by the number of their box; `id` is that of the algebra.
@@ -63,12 +64,10 @@
     const rough = spread / 50;
     const power = 10 ** Math.floor(Math.log10(rough));
     const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
-    const low = Math.round((node.before.mean - REACH * spread) / step);
-    const high = Math.round((node.before.mean + REACH * spread) / step);
-    return { step, low, high };
+    return { step, middle: Math.round(node.before.mean / step), most: Math.round(REACH * spread / step) };
   };
   // A multiple of the step, written without the noise of binary fractions.
-  const rounded = (value, step) => Number((Math.round(value / step) * step).toPrecision(12));
+  const rounded = (value, step) => Number((Math.round(value / step) * step).toPrecision(15));
 
   const now = {};
   const solve = () => {
@@ -221,16 +220,16 @@
     const answer = now[active].found.get(chosen.id);
     const fixed = scenarios[active].get(chosen);
     one(`[name=mode][value=${fixed?.mode ?? "free"}]`).checked = true;
-    const { step, low, high } = rangeOf(chosen);
+    const { step, middle, most } = rangeOf(chosen);
     const value = fixed ? fixed.value : answer.mean;
-    // The slider counts steps, so that its values are whole numbers.
-    Object.assign(slider, { min: low, max: high, step: 1 });
-    slider.value = Math.round(value / step);
+    // The slider counts steps from the mean before, so that its values are whole numbers.
+    Object.assign(slider, { min: -most, max: most, step: 1 });
+    slider.value = Math.round(value / step) - middle;
     slider.setAttribute("aria-label", `Value of ${chosen.name}`);
     slider.setAttribute("aria-valuetext", `${number(value)}${fixed ? ` ${WORDS[fixed.mode]}` : ""}`);
     if (document.activeElement !== field) field.value = fixed ? fixed.value : rounded(value, step);
-    one("#least").textContent = number(low * step, 3);
-    one("#most").textContent = number(high * step, 3);
+    one("#least").textContent = number((middle - most) * step, 3);
+    one("#most").textContent = number((middle + most) * step, 3);
     one("#values").classList.toggle("quietly", !fixed);
     const before = `Before: ${number(chosen.before.mean)} (${interval(chosen.before)}).`;
     one("#state").textContent = fixed
@@ -271,12 +270,13 @@
     const home = one("#routes");
     home.replaceChildren();
     if (chosen === null || scenarios[active].has(chosen)) return;
-    const { set } = parts(active);
+    const { seen, set } = parts(active);
+    const fixed = new Set([...seen.keys(), ...set.keys()]);
     for (const source of set.keys()) {
-      const found = algebra.paths(edges, source, chosen.id, set, 1000);
+      const found = algebra.paths(edges, source, chosen.id, fixed, MANY_PATHS);
       if (!found.length) continue;
       const head = document.createElement("h3");
-      head.textContent = `From ${model.nodes[source]}, per unit`;
+      head.textContent = `Directed paths from ${model.nodes[source]}, effect per unit`;
       const list = document.createElement("ul");
       for (const { nodes: path, effect } of found.slice(0, MOST_PATHS)) {
         const item = document.createElement("li");
@@ -287,7 +287,7 @@
       if (more > 0) {
         const item = document.createElement("li");
         item.className = "faint";
-        item.textContent = found.length > 1000 ? "and many more" : `and ${more} more`;
+        item.textContent = found.length > MANY_PATHS ? "and many more" : `and ${more} more`;
         list.append(item);
       }
       home.append(head, list);
@@ -395,8 +395,8 @@
   const modeNow = () => scenarios[active].get(chosen)?.mode ?? habit;
 
   slider.addEventListener("input", () => {
-    const { step } = rangeOf(chosen);
-    change(modeNow(), rounded(Number(slider.value) * step, step), {
+    const { step, middle } = rangeOf(chosen);
+    change(modeNow(), rounded((middle + Number(slider.value)) * step, step), {
       settled: !scenarios[active].has(chosen),
     });
   });
