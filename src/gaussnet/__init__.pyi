@@ -15,6 +15,7 @@ from .fitting import Fit as Fit, fit as fit
 from .fitting.comparison import ScoreTable as ScoreTable, compare as compare
 from .fitting.effects import Effect as Effect
 from .fitting.graph_tests import GraphCheck as GraphCheck, MissingEdge as MissingEdge
+from .fitting.measures import FitMeasures as FitMeasures
 from .fitting.sensitivity import Benchmark as Benchmark, Sensitivity as Sensitivity
 from .fitting.summaries import (
     Summary as Summary,
@@ -23,7 +24,9 @@ from .fitting.summaries import (
     summarize as summarize,
 )
 from .fitting.summary_files import load_summary as load_summary
+from .fitting.tables import ResultTable as ResultTable
 from .fitting.validation import CrossValidation as CrossValidation, cross_validate as cross_validate
+from .fitting.verdicts import FitSummary as FitSummary
 from .graph import Dag as Dag, Independence as Independence
 from .graph.formats.files import read_dag as read_dag, write_dag as write_dag
 from .methods.batches import (

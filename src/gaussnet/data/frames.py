@@ -1,15 +1,36 @@
 """Frames: the named columns of a pandas, polars or pyarrow table as one array."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any
+from typing import Any, Literal, get_args
 
 import narwhals as nw
 import numpy as np
 
 from gaussnet.data.columns import Loaded, column_indices, other_columns
-from gaussnet.errors import DataError
+from gaussnet.errors import DataError, SettingError
 from gaussnet.types import FloatArray
+
+FrameKind = Literal["pandas", "polars"]
+
+
+def new_frame(columns: Mapping[str, Sequence[Any]], kind: FrameKind) -> Any:
+    """A data frame of these columns.
+
+    Examples
+    --------
+    >>> new_frame({"node": ["a", "b"], "mean": [1.0, None]}, "pandas")["mean"].isna().tolist()
+    [False, True]
+    """
+    if kind not in get_args(FrameKind):
+        raise SettingError(f"got {kind!r} as the kind of frame, expected 'pandas' or 'polars'")
+    try:
+        return nw.from_dict(dict(columns), backend=kind).to_native()
+    except ModuleNotFoundError:
+        raise SettingError(
+            f"a {kind} frame needs the package {kind}, which is not installed: install it, or use "
+            "to_dicts()"
+        ) from None
 
 
 def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
@@ -67,6 +88,25 @@ def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
         for name, column in zip(names, values.T, strict=True)
     ]
     return whole.with_columns(*made).to_native()
+
+
+def frame_like(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
+    """A frame of the same kind and index as another, with these columns alone, (rows, names).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"time": [7, 8], "wet": [1.5, 900.0]}, index=["a", "b"])
+    >>> frame_like(frame, ["wet"], np.array([[0.5], [1.5]])).to_dict()
+    {'wet': {'a': 0.5, 'b': 1.5}}
+    """
+    table = _as_narwhals(frame)
+    whole = table.collect() if isinstance(table, nw.LazyFrame) else table
+    made = [
+        nw.new_series(name, column, nw.Float64, backend=whole.implementation)
+        for name, column in zip(names, values.T, strict=True)
+    ]
+    return whole.with_columns(*made).select(list(names)).to_native()
 
 
 def _as_narwhals(frame: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri, stdtrit
@@ -26,6 +26,8 @@ class Effect:
     level: float
     low: float
     high: float
+    via: tuple[str, ...] = ()
+    """Nodes that the paths pass through; none for the total effect."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -33,9 +35,10 @@ class Effect:
         return self.low, self.high
 
     def __str__(self) -> str:
+        path = " -> ".join((self.cause, *self.via, self.target))
         return (
-            f"{self.cause} -> {self.target}: {self.value:.4g} "
-            f"({self.level:.0%} interval {self.low:.4g} to {self.high:.4g})"
+            f"{path}: {self.value:.4g} "
+            f"({100 * self.level:.4g}% interval {self.low:.4g} to {self.high:.4g})"
         )
 
 
@@ -58,16 +61,32 @@ def find_effect(
     cause, target = ends
     stops = stations(fit.dag, cause, target, via)
     value = fit.network.effect(cause, target, via=via)
-    slopes = gradient(fit.network, stops)
+    found = effect_error(fit, value, gradient(fit.network, stops), level, kind)
+    through = tuple(fit.dag.nodes[stop] for stop in stops[1:-1])
+    return Effect(cause, target, value, found.error, float(level), found.low, found.high, through)
+
+
+class EffectError(NamedTuple):
+    """Standard error and interval of a function of the coefficients."""
+
+    error: float
+    low: float
+    high: float
+    freedom: float
+    """Of Student's t; infinite for the normal law."""
+
+
+def effect_error(
+    fit: "Fit", value: float, slopes: FloatArray, level: float, kind: str | None
+) -> EffectError:
+    """The error of a function of the coefficients with this gradient (edges,)."""
     variances, exact = _variances(fit, slopes, level, kind)
     error = float(np.sqrt(variances.sum()))
-    if exact and error > 0.0:
-        point = float(stdtrit(_satterthwaite_freedom(fit, variances), 0.5 + 0.5 * level))
-    else:
+    freedom = _satterthwaite_freedom(fit, variances) if exact and error > 0.0 else np.inf
+    point = float(stdtrit(freedom, 0.5 + 0.5 * level))
+    if not exact:
         point = float(ndtri(0.5 + 0.5 * level))
-    return Effect(
-        cause, target, value, error, float(level), value - point * error, value + point * error
-    )
+    return EffectError(error, value - point * error, value + point * error, freedom)
 
 
 def _satterthwaite_freedom(fit: "Fit", variances: FloatArray) -> float:

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gaussnet.graph.dag import shorten
+from gaussnet.graph.dag import Dag, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,3 +110,14 @@ def missing_note(holes: int, cells: int) -> str:
         "others was maximised, which is right if what is missing depends only on cells of the "
         "same row that are there (missing at random)"
     )
+
+
+def label_notes(dag: Dag, ignored: tuple[str, ...]) -> list[str]:
+    """Labels that may have been meant as columns: ``y ~ a*b`` is no product of variables."""
+    return [
+        f"{label!r} is a column of the data, and in the model text a label of the edge "
+        f"{edge[0]} -> {edge[1]}: write '+' between two parents, and add products of variables "
+        "to the data"
+        for label, edge in dag.labels.items()
+        if label in ignored
+    ]

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gaussnet.errors import EstimationError
-from gaussnet.fitting.notes import NodeReport, Note, node_notes
+from gaussnet.errors import EstimationError, SettingError
+from gaussnet.fitting.notes import NodeReport, Note, label_notes, node_notes
 from gaussnet.graph.dag import Dag
 from gaussnet.methods.base import Method, Scale
 from gaussnet.model.network import GaussianNetwork
@@ -18,10 +18,14 @@ if TYPE_CHECKING:
     from gaussnet.fitting.comparison import Scores
     from gaussnet.fitting.effects import Effect
     from gaussnet.fitting.graph_tests import GraphCheck
+    from gaussnet.fitting.measures import FitMeasures
     from gaussnet.fitting.outliers import Outliers
+    from gaussnet.fitting.residuals import ResidualShapes
     from gaussnet.fitting.sensitivity import Sensitivity
     from gaussnet.fitting.summaries import Summary
+    from gaussnet.fitting.tables import ResultTable
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
+    from gaussnet.fitting.verdicts import FitSummary
     from gaussnet.methods.groups import FitData
     from gaussnet.methods.robust.contamination import ContaminationTest
     from gaussnet.methods.robust.findings import Trimming
@@ -92,6 +96,7 @@ class Fit:
     def notes(self) -> tuple[Note, ...]:
         """What is worth knowing: values dropped, rows trimmed, windows set aside, ranks, ..."""
         notes = [Note(None, text) for text in self.general_notes]
+        notes += [Note(None, text) for text in label_notes(self.dag, self.ignored)]
         odd = (
             (self.details.dropped > 0)
             | (self.details.set_rows > 0)
@@ -106,7 +111,59 @@ class Fit:
             node = self.dag.nodes[position]
             zero = self.network.variance_array[position] == 0.0
             notes += [Note(node, text) for text in node_notes(self.node(node), bool(zero))]
+        if self.maximizes_likelihood:
+            from gaussnet.fitting.verdicts import wild_note
+
+            wild = wild_note(self)
+            notes += [] if wild is None else [Note(None, wild)]
         return tuple(notes)
+
+    def summary(self) -> "FitSummary":
+        """Three plain sentences: does the model fit, what was wrong, how far to trust it.
+
+        The graph is checked as by `check_graph`, unless that would take long, and residuals are
+        looked at; both need the rows.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
+        >>> print(gn.fit(truth.sample(500, seed=1), truth.dag).summary())
+        The data agree with the graph (1 missing edge tested), and the residuals look Gaussian.
+        No value is missing, and none is far off; wrong values that look usual stay unseen.
+        If the graph is right, 500 rows tell 2 of 2 coefficients apart from 0 (95 % intervals).
+        """
+        return self._summary
+
+    @cached_property
+    def _summary(self) -> "FitSummary":
+        from gaussnet.fitting.verdicts import summarise
+
+        return summarise(self)
+
+    @cached_property
+    def residual_shapes(self) -> "ResidualShapes | None":
+        """What the residuals of each node look like; None where the rows are not in memory."""
+        from gaussnet.fitting.verdicts import find_fit_shapes
+
+        return find_fit_shapes(self)
+
+    def residuals(self, *, standardized: bool = False) -> Any:
+        """Child minus its equation, in every row of the data; NaN where a value is missing.
+
+        A frame gives a frame with the same index, anything else an array (rows, nodes). With
+        `standardized` they are in standard deviations of the noise.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], gn.Dag.parse("y ~ x"))
+        >>> fit.residuals().round(2).tolist()[0]
+        [0.04, -1.5]
+        """
+        from gaussnet.fitting.residuals import find_residuals
+
+        return find_residuals(self, standardized)
 
     def node(self, name: str) -> NodeReport:
         """How the node of this name was learnt."""
@@ -132,6 +189,98 @@ class Fit:
             discrete=discrete,
             set_rows=int(details.set_rows[position]),
         )
+
+    @property
+    def maximizes_likelihood(self) -> bool:
+        """Whether the network is the one of largest likelihood for the rows it was learnt from."""
+        if self.split is not None:
+            return False
+        try:
+            method, _ = self.method.certified_as(self.scale, self.trimming)
+        except SettingError:
+            return False
+        return method.maximizes_likelihood
+
+    def table(
+        self,
+        standardized: bool = False,
+        *,
+        level: float = 0.95,
+        kind: str | None = None,
+        repetitions: int = 500,
+        seed: int = 0,
+    ) -> "ResultTable":
+        """Coefficients with standard errors, p-values and intervals, one row per edge.
+
+        The table prints, and goes to `to_frame("pandas")`, `to_markdown()` and `to_latex()`.
+
+        Parameters
+        ----------
+        standardized
+            Whether estimates are in standard deviations of child and parent, with standard
+            errors and intervals of their own by the delta method: lavaan's "std.all".
+        kind, level, repetitions, seed
+            Of the standard errors and intervals, as in `uncertainty`.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+        >>> print(fit.table())
+        Coefficients
+        parent  child  estimate  std. error  p-value  95% low  95% high  standardised
+        rain    wet        2.06     0.03464   <0.001    1.911     2.209        0.9997
+        note: standard errors: least squares
+        """
+        from gaussnet.fitting.coefficient_tables import ErrorChoice, edge_table
+
+        return edge_table(self, standardized, ErrorChoice(kind, level, repetitions, seed))
+
+    def node_table(
+        self,
+        *,
+        level: float = 0.95,
+        kind: str | None = None,
+        repetitions: int = 500,
+        seed: int = 0,
+    ) -> "ResultTable":
+        """Intercepts, noise, R2 and rows used, one row per node.
+
+        R2 is the share of the variance in the data that the parents explain.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+        >>> print(fit.node_table())
+        Nodes
+        node  parents  intercept  std. error  noise sd      R2  rows
+        wet         1       0.96     0.06481   0.05477  0.9994     4
+        rain        0        1.5      0.6455     1.118       -     4
+        """
+        from gaussnet.fitting.coefficient_tables import ErrorChoice, node_table
+
+        return node_table(self, ErrorChoice(kind, level, repetitions, seed))
+
+    def fit_measures(self) -> "FitMeasures":
+        """How well the model fits, by lavaan's names: chisq, df, pvalue, cfi, tli, rmsea, srmr, ...
+
+        For least squares, and robust fits that left out nothing; for others there is
+        `check_graph`. Found in one more pass over the rows.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
+        >>> measures = gn.fit(truth.sample(500, seed=1), truth.dag).fit_measures()
+        >>> measures["df"], round(measures["pvalue"], 3), round(measures["rmsea"], 4)
+        (1.0, 0.169, 0.0423)
+        """
+        from gaussnet.fitting.measures import find_measures
+
+        return find_measures(self)
 
     def check_graph(self, *, level: float = 0.05, adjust: "Adjustment" = "holm") -> "GraphCheck":
         """Where the data disagree with the graph: a test of every missing edge, worst first.
@@ -206,6 +355,34 @@ class Fit:
         from gaussnet.fitting.sensitivity import find_sensitivity
 
         return find_sensitivity(self, (cause, target), given, level)
+
+    def defined(
+        self,
+        more: str | None = None,
+        *,
+        level: float = 0.95,
+        kind: str | None = None,
+        repetitions: int = 500,
+        seed: int = 0,
+    ) -> "ResultTable":
+        """Quantities that the model text defines from labels, with errors and intervals.
+
+        Standard errors are by the delta method, or by ``kind="bootstrap"``, whose intervals are
+        percentiles corrected for bias. `more` holds further definitions, one per line.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("m ~ a*x; y ~ b*m + c*x; indirect := a*b; total := indirect + c")
+        >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
+        >>> table = gn.fit(rows, dag).defined("share := indirect / total")
+        >>> [(row["name"], round(row["estimate"], 2)) for row in table]
+        [('indirect', 0.92), ('total', 2.84), ('share', 0.33)]
+        """
+        from gaussnet.fitting.coefficient_tables import ErrorChoice
+        from gaussnet.fitting.definitions import find_defined
+
+        return find_defined(self, more, ErrorChoice(kind, level, repetitions, seed))
 
     @cached_property
     def scores(self) -> "Scores":
@@ -368,7 +545,8 @@ class Fit:
         ----------
         kind
             None for the method's own. For least squares "classical" (its own: noise of one
-            variance) or "heteroscedastic" (a variance for every row); for robust
+            variance), "heteroscedastic" (a variance for every row) or "expected" (maximum
+            likelihood, with normal quantiles, as lavaan's default); for robust
             "fitted-rows", its own; for any method "bootstrap", which learns again from rows
             drawn with replacement.
         level

@@ -4,10 +4,10 @@ All of it is found when it is asked for. What a method knows of its own errors i
 `gaussnet.methods.standard_errors` and in the methods themselves.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from scipy.special import ndtr, ndtri
@@ -18,7 +18,6 @@ from gaussnet.fitting.notes import NodeReport, Note, rank_words
 from gaussnet.graph.dag import Dag, Edge
 from gaussnet.methods.base import Method
 from gaussnet.methods.groups import FitData, Fitted
-from gaussnet.methods.standard_errors import Assembly
 from gaussnet.methods.standard_errors.order_statistics import order_statistic
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate, certify
@@ -29,6 +28,9 @@ if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
 
 PURPOSE = "ask for errors where the data are, or fit again"
+
+EXPECTED = "expected"
+"""Errors of maximum likelihood from the expected information, as lavaan's."""
 
 FEWEST = 20
 """Repetitions below which the ends of an interval mean nothing."""
@@ -104,7 +106,7 @@ class Uncertainty:
 
     kind: str
     """Where the errors come from: "classical", "heteroscedastic", "observed-information",
-    "between-batch", "order-statistic", "fitted-rows" or "bootstrap"."""
+    "between-batch", "order-statistic", "fitted-rows", "expected" or "bootstrap"."""
     standard_errors: StandardErrors
     confidence_intervals: ConfidenceIntervals
     notes: tuple[Note, ...] = ()
@@ -126,11 +128,11 @@ def find_uncertainty(
     fit: "Fit", kind: str | None, level: float, repetitions: int, seed: int
 ) -> Uncertainty:
     """Standard errors and confidence intervals of a fit."""
-    chosen = _checked_kind(fit, kind, level)
+    chosen = checked_kind(fit, kind, level)
     if chosen == "bootstrap":
         table = bootstrap(fit, fit.required_data(PURPOSE), level, repetitions, seed)
     else:
-        table = _assembled(fit, chosen, level).table
+        table = find_errors(fit, chosen, level).table
     first, second, third = table
     errors = StandardErrors(fit.dag, first[0], second[0], third[0])
     ends = (np.ascontiguousarray(part[1:].T) for part in table)
@@ -138,34 +140,58 @@ def find_uncertainty(
     return Uncertainty(chosen, errors, intervals, find_notes(fit, table, level))
 
 
-def find_covariances(fit: "Fit", kind: str | None, level: float) -> tuple[str, Assembly]:
-    """The kind of errors, and an assembly that has the covariances of the coefficients."""
-    chosen = _checked_kind(fit, kind, level)
+def find_covariances(fit: "Fit", kind: str | None, level: float) -> "tuple[str, Errors]":
+    """The kind of errors, and errors that have the covariances of the coefficients."""
+    chosen = checked_kind(fit, kind, level)
     if chosen == "bootstrap":
         raise SettingError("got kind='bootstrap', which gives no covariances: leave kind out")
-    return chosen, _assembled(fit, chosen, level)
+    return chosen, find_errors(fit, chosen, level)
 
 
-def _assembled(fit: "Fit", kind: str, level: float) -> Assembly:
+class Errors(Protocol):
+    """Standard errors of all parameters, and covariances of the coefficients by family."""
+
+    @property
+    def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Standard error, low and high of coefficients (3, edges), intercepts and variances."""
+
+    @property
+    def covariances(self) -> list[tuple[IntArray, FloatArray]]:
+        """Nodes of as many parents, and their coefficients' covariances, (nodes, p, p)."""
+
+    @property
+    def joint(self) -> FloatArray | None:
+        """Covariance of all coefficients, (edges, edges), where families are correlated."""
+
+
+def find_errors(fit: "Fit", kind: str, level: float) -> Errors:
+    """The errors of a kind other than the bootstrap, which `checked_kind` gave."""
+    if kind == EXPECTED:
+        from gaussnet.fitting.information import expected_errors
+
+        return expected_errors(fit, level)
     fitted = Fitted(fit.network, fit.scale, fit.required_data(PURPOSE), fit.trimming)
     return fit.method.find_errors(fitted, kind, level)
 
 
-def _checked_kind(fit: "Fit", kind: str | None, level: float) -> str:
+def checked_kind(fit: "Fit", kind: str | None, level: float) -> str:
     """The kind of errors that is asked for, or the method's own."""
     check_level(level)
     kinds, name = fit.method.error_kinds, fit.method.name
     if kind == "bootstrap" or kind in kinds:
         return str(kind)
+    if kind == EXPECTED and fit.maximizes_likelihood:
+        return EXPECTED
     if kind is None:
         if kinds:
             return kinds[0]
         raise SettingError(
             f"the method {name!r} has no standard errors of its own: give kind='bootstrap'"
         )
-    if kind not in ("classical", "heteroscedastic"):
+    if kind not in ("classical", "heteroscedastic", EXPECTED):
         raise SettingError(
-            f"got kind={kind!r}, expected 'classical', 'heteroscedastic', 'bootstrap' or None"
+            f"got kind={kind!r}, expected 'classical', 'heteroscedastic', 'expected', "
+            "'bootstrap' or None"
         )
     raise SettingError(
         f"got kind={kind!r}, which is for 'least-squares', but the network was learnt by "
@@ -212,6 +238,21 @@ def bootstrap(
     bias of the repetitions. A method that depends on the order of the rows has no such bias:
     its repetitions lie about the estimate from all orders, so they are moved to the fit's own.
     """
+    found: tuple[list[FloatArray], ...] = ([], [], [])
+    for network in bootstrap_networks(fit, data, repetitions, seed):
+        for kept, values in zip(found, _arrays(network), strict=True):
+            kept.append(values)
+    first, second, third = (
+        percentiles(np.array(kept), values, level, fit.method.uses_row_order)
+        for kept, values in zip(found, _arrays(fit.network), strict=True)
+    )
+    return first, second, third
+
+
+def bootstrap_networks(
+    fit: "Fit", data: FitData, repetitions: int, seed: int
+) -> Iterator[GaussianNetwork]:
+    """The networks that are learnt from rows drawn with replacement."""
     from gaussnet.fitting.learn import fit_with
 
     if not isinstance(repetitions, int) or repetitions < FEWEST:
@@ -222,17 +263,9 @@ def bootstrap(
         options = replace(options, missing="raise")
     elif options.missing != "likelihood":
         options = replace(options, missing="drop-by-node")
-    found: tuple[list[FloatArray], ...] = ([], [], [])
     for child in children(seed, repetitions):
         drawn = table.taken(_drawn(table.rows, fit.split, np.random.default_rng(child)))
-        network = fit_with(data.run, drawn, options, (fit.method, fit.scale)).network
-        for kept, values in zip(found, _arrays(network), strict=True):
-            kept.append(values)
-    first, second, third = (
-        _percentiles(np.array(kept), values, level, fit.method.uses_row_order)
-        for kept, values in zip(found, _arrays(fit.network), strict=True)
-    )
-    return first, second, third
+        yield fit_with(data.run, drawn, options, (fit.method, fit.scale)).network
 
 
 def _arrays(network: GaussianNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -247,7 +280,7 @@ def _drawn(rows: int, split: tuple[int, int] | None, rng: np.random.Generator) -
     return np.concatenate((drawn, rng.integers(rows - last, rows, last)))
 
 
-def _percentiles(
+def percentiles(
     found: FloatArray, estimates: FloatArray, level: float, by_order: bool
 ) -> FloatArray:
     """Standard deviations and percentiles of (repetitions, values): (3, values)."""

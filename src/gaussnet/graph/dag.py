@@ -1,8 +1,8 @@
 """The directed acyclic graph."""
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence, Sized
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
 from typing import Self
@@ -53,6 +53,10 @@ class Dag:
     nodes: tuple[str, ...]
     families: Families
     """Parents of every node as column numbers; family i is that of ``nodes[i]``."""
+    labels: Mapping[str, Edge] = field(default_factory=dict)
+    """Edges by the labels that a model text gives them, as b in ``y ~ b*m``."""
+    definitions: Mapping[str, str] = field(default_factory=dict)
+    """Quantities that a model text defines from labels, as ``ind := a*b``; see `Fit.defined`."""
 
     def __post_init__(self) -> None:
         """Refuse names that are empty or listed twice, and cycles."""
@@ -160,9 +164,20 @@ class Dag:
         ('rain', 'sprinkler')
         >>> Dag.parse("wet ~ rain + sprinkler; slippery ~ wet").nodes
         ('wet', 'rain', 'sprinkler', 'slippery')
+
+        As in lavaan, coefficients may have labels, and quantities may be defined from these:
+
+        >>> dag = Dag.parse("m ~ a*x; y ~ b*m + x; ind := a*b")
+        >>> dag.labels["b"], dag.definitions
+        (('m', 'y'), {'ind': 'a*b'})
         """
         nodes, edges = text.parse_model(model)
-        return cls.from_edges(edges, nodes=nodes)
+        return cls.from_edges(edges, nodes=nodes).labelled(model)
+
+    def labelled(self, model: str) -> Self:
+        """This graph with the labels and definitions of its model text."""
+        found = text.parse_labels(model)
+        return replace(self, labels=found.edges, definitions=found.definitions)
 
     def to_networkx(self) -> networkx.DiGraph:
         """A networkx DiGraph with the same nodes, in the same order, and edges."""

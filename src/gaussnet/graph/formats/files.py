@@ -44,6 +44,8 @@ def read_dag(path: Path) -> Dag:
             f"{', '.join(_READERS)}"
         )
     try:
+        if ending == MODEL_TEXT:
+            return Dag.parse(read_text(file))
         nodes, edges = _READERS[ending](file)
         return Dag.from_edges(edges, nodes=nodes)
     except FileError:
@@ -95,6 +97,7 @@ def _to_graphml(dag: Dag) -> str:
     return networkx.write_graphml(dag.to_networkx())
 
 
+MODEL_TEXT = ".txt"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _READERS: dict[str, Callable[[str], NodesAndEdges]] = {
     ".dot": lambda file: parse_dot(read_text(file)),
@@ -103,7 +106,7 @@ _READERS: dict[str, Callable[[str], NodesAndEdges]] = {
     ".graphml": _read_graphml,
     ".json": lambda file: parse_json(read_bytes(file)),
     ".csv": lambda file: parse_edge_list(read_text(file), file),
-    ".txt": lambda file: parse_model(read_text(file)),
+    MODEL_TEXT: lambda file: parse_model(read_text(file)),
     ".rds": lambda file: bn_parts(read_rds(file), file),
 }
 _WRITERS: dict[str, Callable[[Dag], str]] = {

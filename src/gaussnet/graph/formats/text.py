@@ -10,6 +10,9 @@ A name of letters, digits, ``.``, ``_`` and characters beyond ASCII stands bare;
 name, the names 0 and 1, and decimals such as 0.5 stand in double quotes or backticks.
 Between quotes each character stands for itself, and the quote itself is written twice:
 ``"5"" pipe"`` is the name ``5" pipe``.
+
+As in lavaan, ``y ~ b*m`` gives the coefficient of m the label b, and ``ind := a*b`` defines a
+quantity from labels; neither changes the graph.
 """
 
 import re
@@ -36,7 +39,7 @@ _MEANINGS = {
     "=~": "declares a latent variable",
     ":=": "defines a derived quantity",
     ":": "makes an interaction",
-    "*": "makes an interaction or fixes a coefficient",
+    "*": "makes an interaction, fixes a coefficient or follows a label",
     "(": "calls a function",
     "|": "declares thresholds or groups",
     "-": "removes a term",
@@ -56,6 +59,34 @@ class _Statement(NamedTuple):
 
     tokens: list[_Token]
     model: str
+
+    @property
+    def is_definition(self) -> bool:
+        """Whether this is ``name := expression``."""
+        return len(self.tokens) > 1 and self.tokens[1].text == ":="
+
+    @property
+    def labelled(self) -> list[tuple[_Token, _Token]]:
+        """The labels of terms with the names that they stand before."""
+        places = range(2, len(self.tokens) - 2)
+        triples = (self.tokens[index : index + 3] for index in places)
+        return [(label, name) for label, sign, name in triples if self._is_label(label, sign, name)]
+
+    @property
+    def unlabelled(self) -> "_Statement":
+        """Without the labels of terms and their stars."""
+        left = {label.start for label, _ in self.labelled}
+        kept, tokens = [], iter(self.tokens)
+        for token in tokens:
+            if token.start in left:
+                next(tokens)
+            else:
+                kept.append(token)
+        return _Statement(kept, self.model)
+
+    def _is_label(self, label: _Token, sign: _Token, name: _Token) -> bool:
+        words = label.kind == "name" and name.kind in ("name", "quoted")
+        return words and sign.text == "*" and label.text[0].isalpha() and not _is_constant(name)
 
     def refusal(self, token: _Token, complaint: str) -> GraphError:
         line = 1 + len(re.findall(r"\r\n|\r|\n", self.model[: token.start]))
@@ -85,7 +116,7 @@ def parse_model(model: str) -> NodesAndEdges:
         families = _brackets(model)
         nodes = tuple(child for child, _ in families)
     else:
-        families = [_regression(statement) for statement in _statements(model)]
+        families = [_regression(one) for one in _statements(model) if not one.is_definition]
         nodes = tuple(dict.fromkeys(name for own, given in families for name in (own, *given)))
     if not nodes:
         raise GraphError(
@@ -93,6 +124,83 @@ def parse_model(model: str) -> NodesAndEdges:
             "'[a][b|a]' or lines such as 'b ~ a'"
         )
     return nodes, [(parent, child) for child, parents in families for parent in parents]
+
+
+class Labels(NamedTuple):
+    """Names that a model text gives to coefficients, and quantities that it defines from them."""
+
+    edges: dict[str, tuple[str, str]]
+    """The (parent, child) edge of each label."""
+    definitions: dict[str, str]
+    """The expression of each defined quantity."""
+
+
+FUNCTIONS = ("exp", "log", "sqrt", "abs")
+"""Functions that a definition may use."""
+
+
+def parse_labels(model: str, known: Iterable[str] = ()) -> Labels:
+    """The labels and definitions of a model text that `parse_model` accepts.
+
+    Definitions may use these labels, those already `known`, and definitions before them.
+
+    Examples
+    --------
+    >>> parse_labels("m ~ a*x; y ~ b*m + x; ind := a*b")
+    Labels(edges={'a': ('x', 'm'), 'b': ('m', 'y')}, definitions={'ind': 'a*b'})
+    """
+    found = Labels({}, {})
+    if model.lstrip().startswith("["):
+        return found
+    nodes, _ = parse_model(model)
+    definitions = []
+    for statement in _statements(model):
+        if statement.is_definition:
+            definitions.append(statement)
+            continue
+        child = _name(statement.tokens[0], statement)
+        for label, name in statement.labelled:
+            _check_label(label, found, nodes, statement)
+            found.edges[label.text] = (_name(name, statement), child)
+    for statement in definitions:
+        _add_definition(found, statement, set(known))
+    return found
+
+
+def _check_label(
+    label: _Token, found: Labels, nodes: tuple[str, ...], statement: _Statement
+) -> None:
+    if label.text in nodes:
+        raise statement.refusal(
+            label,
+            f"uses {label.text!r} as a label before '*', and as a node: rename the label, or write "
+            "'+' between two parents; products of variables are columns to add to the data",
+        )
+    if label.text in found.edges:
+        raise statement.refusal(
+            label,
+            f"gives the label {label.text!r} to a second edge, which would ask for equal "
+            "coefficients: give each edge a label of its own",
+        )
+
+
+def _add_definition(found: Labels, statement: _Statement, known: set[str]) -> None:
+    name, *rest = statement.tokens
+    if name.kind != "name" or len(rest) < 2:
+        raise statement.refusal(name, "defines nothing: write it like 'ind := a*b'")
+    if name.text in found.definitions or name.text in found.edges:
+        raise statement.refusal(name, f"names {name.text!r} a second time: give it another name")
+    for token in rest[1:]:
+        words = {*known, *found.edges, *found.definitions, *FUNCTIONS}
+        if token.kind == "quoted" or (token.text[0].isalpha() and token.text not in words):
+            raise statement.refusal(
+                token,
+                f"uses {token.text!r}, which is neither a label nor a quantity defined before: "
+                f"give an edge that label, as in 'y ~ {token.text}*x'",
+            )
+    last = rest[-1]
+    expression = statement.model[rest[1].start : last.start + len(last.text)]
+    found.definitions[name.text] = expression
 
 
 def model_string(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
@@ -182,6 +290,7 @@ def _statements(model: str) -> Iterator[_Statement]:
 
 def _regression(statement: _Statement) -> tuple[str, list[str]]:
     """The child and the parents of ``name ~ name + name + ...``; names and signs take turns."""
+    statement = statement.unlabelled
     tokens = statement.tokens
     for index, token in enumerate(tokens):
         expected = "a name" if index % 2 == 0 else "'~'" if index == 1 else "'+'"

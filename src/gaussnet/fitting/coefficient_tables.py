@@ -1,0 +1,134 @@
+"""The tables of a fit: one row per edge, and one row per node."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.special import stdtr
+
+from gaussnet.errors import GaussnetError
+from gaussnet.fitting.measures import find_r2
+from gaussnet.fitting.standardized import find_standardized, standardized_coefficients
+from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.fitting.uncertainty import find_uncertainty
+from gaussnet.types import FloatArray
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+ERRORS = {
+    "classical": "least squares",
+    "heteroscedastic": "HC3, which allows the noise another variance in every row",
+    "expected": "expected information of maximum likelihood",
+    "observed-information": "observed information of maximum likelihood",
+    "fitted-rows": "least squares over the rows kept",
+    "between-batch": "spread of the batches",
+    "order-statistic": "order statistics of the medians",
+    "bootstrap": "bootstrap",
+}
+"""Where standard errors come from, in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class ErrorChoice:
+    """Which standard errors and intervals are wanted."""
+
+    kind: str | None = None
+    level: float = 0.95
+    repetitions: int = 500
+    seed: int = 0
+
+
+def edge_table(fit: "Fit", standardized: bool, choice: ErrorChoice) -> ResultTable:
+    """Coefficients with standard errors, p-values and intervals, one row per edge."""
+    asked = (choice.kind, choice.level, choice.repetitions, choice.seed)
+    sure = find_uncertainty(fit, *asked)
+    title = "Standardised coefficients" if standardized else "Coefficients"
+    columns = [
+        Column("parent", "parent", [parent for parent, _ in fit.dag.edges], "text"),
+        Column("child", "child", [child for _, child in fit.dag.edges], "text"),
+    ]
+    if standardized:
+        found = find_standardized(fit, *asked)
+        estimates, errors, ends = found.values, found.errors, np.stack((found.low, found.high))
+        freedom = np.full(len(estimates), np.inf)
+    else:
+        estimates = fit.network.coefficient_array
+        errors = sure.standard_errors.coefficient_array
+        ends = sure.confidence_intervals.coefficient_array.T
+        freedom = degrees_of_freedom(fit, sure.kind)[fit.dag.families.family_of_edge]
+    if fit.dag.labels:
+        named = {edge: label for label, edge in fit.dag.labels.items()}
+        labels = [named.get(edge, "") for edge in fit.dag.edges]
+        columns.append(Column("label", "label", labels, "text"))
+    level = f"{100 * choice.level:.4g}%"
+    columns += [
+        _numbers("estimate", "estimate", estimates),
+        _numbers("std_error", "std. error", errors),
+        Column("p_value", "p-value", p_values(estimates, errors, freedom).tolist(), "p-value"),
+        _numbers("low", f"{level} low", ends[0]),
+        _numbers("high", f"{level} high", ends[1]),
+    ]
+    if not standardized:
+        columns.append(
+            _numbers("standardized", "standardised", standardized_coefficients(fit.network))
+        )
+    notes = [f"standard errors: {ERRORS.get(sure.kind, sure.kind)}", *map(str, sure.notes)]
+    return ResultTable(title, tuple(columns), tuple(notes))
+
+
+def node_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
+    """Intercepts, noise, R2 and rows used, one row per node."""
+    network, notes = fit.network, []
+    asked = (choice.kind, choice.level, choice.repetitions, choice.seed)
+    errors = np.full(len(fit.dag), np.nan)
+    r2 = errors.copy()
+    try:
+        errors = find_uncertainty(fit, *asked).standard_errors.intercept_array
+    except GaussnetError as problem:
+        notes.append(f"no standard errors: {problem}")
+    try:
+        r2 = find_r2(fit)
+    except GaussnetError as problem:
+        notes.append(f"no R2: {problem}")
+    columns = [
+        Column("node", "node", list(fit.dag.nodes), "text"),
+        Column("parents", "parents", fit.dag.in_degrees.tolist(), "count"),
+        _numbers("intercept", "intercept", network.intercept_array),
+        _numbers("std_error", "std. error", errors),
+        _numbers("noise_sd", "noise sd", network.scales),
+        _numbers("r2", "R2", r2),
+        Column("rows", "rows", fit.details.rows.tolist(), "count"),
+    ]
+    if fit.trimming is not None:
+        flagged = [fit.node(node).flagged for node in fit.dag.nodes]
+        columns.append(Column("flagged", "flagged", flagged, "count"))
+    return ResultTable("Nodes", tuple(columns), tuple(notes))
+
+
+def degrees_of_freedom(fit: "Fit", kind: str) -> FloatArray:
+    """Of Student's t for each node's coefficients, (nodes,); infinite where the law is normal."""
+    details = fit.details
+    if kind in ("classical", "heteroscedastic", "fitted-rows"):
+        left = details.rows - details.ranks - float(fit.intercept)
+        return np.where(left > 0.0, left, np.nan)
+    if kind == "between-batch":
+        return np.where(details.batches > 1, details.batches - 1.0, np.nan)
+    return np.full(len(fit.dag), np.inf)
+
+
+def p_values(estimates: FloatArray, errors: FloatArray, freedom: FloatArray) -> FloatArray:
+    """Two-sided p-values that the parameters are 0; NaN where there is no standard error.
+
+    Examples
+    --------
+    >>> p_values(np.array([1.96]), np.array([1.0]), np.array([np.inf])).round(3).tolist()
+    [0.05]
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.abs(estimates) / errors
+        return np.asarray(2.0 * stdtr(freedom, -t))
+
+
+def _numbers(name: str, heading: str, values: FloatArray) -> Column:
+    return Column(name, heading, values.tolist())

@@ -1,0 +1,360 @@
+"""How well the model fits: chi-square, RMSEA, CFI, TLI, SRMR and others, and R2 of the data.
+
+The names and definitions are those of lavaan (Rosseel 2012, Journal of Statistical Software 48),
+with the likelihood that divides by the number of rows.
+"""
+
+import math
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+from scipy.special import chdtr, chdtrc, chndtr
+
+from gaussnet import kernels
+from gaussnet.data.frames import FrameKind
+from gaussnet.data.passes import Pass, Stripe
+from gaussnet.data.table import ask
+from gaussnet.errors import EstimationError
+from gaussnet.fitting.graph_tests import tested_rows
+from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+CLOSE = 0.05
+"""RMSEA up to which a model is said to fit closely."""
+INTERVAL = 0.9
+"""Level of the interval of RMSEA, as everywhere."""
+
+
+@dataclass(frozen=True, eq=False)
+class FitMeasures(Mapping[str, float]):
+    """Measures of fit by their names in lavaan; NaN where a measure does not exist.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
+    >>> found = gn.fit(truth.sample(500, seed=1), truth.dag).fit_measures()
+    >>> found["df"], round(found["chisq"], 2), round(found["cfi"], 3)
+    (1.0, 1.89, 0.999)
+    """
+
+    values_by_name: Mapping[str, float]
+
+    def __getitem__(self, name: str) -> float:
+        return self.values_by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_by_name)
+
+    def __len__(self) -> int:
+        return len(self.values_by_name)
+
+    def table(self) -> ResultTable:
+        """The measures as a table, one row each."""
+        names, values = list(self), [float(value) for value in self.values_by_name.values()]
+        columns = Column("measure", "measure", names, "text"), Column("value", "value", values)
+        return ResultTable("Measures of fit", columns)
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """The measures as a "pandas" or "polars" data frame."""
+        return self.table().to_frame(kind)
+
+    def to_markdown(self) -> str:
+        """The measures as a table in Markdown."""
+        return self.table().to_markdown()
+
+    def to_latex(self) -> str:
+        """The measures as a LaTeX table."""
+        return self.table().to_latex()
+
+    def __repr__(self) -> str:
+        return f"FitMeasures({', '.join(f'{name}={self[name]:.4g}' for name in self)})"
+
+    def __str__(self) -> str:
+        return str(self.table())
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.table()._repr_html_()
+
+
+def find_measures(fit: "Fit") -> FitMeasures:
+    r"""Measures of fit of a network that maximises the likelihood of complete rows.
+
+    .. math:: \chi^2 = m \left(\sum_i \log s_i^2 - \log |S|\right)
+
+    with S the covariance of the m rows: twice the gap of the log-likelihood to that of a model
+    with every edge; there is a degree of freedom for each missing edge.
+    """
+    _require_likelihood(fit)
+    moments = _moments(fit)
+    rows, nodes = fit.rows, len(fit.dag)
+    factors = fit.scale.factors(rows, fit.details.ranks, fit.intercept)
+    log_all = _log_determinant(moments.covariance)
+    log_noise = float(np.log(fit.network.variance_array / factors).sum())
+    log_none = float(np.log(moments.covariance.diagonal()).sum())
+    pairs = nodes * (nodes - 1) // 2
+    missing_edges = pairs - len(fit.dag.edges)
+    gap = rows * (log_noise - log_all) if missing_edges else 0.0
+    model = Discrepancy(gap, missing_edges, rows)
+    baseline = Discrepancy(rows * (log_none - log_all), pairs, rows)
+    likelihood = -0.5 * rows * (nodes * math.log(2.0 * math.pi) + log_noise + nodes)
+    count = int(fit.details.ranks.sum()) + nodes * (1 + int(fit.intercept))
+    residual = _mean_residual(fit.network, moments.covariance)
+    with_means = pairs + nodes + nodes * int(fit.intercept)
+    low, high = model.rmsea_interval()
+    found = {
+        "npar": count,
+        "ntotal": rows,
+        "chisq": model.chisq,
+        "df": model.df,
+        "pvalue": model.pvalue,
+        "baseline.chisq": baseline.chisq,
+        "baseline.df": baseline.df,
+        "baseline.pvalue": baseline.pvalue,
+        "cfi": _cfi(model, baseline),
+        "tli": _tli(model, baseline),
+        "logl": likelihood,
+        "unrestricted.logl": likelihood + 0.5 * model.chisq,
+        "aic": 2.0 * count - 2.0 * likelihood,
+        "bic": count * math.log(rows) - 2.0 * likelihood,
+        "rmsea": model.rmsea,
+        "rmsea.ci.lower": low,
+        "rmsea.ci.upper": high,
+        "rmsea.pvalue": model.close_pvalue,
+        "srmr": math.sqrt(residual / with_means),
+        "srmr_bentler_nomean": math.sqrt(residual / (pairs + nodes)),
+    }
+    return FitMeasures({name: float(value) for name, value in found.items()})
+
+
+@dataclass(frozen=True, slots=True)
+class Discrepancy:
+    """A likelihood-ratio statistic against the model with every edge."""
+
+    chisq: float
+    df: int
+    rows: int
+
+    @property
+    def pvalue(self) -> float:
+        """Of the statistic; NaN without degrees of freedom."""
+        return float(chdtrc(self.df, max(self.chisq, 0.0))) if self.df else math.nan
+
+    @property
+    def excess(self) -> float:
+        """The statistic beyond its mean under the model, at least 0."""
+        return max(self.chisq - self.df, 0.0)
+
+    @property
+    def rmsea(self) -> float:
+        """Root mean square error of approximation."""
+        return math.sqrt(self.excess / (self.df * self.rows)) if self.df else 0.0
+
+    @property
+    def close_pvalue(self) -> float:
+        """P-value of the hypothesis that RMSEA is at most 0.05."""
+        if not self.df:
+            return math.nan
+        noncentral = self.rows * self.df * CLOSE**2
+        return float(1.0 - chndtr(max(self.chisq, 0.0), self.df, noncentral))
+
+    def rmsea_interval(self) -> tuple[float, float]:
+        """Ends of the 90 % interval, from the noncentral chi-square law."""
+        if not self.df:
+            return 0.0, 0.0
+        tail = 0.5 - 0.5 * INTERVAL
+        low, high = (self._noncentrality(level) for level in (1.0 - tail, tail))
+        return math.sqrt(low / (self.rows * self.df)), math.sqrt(high / (self.rows * self.df))
+
+    def _noncentrality(self, level: float) -> float:
+        """The noncentrality at which the statistic is the quantile of this level; 0 if none."""
+        if chdtr(self.df, max(self.chisq, 0.0)) < level:
+            return 0.0
+        top = self.chisq
+        while chndtr(self.chisq, self.df, top) > level:
+            top *= 2.0
+        return float(brentq(lambda x: chndtr(self.chisq, self.df, x) - level, 0.0, top))
+
+
+def _cfi(model: Discrepancy, baseline: Discrepancy) -> float:
+    """Comparative fit index: 1 less the share of the baseline's misfit that is left."""
+    worst = max(model.excess, baseline.excess)
+    return 1.0 - model.excess / worst if worst else 1.0
+
+
+def _tli(model: Discrepancy, baseline: Discrepancy) -> float:
+    """Tucker-Lewis index: as CFI, per degree of freedom and not cut at 1."""
+    if not model.df:
+        return 1.0
+    ratio = baseline.chisq / baseline.df
+    return (ratio - model.chisq / model.df) / (ratio - 1.0) if ratio != 1.0 else math.nan
+
+
+def _mean_residual(network: GaussianNetwork, covariance: FloatArray) -> float:
+    """Sum of the squared residual correlations, each pair and each variance once."""
+    lengths = np.sqrt(covariance.diagonal())
+    gap = (covariance - network.covariance()) / lengths[:, None] / lengths
+    return float((np.tril(gap) ** 2).sum())
+
+
+def _log_determinant(covariance: FloatArray) -> float:
+    """Log determinant of a covariance, from the factor of the correlations."""
+    lengths = np.sqrt(covariance.diagonal())
+    try:
+        with np.errstate(divide="ignore", invalid="ignore"):
+            unit = covariance / lengths[:, None] / lengths
+        pivots = np.diag(np.linalg.cholesky(unit))
+    except np.linalg.LinAlgError:
+        pivots = np.zeros(1)
+    rounding = len(lengths) * np.finfo(np.float64).eps
+    if not len(lengths) or not np.isfinite(pivots).all() or pivots.min() ** 2 <= 10.0 * rounding:
+        raise EstimationError(
+            "the covariance of the rows is singular, because some nodes are linear functions of "
+            "others or are constant: leave these out of the graph for measures of fit"
+        )
+    return float(2.0 * (np.log(lengths) + np.log(pivots)).sum())
+
+
+def _require_likelihood(fit: "Fit") -> None:
+    """Refuse a fit for which the likelihood ratio has no known law, and say why."""
+    if not fit.maximizes_likelihood:
+        raise EstimationError(
+            f"measures of fit compare likelihoods at their maximum, and the method "
+            f"{fit.method.name!r} does not maximise the likelihood of these rows: use "
+            "check_graph(), or fit by least squares to all rows"
+        )
+    if fit.details.dropped.any():
+        raise EstimationError(
+            "some nodes were learnt from fewer rows than others, so that there is no common "
+            "likelihood for measures of fit: fit with missing='drop-rows'"
+        )
+    if fit.rows <= len(fit.dag):
+        raise EstimationError(
+            f"measures of fit compare with the model that has every edge, and {fit.rows} rows "
+            f"cannot learn it over {len(fit.dag)} nodes: give more rows than nodes"
+        )
+
+
+class CrossMoments(NamedTuple):
+    """Rows, means and sums of products about the means of all columns."""
+
+    rows: int
+    means: FloatArray
+    products: FloatArray
+    """(nodes, nodes)."""
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Divided by the rows."""
+        return self.products / self.rows
+
+
+@dataclass(frozen=True)
+class CrossMomentsPass(Pass):
+    """Asks for means and products of all pairs of columns."""
+
+    intercept: bool
+
+    def summarize(self, stripe: Stripe) -> CrossMoments:
+        """Those of a stripe."""
+        rows = stripe.rows.astype(np.float64)
+        means = rows.mean(axis=0)
+        centred = rows - means
+        return CrossMoments(len(rows), means, centred.T @ centred)
+
+    def merge(self, left: CrossMoments, right: CrossMoments) -> CrossMoments:
+        """Those of both."""
+        rows = left.rows + right.rows
+        shift = right.means - left.means
+        products = left.products + right.products
+        products += np.outer(shift, shift) * (left.rows * right.rows / rows)
+        return CrossMoments(rows, left.means + shift * (right.rows / rows), products)
+
+    def then(self, summary: CrossMoments) -> CrossMoments:
+        """About 0 where there is no intercept."""
+        if self.intercept:
+            return summary
+        about_zero = summary.products + summary.rows * np.outer(summary.means, summary.means)
+        return CrossMoments(summary.rows, np.zeros_like(summary.means), about_zero)
+
+
+def _moments(fit: "Fit") -> CrossMoments:
+    data = fit.required_data("ask for measures of fit where the data are, or fit again")
+    found: CrossMoments = ask(data.table(), CrossMomentsPass(fit.intercept))
+    return found
+
+
+class Explained(NamedTuple):
+    """Rows of each family, means and squared deviations of the child, squared residuals."""
+
+    rows: IntArray
+    means: FloatArray
+    total: FloatArray
+    left: FloatArray
+
+
+@dataclass(frozen=True)
+class ExplainedPass(Pass):
+    """Asks how much of each node's sum of squares the equation leaves, over its own rows."""
+
+    network: GaussianNetwork
+    intercept: bool
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def summarize(self, stripe: Stripe) -> Explained:
+        """Sums over a stripe; rows that lack a value of a family do not count there."""
+        network = self.network
+        errors = kernels.residuals(stripe.rows, network.dag.families, network.coefficient_array)
+        errors -= network.intercept_array[:, None]
+        known = np.isfinite(errors)
+        if stripe.set_cells is not None:
+            known &= ~stripe.set_cells.T
+        values = np.where(known, stripe.rows.T, 0.0).astype(np.float64)
+        rows = known.sum(axis=1)
+        means = values.sum(axis=1) / np.maximum(rows, 1)
+        total = (np.where(known, values - means[:, None], 0.0) ** 2).sum(axis=1)
+        return Explained(rows, means, total, (np.where(known, errors, 0.0) ** 2).sum(axis=1))
+
+    def merge(self, left: Explained, right: Explained) -> Explained:
+        """Sums over both."""
+        rows = left.rows + right.rows
+        shift, safe = right.means - left.means, np.maximum(rows, 1)
+        total = left.total + right.total + shift**2 * (left.rows * right.rows / safe)
+        means = left.means + shift * (right.rows / safe)
+        return Explained(rows, means, total, left.left + right.left)
+
+    @np.errstate(over="ignore", invalid="ignore", divide="ignore")
+    def then(self, summary: Explained) -> FloatArray:
+        """R2 of every node with parents, NaN for the others, (nodes,)."""
+        total = summary.total
+        if not self.intercept:
+            total = total + summary.rows * summary.means**2
+        share = 1.0 - summary.left / total
+        has_parents = self.network.dag.in_degrees > 0
+        return np.where(has_parents & (total > 0.0), share, np.nan)
+
+
+def find_r2(fit: "Fit") -> FloatArray:
+    r"""Share of the variance in the rows that the parents explain, (nodes,); NaN of roots.
+
+    .. math:: R^2_i = 1 - \frac{\sum_k (x_{ki} - \hat x_{ki})^2}{\sum_k (x_{ki} - \bar x_i)^2}
+
+    over the rows that the node was learnt from, without cells that a robust fit does not
+    believe. lavaan divides by the variance that the model implies instead, which is the same
+    where the graph implies no false covariance between the parents.
+    """
+    table = fit.required_data("ask for R2 where the data are, or fit again").table()
+    question = ExplainedPass(fit.network, fit.intercept)
+    if fit.trimming is None or not fit.trimming.cells:
+        found: FloatArray = ask(table, question)
+        return found
+    rows, _ = tested_rows(fit, "ask for R2 where the data are, or fit again")
+    return question.then(question.summarize(Stripe(rows, 0, len(rows))))

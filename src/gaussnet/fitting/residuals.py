@@ -1,0 +1,173 @@
+"""The residuals of a fit, and their shape: a cheap look at what is far from Gaussian."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+from scipy.special import ndtr
+
+from gaussnet import kernels
+from gaussnet.data.columns import as_rows, is_frame
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+MOST_ROWS = 200_000
+"""More rows than this are thinned."""
+BLOCK_VALUES = 1 << 21
+FEWEST = 30
+"""Rows below which shapes are not told apart."""
+WILD = 1e-7
+"""The chance that the largest residual of all nodes is so far off, if all are Gaussian."""
+SKEWED, HEAVY, LIGHT = 0.5, 1.0, -0.6
+"""Skewness and excess kurtosis that matter; Gaussian residuals have 0."""
+SURE = 5.0
+"""So many standard errors from 0 they must be, to be told of."""
+
+Shape = Literal["Gaussian", "wild values", "skewed", "heavy tails", "light tails", "unknown"]
+WORDS: dict[Shape, str] = {
+    "Gaussian": "close to Gaussian",
+    "wild values": "far from Gaussian: wild values",
+    "skewed": "skewed: consider a logarithm or root",
+    "heavy tails": "heavier tails than the Gaussian",
+    "light tails": "flatter than the Gaussian: bounds, or two groups",
+    "unknown": "too few values to judge",
+}
+
+
+@dataclass(frozen=True, eq=False)
+class ResidualShapes:
+    """The shape of each node's residuals, in standard deviations of its noise; (nodes,) each."""
+
+    counts: IntArray
+    worst: FloatArray
+    """The residual furthest from 0; NaN where there is no noise."""
+    skewness: FloatArray
+    kurtosis: FloatArray
+    """Excess over that of the Gaussian."""
+
+    @property
+    def wild(self) -> BoolArray:
+        """Whether the largest residual is too far off for Gaussian noise."""
+        tail = 2.0 * ndtr(-np.abs(np.nan_to_num(self.worst)))
+        return np.asarray((self.counts > 0) & (tail * self.counts * len(self.counts) < WILD))
+
+    def shape(self, node: int) -> Shape:
+        """What the residuals of a node look like."""
+        count = int(self.counts[node])
+        if bool(self.wild[node]):
+            return "wild values"
+        if count < FEWEST or np.isnan(self.worst[node]):
+            return "unknown"
+        skewness, kurtosis = float(self.skewness[node]), float(self.kurtosis[node])
+        if abs(skewness) > max(SKEWED, SURE * np.sqrt(6.0 / count)):
+            return "skewed"
+        error = SURE * np.sqrt(24.0 / count)
+        if kurtosis > max(HEAVY, error):
+            return "heavy tails"
+        return "light tails" if kurtosis < min(LIGHT, -error) else "Gaussian"
+
+    def nodes(self, *shapes: Shape) -> list[int]:
+        """The nodes whose residuals have one of these shapes, the worst first."""
+        found = [node for node in range(len(self.counts)) if self.shape(node) in shapes]
+        return sorted(found, key=lambda node: -abs(float(self.worst[node])))
+
+
+def find_shapes(
+    network: GaussianNetwork, rows: Rows, set_cells: BoolArray | None = None
+) -> ResidualShapes:
+    """The shapes of the residuals of these rows; NaN cells do not count, nor cells set outside.
+
+    Examples
+    --------
+    >>> from gaussnet.graph.dag import Dag
+    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a]"), [], [1.0])
+    >>> rows = np.append(np.tile([-1.0, 1.0], 50), 30.0)[:, None]
+    >>> shapes = find_shapes(network, rows)
+    >>> shapes.shape(0), float(shapes.worst[0])
+    ('wild values', 30.0)
+    """
+    nodes = len(network.dag)
+    counts = np.zeros(nodes, dtype=np.int64)
+    sums = np.zeros((4, nodes))
+    low, high = np.zeros(nodes), np.zeros(nodes)
+    step = max(1, BLOCK_VALUES // max(nodes, 1))
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        for first in range(0, len(rows), step):
+            errors = standardized_residuals(network, rows[first : first + step])
+            known = np.isfinite(errors)
+            if set_cells is not None:
+                known &= ~set_cells[first : first + step].T
+            counts += known.sum(axis=1)
+            errors[~known] = 0.0
+            low, high = np.minimum(low, errors.min(axis=1)), np.maximum(high, errors.max(axis=1))
+            power = np.ones_like(errors)
+            for order in range(4):
+                power *= errors
+                sums[order] += power.sum(axis=1)
+        means, squares, cubes, fourths = sums / np.maximum(counts, 1)
+        variances = squares - means**2
+        third = cubes - 3.0 * means * squares + 2.0 * means**3
+        fourth = fourths - 4.0 * means * cubes + 6.0 * means**2 * squares - 3.0 * means**4
+        skewness, kurtosis = third / variances**1.5, fourth / variances**2 - 3.0
+    worst = np.where(-low > high, low, high)
+    none = (network.variance_array == 0.0) | (counts == 0)
+    return ResidualShapes(counts, np.where(none, np.nan, worst), skewness, kurtosis)
+
+
+def standardized_residuals(network: GaussianNetwork, rows: Rows) -> FloatArray:
+    """Residuals in standard deviations of the noise, (nodes, rows); NaN where cells are."""
+    dag = network.dag
+    errors: FloatArray = kernels.residuals(rows, dag.families, network.coefficient_array)
+    errors -= network.intercept_array[:, None]
+    scales = network.scales
+    errors /= np.where(scales > 0.0, scales, np.nan)[:, None]
+    return errors
+
+
+def shapes_of_fit(fit: "Fit") -> ResidualShapes:
+    """The shapes of the residuals over the rows learnt from, without cells not believed."""
+    from gaussnet.fitting.graph_tests import tested_rows
+
+    purpose = "look at residuals where the data are, or fit again"
+    table = fit.required_data(purpose).table()
+    if table.design is not None:
+        rows = table.in_memory("this")
+        return find_shapes(fit.network, rows.array, rows.set_cells)
+    if fit.trimming is not None and fit.trimming.cells:
+        return find_shapes(fit.network, tested_rows(fit, purpose)[0])
+    return find_shapes(fit.network, table.every_row(-(-fit.rows // MOST_ROWS)))
+
+
+def find_residuals(fit: "Fit", standardized: bool) -> Any:
+    """Child minus its equation in every row of the data; a frame gives a frame."""
+    data = fit.required_data("ask for residuals where the data are, or fit again")
+    rows = np.asarray(as_rows(data.given, fit.dag.nodes), dtype=np.float64)
+    with np.errstate(over="ignore", invalid="ignore"):
+        errors = standardized_residuals(fit.network, rows)
+        if not standardized:
+            families = fit.dag.families
+            errors = kernels.residuals(rows, families, fit.network.coefficient_array)
+            errors -= fit.network.intercept_array[:, None]
+    if not is_frame(data.given):
+        return np.ascontiguousarray(errors.T)
+    from gaussnet.data.frames import frame_like
+
+    return frame_like(data.given, fit.dag.nodes, errors.T)
+
+
+def listed(names: Iterable[str], limit: int = 3) -> str:
+    """Names in a sentence: the first few, and how many others.
+
+    Examples
+    --------
+    >>> listed(["rain"]), listed(["rain", "wet"]), listed("abcdef")
+    ('rain', 'rain and wet', 'a, b, c and 3 others')
+    """
+    every = list(names)
+    if len(every) > limit + 1:
+        return f"{', '.join(every[:limit])} and {len(every) - limit} others"
+    return " and ".join(filter(None, (", ".join(every[:-1]), *every[-1:])))

@@ -1,0 +1,209 @@
+"""Tables of results: as text, data frames, Markdown, LaTeX and in notebooks."""
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from typing import Any, Literal
+
+from gaussnet.data.frames import FrameKind, new_frame
+from gaussnet.errors import SettingError
+from gaussnet.fitting.text import cut_table, shown
+from gaussnet.graph.dag import shorten
+
+Format = Literal["text", "number", "count", "p-value"]
+Cell = str | float | int | None
+
+LONGEST_TEXT = 60
+LONGEST_HTML = 200
+"""Rows of a table that are shown; `to_frame`, `to_markdown` and `to_latex` have all."""
+SMALLEST_P = 0.001
+_LATEX = {
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+    **{sign: f"\\{sign}" for sign in "&%$#_{}"},
+}
+STYLE = (
+    "<style>.gaussnet-table{border-collapse:collapse;font-variant-numeric:tabular-nums;"
+    "color:inherit;background:transparent}"
+    ".gaussnet-table caption{text-align:left;font-weight:600;padding:.3em 0;color:inherit}"
+    ".gaussnet-table th,.gaussnet-table td{padding:.18em .7em;border:0;text-align:right;"
+    "color:inherit;background:transparent}"
+    ".gaussnet-table thead th{border-bottom:1px solid rgba(128,128,128,.6)}"
+    ".gaussnet-table tbody tr{border-bottom:1px solid rgba(128,128,128,.2);"
+    "background:transparent}"
+    ".gaussnet-table .text{text-align:left}.gaussnet-notes{margin:.3em 0;opacity:.8}</style>"
+)
+"""Colours are those of the page around, so that dark and light pages both can be read."""
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """One column of a table: its name in a frame, its heading in print, and its values."""
+
+    name: str
+    heading: str
+    values: Sequence[Cell]
+    kind: Format = "number"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class ResultTable:
+    """A table of results, one row per edge or node; printing it shows it.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], gn.Dag.parse("y ~ x"))
+    >>> table = fit.table()
+    >>> table["estimate"], table.to_dicts()[0]["parent"]
+    ([2.06], 'x')
+    >>> print(table.to_markdown().splitlines()[2])
+    | x | y | 2.06 | 0.03464 | <0.001 | 1.911 | 2.209 | 0.9997 |
+    """
+
+    title: str
+    columns: tuple[Column, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Names of the columns, as in frames."""
+        return tuple(column.name for column in self.columns)
+
+    def __len__(self) -> int:
+        """Number of rows."""
+        return len(self.columns[0].values) if self.columns else 0
+
+    def __iter__(self) -> Iterator[dict[str, Cell]]:
+        """Row by row, as dictionaries."""
+        cells = (column.values for column in self.columns)
+        return (dict(zip(self.names, row, strict=True)) for row in zip(*cells, strict=True))
+
+    def __getitem__(self, name: str) -> list[Cell]:
+        """The values of a column."""
+        for column in self.columns:
+            if column.name == name:
+                return list(column.values)
+        raise SettingError(
+            f"the table has no column {name!r}: the columns are {shorten(self.names, 20)}"
+        )
+
+    def to_dicts(self) -> list[dict[str, Cell]]:
+        """The rows as plain values, for JSON."""
+        return list(self)
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """The table as a "pandas" or "polars" data frame, with all digits.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], gn.Dag.parse("y ~ x"))
+        >>> list(fit.node_table().to_frame("pandas").columns)[:3]
+        ['node', 'parents', 'intercept']
+        """
+        return new_frame({column.name: list(column.values) for column in self.columns}, kind)
+
+    def to_markdown(self) -> str:
+        """The table in Markdown, four digits that count."""
+        heads = [column.heading for column in self.columns]
+        rule = ["---" if column.kind == "text" else "---:" for column in self.columns]
+        lines = [[cell.replace("|", "\\|") for cell in row] for row in self._cells()]
+        return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *lines))
+
+    def to_latex(self) -> str:
+        r"""The table as a LaTeX `tabular` with the rules of the package booktabs.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], gn.Dag.parse("y_1 ~ x"))
+        >>> print(fit.table().to_latex().splitlines()[4])
+        x & y\_1 & 1.903 & 0.05233 & 0.017 & 1.238 & 2.568 & 0.9996 \\
+        """
+        places = "".join("l" if column.kind == "text" else "r" for column in self.columns)
+        heads = " & ".join(_latex(column.heading) for column in self.columns)
+        words = [column.kind == "text" for column in self.columns]
+        lines = [
+            " & ".join(
+                _latex(cell) if word else _latex_number(cell)
+                for cell, word in zip(row, words, strict=True)
+            )
+            for row in self._cells()
+        ]
+        body = "".join(f"{line} \\\\\n" for line in lines)
+        return (
+            f"\\begin{{tabular}}{{{places}}}\n\\toprule\n{heads} \\\\\n\\midrule\n{body}"
+            "\\bottomrule\n\\end{tabular}\n"
+        )
+
+    def __repr__(self) -> str:
+        return f"ResultTable({self.title}: {len(self)} rows, {len(self.columns)} columns)"
+
+    def __str__(self) -> str:
+        heads = [column.heading for column in self.columns]
+        left = [index for index, column in enumerate(self.columns) if column.kind == "text"]
+        lines = cut_table(heads, list(self._cells()), LONGEST_TEXT, left)
+        return "\n".join([self.title, *lines, *(f"note: {note}" for note in self.notes)])
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        kinds = [' class="text"' if column.kind == "text" else "" for column in self.columns]
+        heads = "".join(
+            f'<th scope="col"{kind}>{escape(column.heading)}</th>'
+            for column, kind in zip(self.columns, kinds, strict=True)
+        )
+        rows = list(self._cells())
+        body = "".join(f"<tr>{_html_cells(row, kinds)}</tr>" for row in rows[:LONGEST_HTML])
+        more = len(rows) - LONGEST_HTML
+        notes = [*self.notes, *([f"{more} more rows are in to_frame()"] if more > 0 else [])]
+        listed = "".join(f"<p class='gaussnet-notes'>{escape(note)}</p>" for note in notes)
+        return (
+            f'{STYLE}<div style="overflow-x:auto"><table class="gaussnet-table">'
+            f"<caption>{escape(self.title)}</caption><thead><tr>{heads}</tr></thead>"
+            f"<tbody>{body}</tbody></table></div>{listed}"
+        )
+
+    def _cells(self) -> Iterator[tuple[str, ...]]:
+        """The rows as they are shown."""
+        columns = (
+            [_shown(value, column.kind) for value in column.values] for column in self.columns
+        )
+        return zip(*columns, strict=True)
+
+
+def _html_cells(row: Sequence[str], kinds: Sequence[str]) -> str:
+    cells = zip(row, kinds, strict=True)
+    return "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in cells)
+
+
+def _shown(value: Cell, kind: Format) -> str:
+    """A value in few letters; a dash for what does not exist.
+
+    Examples
+    --------
+    >>> _shown(0.00012, "p-value"), _shown(0.04567, "p-value"), _shown(1.23456, "number")
+    ('<0.001', '0.046', '1.235')
+    """
+    if value is None or (isinstance(value, float) and math.isnan(value)):
+        return "-"
+    if isinstance(value, str):
+        return shown(value)
+    if kind == "count":
+        return f"{value:,}"
+    if kind == "p-value":
+        return f"<{SMALLEST_P}" if value < SMALLEST_P else f"{value:.3f}"
+    return f"{value:.4g}"
+
+
+def _latex(words: str) -> str:
+    return "".join(_LATEX.get(sign, sign) for sign in words)
+
+
+def _latex_number(cell: str) -> str:
+    """A number with a true minus sign, and in mathematics where it is compared."""
+    if cell == "-":
+        return "--"
+    return f"${cell}$" if cell.startswith(("-", "<")) else cell

@@ -1,0 +1,303 @@
+"""What a fit amounts to, in three sentences: does it fit, what was wrong, how far to trust it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from html import escape
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussnet.errors import GaussnetError
+from gaussnet.fitting.residuals import ResidualShapes, listed, shapes_of_fit
+from gaussnet.fitting.text import shown
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.graph_tests import GraphCheck
+    from gaussnet.fitting.result import Fit
+
+MOST_WORK = 5e8
+"""Missing edges times rows up to which the graph is checked without being asked."""
+FEW_ROWS = 10
+"""Fewer rows than this for each parameter of the largest equation are few."""
+LEVEL = 0.95
+
+
+@dataclass(frozen=True, slots=True)
+class FitSummary:
+    """Three plain sentences on a fit; printing it shows them.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|a:b]"), seed=0)
+    >>> fit = gn.fit(truth.sample(500, seed=1), gn.Dag.parse("[a][b|a][c|b]"))
+    >>> fit.summary().fits
+    'The data contradict the graph in its 1 missing edge, a and c, and the residuals look Gaussian.'
+    """
+
+    fits: str
+    """Whether the data agree with the graph, and residuals with Gaussian noise."""
+    data: str
+    """What was wrong with the data."""
+    trust: str
+    """How far the numbers can be trusted."""
+    warns: bool = False
+    """Whether one of the sentences is a warning."""
+
+    def __iter__(self) -> Iterator[str]:
+        return iter((self.fits, self.data, self.trust))
+
+    def __str__(self) -> str:
+        return "\n".join(self)
+
+    def _repr_html_(self) -> str:
+        """The sentences in a notebook."""
+        return "".join(f"<p style='margin:.2em 0'>{escape(one)}</p>" for one in self)
+
+
+def summarise(fit: "Fit") -> FitSummary:
+    """The three sentences on a fit."""
+    return Verdict(fit).summary()
+
+
+class Verdict:
+    """What the sentences rest on, each found when it is first asked for."""
+
+    def __init__(self, fit: "Fit") -> None:
+        self.fit = fit
+        self.reason = ""
+        """Why the graph was not checked."""
+
+    @cached_property
+    def check(self) -> "GraphCheck | None":
+        """The check of the graph, unless there are no rows or it would take long."""
+        fit = self.fit
+        nodes = len(fit.dag)
+        missing = nodes * (nodes - 1) // 2 - len(fit.dag.edges)
+        try:
+            data = fit.required_data("")
+            if data.table().is_stream:
+                self.reason = "the rows are in a file: call check_graph() on a fit to some of them"
+                return None
+        except GaussnetError:
+            self.reason = "the fit no longer has its rows"
+            return None
+        if missing * fit.rows > MOST_WORK:
+            self.reason = f"there are {missing:,} missing edges: call check_graph()"
+            return None
+        try:
+            return fit.check_graph()
+        except GaussnetError as problem:
+            self.reason = str(problem)
+            return None
+
+    @cached_property
+    def shapes(self) -> ResidualShapes | None:
+        """The shapes of the residuals; None without rows."""
+        return self.fit.residual_shapes
+
+    def summary(self) -> FitSummary:
+        """The three sentences."""
+        return FitSummary(self.fits, self.data, self.trust, self.warns)
+
+    @property
+    def contradicted(self) -> bool:
+        """Whether the data contradict the graph."""
+        return self.check is not None and not self.check.agrees
+
+    @property
+    def warns(self) -> bool:
+        """Whether there is something to warn of."""
+        odd = self.contradicted or bool(self.wild) or bool(self.odd_shapes) or self.is_singular
+        return odd or self.is_small or self.contaminated
+
+    @property
+    def wild(self) -> list[str]:
+        """Nodes with wild values."""
+        return self._named("wild values")
+
+    @property
+    def odd_shapes(self) -> list[str]:
+        """Nodes whose residuals are not Gaussian in another way."""
+        return self._named("skewed", "heavy tails", "light tails")
+
+    def _named(self, *kinds: str) -> list[str]:
+        if self.shapes is None:
+            return []
+        found = self.shapes.nodes(*kinds)  # type: ignore[arg-type]
+        return [shown(self.fit.dag.nodes[node]) for node in found]
+
+    @property
+    def is_singular(self) -> bool:
+        """Whether the rows leave some coefficients open, or some nodes without noise."""
+        fit = self.fit
+        short = (fit.details.ranks < fit.dag.in_degrees).any()
+        return bool(short or (fit.network.variance_array == 0.0).any())
+
+    @property
+    def is_small(self) -> bool:
+        """Whether there are few rows for the largest equation."""
+        fewest = int(self.fit.details.rows.min(initial=self.fit.rows))
+        return fewest < FEW_ROWS * (self.fit.dag.max_in_degree + 1)
+
+    @property
+    def contaminated(self) -> bool:
+        """Whether a test finds the data contaminated."""
+        trimming = self.fit.trimming
+        test = None if trimming is None else trimming.contamination
+        return test is not None and bool(test.contaminated)
+
+    @property
+    def fits(self) -> str:
+        """Whether graph and residuals agree with the data."""
+        return f"{self._graph_words()}, and {self._shape_words()}."
+
+    def _graph_words(self) -> str:
+        check = self.check
+        if check is None:
+            return f"Whether the data agree with the graph was not checked ({self.reason})"
+        if not len(check):
+            return "The graph has no missing edge that the data could contradict"
+        tests = f"{len(check):,} missing edge" + ("s" if len(check) > 1 else "")
+        if check.agrees:
+            return f"The data agree with the graph ({tests} tested)"
+        worst = check.rejected[0]
+        names = f"{shown(worst.other)} and {shown(worst.node)}"
+        if len(check) == 1:
+            return f"The data contradict the graph in its {tests}, {names}"
+        count = len(check.rejected)
+        return (
+            f"The data contradict the graph in {count:,} of its {tests}, "
+            f"{'namely' if count == 1 else 'first of all'} {names}"
+        )
+
+    def _shape_words(self) -> str:
+        if self.shapes is None:
+            return "the residuals were not looked at"
+        odd = [*self.wild, *(name for name in self.odd_shapes if name not in self.wild)]
+        if odd:
+            worst = float(np.nanmax(np.abs(self.shapes.worst)))
+            return f"the residuals of {listed(odd)} are not Gaussian (worst {worst:.3g} sd)"
+        if self.shapes.counts.max(initial=0) < 30:
+            return "there are too few rows to judge the residuals"
+        return "the residuals look Gaussian"
+
+    @property
+    def data(self) -> str:
+        """What was wrong with the data."""
+        fit = self.fit
+        found = [*self._missing_words(), *self._flag_words(), *self._singular_words()]
+        if self.wild and fit.trimming is None:
+            found.append(f"there are wild values in {listed(self.wild)}")
+        if found:
+            sentence = "; ".join(found)
+            return f"{sentence[0].upper()}{sentence[1:]}."
+        if fit.trimming is not None:
+            return "Nothing was found wrong with the data: no value is missing or flagged."
+        if self.shapes is None:
+            return "Wrong values were not looked for: the rows are not in memory."
+        return "No value is missing, and none is far off; wrong values that look usual stay unseen."
+
+    def _missing_words(self) -> list[str]:
+        fit = self.fit
+        given = None if fit.data is None or fit.data.survey is None else fit.data.survey.rows
+        if given is not None and fit.rows < given:
+            dropped = given - fit.rows
+            return [f"{dropped:,} of {given:,} rows have missing values and were left out"]
+        touched = np.flatnonzero(fit.details.dropped > 0)
+        if not len(touched):
+            return []
+        names = [shown(fit.dag.nodes[node]) for node in touched.tolist()]
+        most = int(fit.details.dropped.max())
+        return [f"missing values cost {listed(names)} up to {most:,} of {fit.rows:,} rows"]
+
+    def _flag_words(self) -> list[str]:
+        fit = self.fit
+        if fit.trimming is None:
+            return []
+        counts = {node: fit.node(node).flagged for node in fit.dag.nodes}
+        names = [shown(node) for node, count in counts.items() if count]
+        if not names:
+            return []
+        total = sum(counts.values())
+        words = "value does not fit and was" if total == 1 else "values do not fit and were"
+        return [f"{total:,} {words} flagged, in {listed(names)}"]
+
+    def _singular_words(self) -> list[str]:
+        fit, found = self.fit, []
+        short = np.flatnonzero(fit.details.ranks < fit.dag.in_degrees).tolist()
+        if short:
+            names = listed(shown(fit.dag.nodes[node]) for node in short)
+            found.append(f"the parents of {names} are constant or collinear")
+        still = np.flatnonzero(fit.network.variance_array == 0.0).tolist()
+        if still:
+            names = listed(shown(fit.dag.nodes[node]) for node in still)
+            found.append(f"{names} {'has' if len(still) == 1 else 'have'} no noise")
+        return found
+
+    @property
+    def trust(self) -> str:
+        """How far the numbers can be trusted, the most serious reason first."""
+        fit = self.fit
+        if self.wild and fit.trimming is None:
+            whose = "its" if len(self.wild) == 1 else "their"
+            tests = ", nor what contradicts the graph" * self.contradicted
+            return (
+                f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
+                f"{fit.method.name} follows wild values, so try method='robust'."
+            )
+        if self.contradicted:
+            return (
+                "Do not trust effects and standard errors before the graph is corrected: they hold "
+                "only if it is right."
+            )
+        if self.is_singular:
+            return "Do not trust coefficients of collinear parents: the rows do not determine them."
+        if self.is_small:
+            rows = int(fit.details.rows.min(initial=fit.rows))
+            return (
+                f"Trust the numbers little: {rows:,} rows are few for an equation with "
+                f"{fit.dag.max_in_degree + 1} coefficients."
+            )
+        if self.odd_shapes or self.wild:
+            return (
+                "If the graph is right the coefficients can be trusted, but intervals need the "
+                "bootstrap, and probabilities of rare values are rough."
+            )
+        return self._promise()
+
+    def _promise(self) -> str:
+        """How sure the coefficients are, if the model is right."""
+        fit = self.fit
+        start = f"If the graph is right, {fit.rows:,} rows tell"
+        try:
+            ends = fit.confidence_intervals(LEVEL).coefficient_array
+        except GaussnetError:
+            return f"If the graph is right, the coefficients rest on {fit.rows:,} rows."
+        if not len(ends):
+            return f"If the graph is right, means and variances rest on {fit.rows:,} rows."
+        apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
+        edges = f"{len(ends):,} coefficient" + ("s" if len(ends) > 1 else "")
+        return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."
+
+
+def wild_note(fit: "Fit") -> str | None:
+    """A note on residuals that least squares should not have met; None if there are none."""
+    shapes = fit.residual_shapes
+    if shapes is None or not shapes.wild.any():
+        return None
+    nodes = shapes.nodes("wild values")
+    worst = abs(float(shapes.worst[nodes[0]]))
+    names = listed(shown(fit.dag.nodes[node]) for node in nodes)
+    return f"residuals of {names} are far from Gaussian (worst {worst:.3g} sd): try robust"
+
+
+def find_fit_shapes(fit: "Fit") -> ResidualShapes | None:
+    """The shapes of the residuals, None where the rows are gone, changed or in a file."""
+    try:
+        if fit.data is None or fit.data.table().is_stream:
+            return None
+        return shapes_of_fit(fit)
+    except GaussnetError:
+        return None

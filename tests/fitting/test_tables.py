@@ -1,0 +1,327 @@
+"""Tables of a fit: standard errors by independent algebra, forms of output, labels, refusals."""
+
+import re
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+from tests.forced import fit_streamed
+
+import gaussnet as gn
+from gaussnet.data.write import write_rows
+
+DAG = gn.Dag.parse("m ~ a*x; y ~ b*m + c*x + w; z ~ y + w; indirect := a*b")
+TRUTH = gn.simulate.random_network(DAG, seed=3, intercepts=(-1.0, 1.0))
+ROWS = TRUTH.sample(400, seed=4)
+
+
+@pytest.fixture(scope="module")
+def fit():
+    return gn.fit(ROWS, DAG)
+
+
+def standardised(network):
+    spread = np.sqrt(np.diag(network.covariance()))
+    families = DAG.families
+    return network.coefficient_array * spread[families.parents] / spread[families.family_of_edge]
+
+
+@pytest.mark.parametrize("kind", ["classical", "heteroscedastic", "expected"])
+def test_standardised_errors_are_those_of_numerical_derivatives(fit, kind):
+    """Central differences of step 1e-6 are good to about 1e-9 relative."""
+    network, step = fit.network, 1e-6
+    errors = fit.uncertainty(kind).standard_errors
+    covariance = np.zeros((len(DAG.edges),) * 2)
+    from gaussnet.fitting.uncertainty import find_covariances
+
+    for nodes, own in find_covariances(fit, kind, 0.95)[1]:
+        for node, part in zip(nodes, own, strict=True):
+            edges = DAG.families.edges_of(np.array([node]))
+            covariance[np.ix_(edges, edges)] = part
+    slopes, noise = network.coefficient_array, network.variance_array
+
+    def moved(which, index, by):
+        values = [slopes.copy(), noise.copy()]
+        values[which][index] += by
+        return standardised(gn.GaussianNetwork.from_arrays(DAG, *values))
+
+    def gradient(which, count):
+        return np.array(
+            [(moved(which, i, step) - moved(which, i, -step)) / (2 * step) for i in range(count)]
+        )
+
+    by_slopes, by_noise = gradient(0, len(slopes)), gradient(1, len(noise))
+    squares = np.einsum("ie,ij,je->e", by_slopes, covariance, by_slopes)
+    squares += (by_noise**2 * errors.variance_array[:, None] ** 2).sum(axis=0)
+    assert fit.table(True, kind=kind)["std_error"] == pytest.approx(np.sqrt(squares), rel=1e-7)
+
+
+def test_standardised_errors_cover(tmp_path):
+    """300 samples: 95 % intervals hold the truth in 95 %, within 4 standard errors of a share."""
+    truth = standardised(TRUTH)
+    inside = []
+    for seed in range(300):
+        table = gn.fit(TRUTH.sample(300, seed=seed), DAG).table(True)
+        low, high = np.array(table["low"]), np.array(table["high"])
+        inside.append((low < truth) & (truth < high))
+    shares = np.mean(inside, axis=0)
+    assert np.abs(shares - 0.95).max() < 4 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def test_p_values_and_intervals_say_the_same(fit):
+    for kind in ("classical", "heteroscedastic", "expected"):
+        table = fit.table(kind=kind, level=0.99)
+        for row in table:
+            assert (row["p_value"] < 0.01) == (row["low"] > 0 or row["high"] < 0)
+
+
+def test_p_values_are_those_of_students_t(fit):
+    from scipy.stats import t
+
+    row = fit.table().to_dicts()[0]
+    expected = 2 * t.sf(abs(row["estimate"]) / row["std_error"], len(ROWS) - 2)
+    assert row["p_value"] == pytest.approx(expected, rel=1e-9, abs=1e-300)
+
+
+def test_expected_errors_need_no_rows(fit):
+    from_summary = gn.solve(gn.summarize(ROWS, DAG))
+    here = fit.uncertainty("expected").standard_errors
+    there = from_summary.uncertainty("expected").standard_errors
+    # cross-products of the same rows: rounding only
+    assert there.coefficient_array == pytest.approx(here.coefficient_array, rel=1e-12)
+    # with the rows' own covariances instead of the network's, and m - q instead of m
+    assert here.coefficient_array == pytest.approx(
+        fit.standard_errors.coefficient_array, rel=4 / np.sqrt(len(ROWS))
+    )
+
+
+def test_r2_is_that_of_regressions(fit):
+    values = dict(zip(DAG.nodes, fit.node_table()["r2"], strict=True))
+    for node in DAG.nodes:
+        parents = DAG.parents(node)
+        if not parents:
+            assert np.isnan(values[node])
+            continue
+        design = np.column_stack((np.ones(len(ROWS)), *(ROWS[:, DAG.position(p)] for p in parents)))
+        child = ROWS[:, DAG.position(node)]
+        left = child - design @ np.linalg.lstsq(design, child, rcond=None)[0]
+        assert values[node] == pytest.approx(1 - (left @ left) / (child.var() * len(child)))
+
+
+def test_r2_of_a_robust_fit_does_not_count_wild_cells():
+    rows = ROWS.copy()
+    rows[:8, DAG.position("z")] = 1e6
+    clean = gn.fit(ROWS, DAG).node_table()["r2"][DAG.position("z")]
+    robust = gn.fit(rows, DAG, "robust").node_table()
+    # 8 rows of 400 less: 1 - R2 has a relative standard error of about sqrt(2 / 8) * 8 / 400
+    assert robust["r2"][DAG.position("z")] == pytest.approx(clean, abs=4 * (1 - clean) * 0.02)
+    assert robust["flagged"][DAG.position("z")] == 8
+
+
+def test_a_stream_has_the_same_tables(tmp_path):
+    write_rows(tmp_path / "rows.csv", DAG.nodes, [ROWS])
+    whole = gn.fit(ROWS, DAG)
+    streamed = fit_streamed(tmp_path / "rows.csv", DAG, page_rows=90)
+    assert streamed.data.table().is_stream
+    assert streamed.table()["p_value"] == pytest.approx(whole.table()["p_value"], rel=1e-8)
+    assert streamed.node_table()["r2"] == pytest.approx(
+        whole.node_table()["r2"], rel=1e-12, nan_ok=True
+    )
+    here, there = whole.fit_measures(), streamed.fit_measures()
+    assert list(there.values()) == pytest.approx(list(here.values()), rel=1e-9, abs=1e-12)
+
+
+def test_measures_are_those_of_the_rows_and_not_of_the_scale(fit):
+    """chisq is about the graph, so a scale that multiplies variances does not move it."""
+    other = gn.fit(ROWS, DAG, scale="kl-optimal").fit_measures()
+    assert other["chisq"] == pytest.approx(fit.fit_measures()["chisq"], rel=1e-9)
+    robust = gn.fit(ROWS, DAG, "robust")
+    if not robust.trimming.left_out:
+        assert robust.fit_measures()["chisq"] == pytest.approx(fit.fit_measures()["chisq"])
+
+
+def test_chisq_has_its_law_where_the_graph_is_right():
+    """Mean df and variance 2 df over 400 samples, within 4 standard errors."""
+    dag = TRUTH.dag
+    found = np.array(
+        [gn.fit(TRUTH.sample(500, seed=s), dag).fit_measures()["chisq"] for s in range(400)]
+    )
+    df = 10 - len(dag.edges)
+    assert abs(found.mean() - df) < 4 * np.sqrt(2 * df / 400) + 0.02 * df
+
+
+def test_chisq_without_intercepts_is_about_zero():
+    centred = ROWS - ROWS.mean(axis=0)
+    with_means = gn.fit(centred, DAG).fit_measures()
+    without = gn.fit(centred, DAG, intercept=False).fit_measures()
+    assert without["chisq"] == pytest.approx(with_means["chisq"], rel=1e-9)
+    assert without["npar"] == with_means["npar"] - len(DAG)
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda: gn.fit(ROWS, DAG, "batch-median"), "does not maximise the likelihood"),
+        (lambda: gn.fit(ROWS, DAG, split=(200, 200)), "does not maximise the likelihood"),
+        (lambda: gn.fit(ROWS[:5], DAG), "give more rows than nodes"),
+        (lambda: gn.fit(np.column_stack((ROWS[:, :4], np.ones(400))), DAG), "singular"),
+        (lambda: gn.solve(gn.summarize(ROWS, DAG)), "comes from a summary"),
+        (lambda: gn.fit(_with_holes(), DAG, missing="drop-by-node"), "no common likelihood"),
+        (lambda: gn.fit(_wild(), DAG, "robust"), "does not maximise the likelihood"),
+    ],
+)
+def test_measures_are_refused_where_there_are_none(make, words):
+    with pytest.raises(gn.EstimationError, match=words):
+        make().fit_measures()
+
+
+def _with_holes():
+    rows = ROWS.copy()
+    rows[3, 1] = np.nan
+    return rows
+
+
+def _wild():
+    rows = ROWS.copy()
+    rows[3, 1] = 1e5
+    return rows
+
+
+def test_measures_with_rows_dropped_are_those_of_the_rows_left():
+    dropped = gn.fit(_with_holes(), DAG, missing="drop-rows").fit_measures()
+    whole = gn.fit(np.delete(ROWS, 3, axis=0), DAG).fit_measures()
+    assert list(dropped.values()) == pytest.approx(list(whole.values()), rel=1e-12, abs=1e-15)
+
+
+@pytest.mark.parametrize(("kind", "frame"), [("pandas", pd.DataFrame), ("polars", pl.DataFrame)])
+def test_frames_hold_all_digits(fit, kind, frame):
+    table = fit.table()
+    made = table.to_frame(kind)
+    assert isinstance(made, frame)
+    assert list(made.columns) == list(table.names)
+    assert list(made["estimate"]) == fit.network.coefficient_array.tolist()
+    assert fit.fit_measures().to_frame(kind).shape == (len(fit.fit_measures()), 2)
+
+
+def test_odd_names_break_no_format():
+    dag = gn.Dag.from_edges([("a|b", "50%_&x"), ("<i>\\", "50%_&x")])
+    rows = gn.simulate.random_network(dag, seed=0).sample(50, seed=0)
+    table = gn.fit(rows, dag).table()
+    assert all(line.count("|") - line.count("\\|") == 9 for line in table.to_markdown().split("\n"))
+    assert r"50\%\_\&x" in table.to_latex()
+    assert r"<i>\textbackslash{} & " in table.to_latex()
+    assert "&lt;i&gt;\\" in table._repr_html_()
+    assert "<i>" not in table._repr_html_()
+
+
+def test_latex_has_as_many_columns_in_every_row(fit):
+    lines = [line for line in fit.table().to_latex().splitlines() if line.endswith("\\\\")]
+    assert len(lines) == 1 + len(DAG.edges)
+    assert {line.count("&") for line in lines} == {8}
+    assert re.search(r"\$-\d", fit.table().to_latex()) is not None
+
+
+def test_a_graph_without_edges_has_an_empty_table():
+    fit = gn.fit([[1.0, 2.0], [2.0, 1.0], [4.0, 4.0]], gn.Dag.from_edges([], nodes=["a", "b"]))
+    assert len(fit.table()) == 0
+    assert fit.table().to_frame().shape[0] == 0
+    assert "Coefficients" in str(fit.table())
+    assert fit.fit_measures()["df"] == 1
+
+
+def test_labels_and_definitions_are_read_from_text_and_files(tmp_path):
+    assert DAG.labels == {"a": ("x", "m"), "b": ("m", "y"), "c": ("x", "y")}
+    file = tmp_path / "model.txt"
+    file.write_text("m ~ a*x # a comment\ny ~ b*`m` + c*x\n\nindirect := (a * b) # another\n")
+    dag = gn.read_dag(file)
+    assert dag.definitions == {"indirect": "(a * b)"}
+    assert dag.labels["b"] == ("m", "y")
+    assert dag == gn.Dag.parse("m ~ x; y ~ m + x")
+
+
+def test_a_definition_is_the_effect_that_it_spells_out(fit):
+    row = fit.defined().to_dicts()[0]
+    effect = fit.effect("x", "y", via="m")
+    assert row["estimate"] == pytest.approx(effect.value, rel=1e-12)
+    assert row["std_error"] == pytest.approx(effect.standard_error, rel=1e-12)
+    assert (row["low"], row["high"]) == pytest.approx(effect.interval, rel=1e-12)
+    assert str(effect).startswith("x -> m -> y: ")
+    assert str(fit.effect("x", "y")).startswith("x -> y: ")
+
+
+@pytest.mark.parametrize(
+    ("expression", "value", "gradient"),
+    [
+        ("a/b", 1.5, (0.5, -0.75)),
+        ("-a + 2*b^2", 5.0, (-1.0, 8.0)),
+        ("exp(log(a))", 3.0, (1.0, 0.0)),
+        ("sqrt(a*a)", 3.0, (1.0, 0.0)),
+        ("abs(-b)", 2.0, (0.0, 1.0)),
+        ("2^b", 4.0, (0.0, 4 * np.log(2))),
+        ("a^0", 1.0, (0.0, 0.0)),
+        ("(a - b) * 1.5", 1.5, (1.5, -1.5)),
+    ],
+)
+def test_expressions_and_their_derivatives(expression, value, gradient):
+    from gaussnet.fitting.definitions import Dual, evaluate
+
+    known = {"a": Dual(3.0, np.array([1.0, 0.0])), "b": Dual(2.0, np.array([0.0, 1.0]))}
+    found = evaluate(expression, known, 2)
+    assert found.value == pytest.approx(value)
+    assert found.gradient == pytest.approx(gradient)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("q := a b", "expected an expression"),
+        ("q := __import__(a)", "expected an expression"),
+        ("q := a.__class__", "neither a label"),
+        ("q := log(-exp(a))", "has no value"),
+        ("q := a / 0", "has no value"),
+        ("q := zz", "neither a label"),
+        ("q := (" + "(" * 300 + "a", "expected an expression"),
+        ("q := a +", "expected an expression"),
+        ("q := a[0]", "expected numbers, labels"),
+        ("indirect := a", ""),
+    ],
+)
+def test_wrong_definitions_are_refused_in_one_sentence(fit, text, words):
+    if not words:
+        assert fit.defined(text)["definition"] == ["a"]
+        return
+    with pytest.raises(gn.GaussnetError, match=words) as caught:
+        fit.defined(text)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("y ~ x*x2 + x", "as a label before '\\*', and as a node"),
+        ("y ~ a*x + a*z", "to a second edge"),
+        ("y ~ a*x; a := 2", "a second time"),
+        ("y ~ a*x; b := a; b := a", "a second time"),
+        ("y ~ 0.5*x", "fixes a coefficient"),
+        ("y ~ start(1)*x", "calls a function"),
+        ("y ~ a*x; b :=", "defines nothing"),
+    ],
+)
+def test_wrong_labels_are_refused(text, words):
+    with pytest.raises(gn.GraphError, match=words):
+        gn.Dag.parse(text)
+
+
+def test_a_product_that_was_meant_as_one_is_told_of():
+    frame = pd.DataFrame({"y": [1.0, 2.0, 4.0, 3.0], "a": [1.0, 0, 1, 0], "x": [0.0, 1, 2, 3]})
+    fit = gn.fit(frame, gn.Dag.parse("y ~ a*x"))
+    assert any(
+        "'a' is a column of the data, and in the model text a label" in str(note)
+        for note in fit.notes
+    )
+
+
+def test_a_fit_without_definitions_says_how_to_give_some():
+    with pytest.raises(gn.SettingError, match="defines no quantity"):
+        gn.fit(ROWS, gn.Dag.parse("m ~ x; y ~ m + x + w; z ~ y + w")).defined()

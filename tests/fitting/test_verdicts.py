@@ -1,0 +1,150 @@
+"""Three sentences on a fit: a table of situations, also in docs/reading-a-fit.md, word for word."""
+
+import pickle
+from pathlib import Path
+
+import numpy as np
+import pytest
+from tests.forced import fit_streamed
+
+import gaussnet as gn
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "reading-a-fit.md"
+DAG = gn.Dag.parse("[rain][wet|rain][mud|wet][slip|wet:mud]")
+TRUTH = gn.GaussianNetwork.from_arrays(
+    DAG, [0.8, 0.7, 0.5, 0.6], [1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]
+)
+ROWS = TRUTH.sample(500, seed=3)
+
+
+def changed(node, function, seed=0):
+    """The rows with the noise of one node changed, and what follows from it downstream."""
+    rng = np.random.default_rng(seed)
+    rows = np.empty((500, 4))
+    noise = rng.standard_normal((500, 4))
+    noise[:, DAG.position(node)] = function(rng)
+    rows[:, 0] = 1.0 + noise[:, 0]
+    rows[:, 1] = 0.8 * rows[:, 0] + noise[:, 1]
+    rows[:, 2] = 0.7 * rows[:, 1] + noise[:, 2]
+    rows[:, 3] = 0.5 * rows[:, 1] + 0.6 * rows[:, 2] + noise[:, 3]
+    return rows
+
+
+def wild():
+    rows = ROWS.copy()
+    rows[[3, 70, 200], 1] = 400.0, -999.0, 80.0
+    return rows
+
+
+def holes():
+    rows = ROWS.copy()
+    rows[5:25, 2] = np.nan
+    return rows
+
+
+def copied_column():
+    rows = ROWS.copy()
+    rows[:, 2] = 2.0 * rows[:, 1]
+    return rows
+
+
+WRONG = gn.Dag.parse("[rain][wet|rain][mud|rain][slip|wet]")
+SITUATIONS = {
+    "clean data, the right graph": lambda: gn.fit(ROWS, DAG),
+    "edges are missing in the graph": lambda: gn.fit(ROWS, WRONG),
+    "wild values, least squares": lambda: gn.fit(wild(), DAG),
+    "wild values, robust": lambda: gn.fit(wild(), DAG, "robust"),
+    "clean data, robust": lambda: gn.fit(ROWS, DAG, "robust"),
+    "skewed noise": lambda: gn.fit(changed("mud", lambda r: r.exponential(size=500) - 1), DAG),
+    "heavy tails": lambda: gn.fit(changed("wet", lambda r: r.standard_t(5, 500), 5), DAG),
+    "missing values, rows dropped": lambda: gn.fit(holes(), DAG, missing="drop-rows"),
+    "missing values, dropped by node": lambda: gn.fit(holes(), DAG, missing="drop-by-node"),
+    "a column is a copy of another": lambda: gn.fit(copied_column(), DAG),
+    "few rows": lambda: gn.fit(ROWS[:12], DAG),
+    "a fit from a summary, without rows": lambda: gn.solve(gn.summarize(ROWS, DAG)),
+}
+
+
+def documented():
+    """Situation -> sentences, from the table in the document."""
+    lines = DOCUMENT.read_text(encoding="utf-8").splitlines()
+    rows = [line.strip("| ").split(" | ") for line in lines if line.startswith("| ")]
+    return {row[0]: tuple(row[1].split("<br>")) for row in rows if len(row) == 2}
+
+
+@pytest.mark.parametrize("situation", SITUATIONS)
+def test_the_sentences_are_those_of_the_document(situation):
+    assert tuple(SITUATIONS[situation]().summary()) == documented()[situation]
+
+
+def test_there_are_twelve_situations_and_each_reads_differently():
+    found = {tuple(make().summary()) for make in SITUATIONS.values()}
+    assert len(SITUATIONS) == len(found) == 12
+
+
+def test_a_contradicted_graph_is_in_the_first_words():
+    summary = gn.fit(ROWS, WRONG).summary()
+    assert summary.fits.startswith("The data contradict the graph")
+    assert summary.trust.startswith("Do not trust")
+    assert summary.warns
+    assert not gn.fit(ROWS, DAG).summary().warns
+
+
+def test_sentences_are_plain():
+    for make in SITUATIONS.values():
+        for sentence in make().summary():
+            assert sentence.endswith(".")
+            assert sentence[0].isupper() or sentence[0].isdigit()
+            assert sentence.count(". ") == 0
+            assert len(sentence) < 200
+
+
+def test_least_squares_that_meets_wild_cells_notes_it():
+    notes = [str(note) for note in gn.fit(wild(), DAG).notes]
+    assert notes == ["residuals of wet are far from Gaussian (worst 20.7 sd): try robust"]
+    assert gn.fit(ROWS, DAG).notes == ()
+    assert not any("try robust" in str(note) for note in gn.fit(wild(), DAG, "robust").notes)
+
+
+def test_gaussian_rows_are_hardly_ever_called_wild():
+    """The chance of a note is at most 1e-7 for each fit, by `WILD`."""
+    noted = [len(gn.fit(TRUTH.sample(300, seed=seed), DAG).notes) for seed in range(400)]
+    assert sum(noted) == 0
+
+
+def test_shapes_are_those_of_scipy():
+    from scipy.stats import kurtosis, skew
+
+    fit = gn.fit(changed("mud", lambda r: r.exponential(size=500) - 1), DAG)
+    left = fit.residuals(standardized=True)
+    shapes = fit.residual_shapes
+    assert shapes.skewness == pytest.approx(skew(left), rel=1e-9, abs=1e-9)
+    assert shapes.kurtosis == pytest.approx(kurtosis(left), rel=1e-9, abs=1e-9)
+    worst = left[np.abs(left).argmax(axis=0), range(4)]
+    assert shapes.worst == pytest.approx(worst)
+    assert shapes.shape(2) == "skewed"
+
+
+def test_a_fit_to_a_file_or_a_loaded_one_says_what_was_not_checked(tmp_path):
+    np.savetxt(tmp_path / "rows.csv", ROWS, delimiter=",", header=",".join(DAG.nodes), comments="")
+    streamed = fit_streamed(tmp_path / "rows.csv", DAG)
+    assert "was not checked (the rows are in a file" in streamed.summary().fits
+    loaded = pickle.loads(pickle.dumps(gn.fit(ROWS, DAG)))
+    assert "was not checked (the fit no longer has its rows)" in loaded.summary().fits
+    assert loaded.notes == ()
+
+
+@pytest.mark.parametrize(
+    "rows",
+    [
+        np.zeros((40, 4)),
+        np.full((40, 4), 1e150) * np.random.default_rng(0).standard_normal((40, 4)),
+        np.random.default_rng(0).standard_normal((40, 4)) * 1e-150,
+        np.random.default_rng(0).integers(0, 3, (40, 4)).astype(float),
+        ROWS[:1],
+        ROWS[:3],
+    ],
+    ids=["constant", "huge", "tiny", "counts", "one row", "three rows"],
+)
+def test_odd_data_get_sentences_and_no_warning(rows):
+    assert all(sentence.endswith(".") for sentence in gn.fit(rows, DAG).summary())
