@@ -61,7 +61,7 @@ def main() -> None:
             command = ["Rscript", script, table, lavaan, folder, REPETITIONS]
             subprocess.run(list(map(str, command)), check=True)
             found = {file.stem: read(file) for file in sorted(Path(folder).glob("*.csv"))}
-        for key in ("measures", "r2", "made_by"):
+        for key in ("measures", "holes_measures", "r2", "made_by"):
             found[key] = {line["name"]: line["value"] for line in found[key]}
         found["repetitions"] = REPETITIONS
         (GOLDEN / f"{name}.json").write_text(json.dumps(found, indent=1) + "\n")

@@ -6,7 +6,7 @@ with the likelihood that divides by the number of rows.
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -20,6 +20,7 @@ from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.graph_tests import tested_rows
 from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
 
@@ -86,31 +87,26 @@ class FitMeasures(Mapping[str, float]):
 
 
 def find_measures(fit: "Fit") -> FitMeasures:
-    r"""Measures of fit of a network that maximises the likelihood of complete rows.
+    r"""Measures of fit of a network that maximises the likelihood of its rows.
 
-    .. math:: \chi^2 = m \left(\sum_i \log s_i^2 - \log |S|\right)
+    .. math:: \chi^2 = 2 (\ell_{all} - \ell) = m \left(\sum_i \log s_i^2 - \log |S|\right)
 
-    with S the covariance of the m rows: twice the gap of the log-likelihood to that of a model
-    with every edge; there is a degree of freedom for each missing edge.
+    twice the gap of the log-likelihood to that of a model with every edge, with S the covariance
+    of m complete rows; there is a degree of freedom for each missing edge. With missing cells
+    and ``missing="likelihood"`` both likelihoods are those of the cells that are there.
     """
-    _require_likelihood(fit)
-    moments = _moments(fit)
+    found = _over_holes(fit) if fit.method.fills_holes else _over_rows(fit)
     rows, nodes = fit.rows, len(fit.dag)
-    factors = fit.scale.factors(rows, fit.details.ranks, fit.intercept)
-    log_all = _log_determinant(moments.covariance)
-    log_noise = float(np.log(fit.network.variance_array / factors).sum())
-    log_none = float(np.log(moments.covariance.diagonal()).sum())
     pairs = nodes * (nodes - 1) // 2
     missing_edges = pairs - len(fit.dag.edges)
-    gap = rows * (log_noise - log_all) if missing_edges else 0.0
+    gap = 2.0 * (found.every_edge - found.model) if missing_edges else 0.0
     model = Discrepancy(gap, missing_edges, rows)
-    baseline = Discrepancy(rows * (log_none - log_all), pairs, rows)
-    likelihood = -0.5 * rows * (nodes * math.log(2.0 * math.pi) + log_noise + nodes)
+    baseline = Discrepancy(2.0 * (found.every_edge - found.no_edge), pairs, rows)
     count = int(fit.details.ranks.sum()) + nodes * (1 + int(fit.intercept))
-    residual = _mean_residual(fit.network, moments.covariance)
     with_means = pairs + nodes + nodes * int(fit.intercept)
+    covariances, means = _residuals(fit.network, found)
     low, high = model.rmsea_interval()
-    found = {
+    values = {
         "npar": count,
         "ntotal": rows,
         "chisq": model.chisq,
@@ -121,18 +117,61 @@ def find_measures(fit: "Fit") -> FitMeasures:
         "baseline.pvalue": baseline.pvalue,
         "cfi": _cfi(model, baseline),
         "tli": _tli(model, baseline),
-        "logl": likelihood,
-        "unrestricted.logl": likelihood + 0.5 * model.chisq,
-        "aic": 2.0 * count - 2.0 * likelihood,
-        "bic": count * math.log(rows) - 2.0 * likelihood,
+        "logl": found.model,
+        "unrestricted.logl": found.model + 0.5 * model.chisq,
+        "aic": 2.0 * count - 2.0 * found.model,
+        "bic": count * math.log(rows) - 2.0 * found.model,
         "rmsea": model.rmsea,
         "rmsea.ci.lower": low,
         "rmsea.ci.upper": high,
         "rmsea.pvalue": model.close_pvalue,
-        "srmr": math.sqrt(residual / with_means),
-        "srmr_bentler_nomean": math.sqrt(residual / (pairs + nodes)),
+        "srmr": math.sqrt((covariances + means) / with_means),
+        "srmr_bentler_nomean": math.sqrt(covariances / (pairs + nodes)),
     }
-    return FitMeasures({name: float(value) for name, value in found.items()})
+    return FitMeasures({name: float(value) for name, value in values.items()})
+
+
+class Likelihoods(NamedTuple):
+    """Log-likelihoods of three models, and the moments that the one with every edge has."""
+
+    model: float
+    every_edge: float
+    no_edge: float
+    mean: FloatArray
+    covariance: FloatArray
+
+
+def _over_rows(fit: "Fit") -> Likelihoods:
+    """Of complete rows, from their covariance."""
+    _require_likelihood(fit)
+    moments = _moments(fit)
+    covariance = moments.covariance
+    log_all = _log_determinant(covariance)
+    factors = fit.scale.factors(fit.rows, fit.details.ranks, fit.intercept)
+    log_noise = float(np.log(fit.network.variance_array / factors).sum())
+    log_none = float(np.log(covariance.diagonal()).sum())
+    start = -0.5 * fit.rows * len(fit.dag) * (math.log(2.0 * math.pi) + 1.0)
+    model, every, none = (start - 0.5 * fit.rows * one for one in (log_noise, log_all, log_none))
+    return Likelihoods(model, every, none, moments.means, covariance)
+
+
+def _over_holes(fit: "Fit") -> Likelihoods:
+    """Of the cells that are there: the graphs with every edge and without any are learnt too."""
+    from gaussnet.fitting.learn import fit_with
+
+    data = fit.required_data("ask for measures of fit where the data are, or fit again")
+    _require_rows(fit)
+    nodes = len(fit.dag)
+
+    def learnt(parents: list[list[int]]) -> "Fit":
+        options = replace(data.options, dag=Dag.from_parents(fit.dag.nodes, parents))
+        return fit_with(data.run, data.given, options, (fit.method, fit.scale))
+
+    every, none = learnt([list(range(node)) for node in range(nodes)]), learnt([[]] * nodes)
+    moments = every.network.mean(), every.network.covariance()
+    return Likelihoods(
+        fit.log_likelihood, every.log_likelihood, none.log_likelihood, moments[0], moments[1]
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -198,11 +237,15 @@ def _tli(model: Discrepancy, baseline: Discrepancy) -> float:
     return (ratio - model.chisq / model.df) / (ratio - 1.0) if ratio != 1.0 else math.nan
 
 
-def _mean_residual(network: GaussianNetwork, covariance: FloatArray) -> float:
-    """Sum of the squared residual correlations, each pair and each variance once."""
-    lengths = np.sqrt(covariance.diagonal())
-    gap = (covariance - network.covariance()) / lengths[:, None] / lengths
-    return float((np.tril(gap) ** 2).sum())
+def _residuals(network: GaussianNetwork, found: Likelihoods) -> tuple[float, float]:
+    """Sums of squared residual correlations, variances among them, and of squared mean residuals.
+
+    Each is in standard deviations of the rows.
+    """
+    lengths = np.sqrt(found.covariance.diagonal())
+    gap = (found.covariance - network.covariance()) / lengths[:, None] / lengths
+    shift = (found.mean - network.mean()) / lengths
+    return float((np.tril(gap) ** 2).sum()), float((shift**2).sum())
 
 
 def _log_determinant(covariance: FloatArray) -> float:
@@ -231,11 +274,21 @@ def _require_likelihood(fit: "Fit") -> None:
             f"{fit.method.name!r} does not maximise the likelihood of these rows: use "
             "check_graph(), or fit by least squares to all rows"
         )
+    if fit.details.set_rows.any():
+        raise EstimationError(
+            "some cells were set from outside, so that the rows do not share one covariance for "
+            "measures of fit: use check_graph()"
+        )
     if fit.details.dropped.any():
         raise EstimationError(
             "some nodes were learnt from fewer rows than others, so that there is no common "
-            "likelihood for measures of fit: fit with missing='drop-rows'"
+            "likelihood for measures of fit: fit with missing='likelihood' or 'drop-rows'"
         )
+    _require_rows(fit)
+
+
+def _require_rows(fit: "Fit") -> None:
+    """Refuse rows that are too few for the model with every edge."""
     if fit.rows <= len(fit.dag):
         raise EstimationError(
             f"measures of fit compare with the model that has every edge, and {fit.rows} rows "
