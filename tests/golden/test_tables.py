@@ -133,3 +133,17 @@ def test_defined_quantities_by_the_bootstrap(case):
         tolerance = 4.5 * 2.67 * math.sqrt(share) * error["se"]
         assert row["low"] == pytest.approx(ends["ci.lower"], abs=tolerance)
         assert row["high"] == pytest.approx(ends["ci.upper"], abs=tolerance)
+
+
+def test_measures_with_missing_cells_by_likelihood(case):
+    """The same cells are taken out as in tables.R; EM stops at 1e-6 standard errors."""
+    fit, golden = case
+    frame = fit.data.given.copy()
+    for k in range(1, frame.shape[1]):
+        frame.iloc[range(k, len(frame), 8 + k), k] = np.nan
+    holes = gn.fit(frame, fit.dag, missing="likelihood")
+    for one in golden["holes_coefficients"]:
+        assert holes.network.coefficients[one["rhs"], one["lhs"]] == close(one["est"], 2 * AGREE)
+    found = holes.fit_measures()
+    for name, value in golden["holes_measures"].items():
+        assert found[name] == close(value, 5 * AGREE), name
