@@ -37,7 +37,7 @@ def test_standardised_errors_are_those_of_numerical_derivatives(fit, kind):
     covariance = np.zeros((len(DAG.edges),) * 2)
     from gaussnet.fitting.uncertainty import find_covariances
 
-    for nodes, own in find_covariances(fit, kind, 0.95)[1]:
+    for nodes, own in find_covariances(fit, kind, 0.95)[1].covariances:
         for node, part in zip(nodes, own, strict=True):
             edges = DAG.families.edges_of(np.array([node]))
             covariance[np.ix_(edges, edges)] = part
