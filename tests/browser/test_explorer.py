@@ -11,6 +11,7 @@ from tests.browser.test_fit_report import HOSTILE, brightness, colour
 
 import gaussnet as gn
 from gaussnet.cli.saved_networks import parse_values, query_network
+from gaussnet.report.explorer import choose_view, model_data
 
 DAG = gn.Dag.parse(
     "season; rain ~ season; sprinkler ~ season; wet ~ rain + sprinkler; slip ~ wet; alone"
@@ -511,3 +512,59 @@ def test_boxes_do_not_overlap_and_hold_their_labels(tmp_path, look):
 def test_the_model_in_the_page_is_plain_json(page):
     model = json.loads(page.locator("#model").text_content())
     assert model["nodes"] == [DAG.nodes[node] for node in DAG.order]
+
+
+def degenerate(rng):
+    """A small network with nodes without noise, coefficients 0, and odd scales, and a question."""
+    count = int(rng.integers(2, 9))
+    dag = gn.simulate.erdos_renyi(count, min(3.0, count - 1.0), seed=int(rng.integers(1e9)))
+    slopes = rng.choice([0.0, 1.0, -2.0, 0.5, 1.7], len(dag.edges)) * rng.choice([1.0, 100.0])
+    variances = rng.choice([0.0, 1.0, 4.0, 1e-6], count)
+    network = gn.GaussianNetwork.from_arrays(dag, slopes, variances, rng.normal(size=count))
+    chosen = rng.permutation(count)[: int(rng.integers(1, count))]
+    row = network.sample(1, seed=int(rng.integers(1e9)))[0]
+    kinds = rng.integers(0, 3, len(chosen))
+    do = {dag.nodes[i]: float(row[i]) for i, k in zip(chosen, kinds, strict=True) if k == 0}
+    if do:
+        row = network.do(do).sample(1, seed=1)[0]
+    given = {dag.nodes[i]: float(row[i]) for i, k in zip(chosen, kinds, strict=True) if k}
+    if given and rng.random() < 0.7:
+        given[next(iter(given))] += 1.0
+    return network, given, do
+
+
+def test_odd_networks_give_the_answers_of_python_or_are_refused_alike(page):
+    rng = np.random.default_rng(0)
+    asked = [degenerate(rng) for _ in range(300)]
+    questions = [question(*one) for one in asked]
+    answers = page.evaluate(
+        """(questions) => questions.map(({ model, seen, set }) => {
+            const { found, wrong } = makeAlgebra(model).answer(new Map(seen), new Map(set));
+            return { wrong, means: [...found], };
+        })""",
+        questions,
+    )
+    refused = 0
+    for (network, given, do), found in zip(asked, answers, strict=True):
+        try:
+            expected = law(network, given, do)
+        except gn.DataError:
+            assert found["wrong"] is not None
+            refused += 1
+            continue
+        assert found["wrong"] is None, (network.to_matrix(), network.variance_array, given, do)
+        order = [network.dag.nodes[place] for place in network.dag.order]
+        spread = np.sqrt((network.do(do) if do else network).covariance().diagonal())
+        size = 1e-9 * (1.0 + spread.max() + max(abs(mean) for mean, _ in expected.values()))
+        for place, answer in found["means"]:
+            mean, sd = expected[order[place]]
+            assert abs(answer["mean"] - mean) <= size
+            assert abs(answer["sd"] - sd) <= size
+    assert 10 < refused < 150
+
+
+def question(network, given, do):
+    model = model_data(network, choose_view(network.dag))
+    place = {name: index for index, name in enumerate(model["nodes"])}
+    pairs = ([[place[name], value] for name, value in values.items()] for values in (given, do))
+    return dict(zip(("model", "seen", "set"), (model, *pairs), strict=True))
