@@ -31,6 +31,8 @@ FEW_NODES = 60
 """So many nodes can carry their mean."""
 MOST_TESTED = 300_000_000
 """Rows times squared nodes: beyond it, tests of the graph take too long for a page."""
+ROOMY_NODES = 20
+"""So many nodes leave room between their layers."""
 ENDINGS = (".html", ".htm")
 LETTER = 7.0
 THIN, THICK = 1.2, 4.6
@@ -376,7 +378,8 @@ def _sizes(labels: Sequence[str]) -> Sizes:
     few = len(labels) <= FEW_NODES
     widths = [max(110.0 if few else 58.0, 16.0 + LETTER * letters(label)) for label in labels]
     if few:
-        return Sizes(widths, height=50.0, gap=16.0, bend=3.0, between=58.0)
+        between = 58.0 if len(labels) <= ROOMY_NODES else 34.0
+        return Sizes(widths, height=50.0, gap=16.0, bend=3.0, between=between)
     return Sizes(widths, height=22.0, gap=4.0, bend=1.0, between=56.0)
 
 
