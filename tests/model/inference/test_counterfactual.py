@@ -88,10 +88,11 @@ def test_setting_an_observed_node_to_what_it_was_changes_nothing():
         np.array([[1.0, np.nan, 9.0]]),
         pd.DataFrame({"c": [9], "id": ["x"], "a": [1.0]})[["c", "a"]],
         pd.DataFrame({"c": [9.0, 1.0], "id": ["x", "y"], "a": [1.0, 2.0]}).iloc[0],
+        pd.DataFrame({"c": [9.0], "b": [None], "a": [1.0]}, dtype="Float64").iloc[0],
         pl.DataFrame({"c": [9.0], "a": [1.0]}),
         pl.DataFrame({"c": [9.0], "a": [1.0], "b": [None]}).row(0, named=True),
     ],
-    ids=range(9),
+    ids=range(10),
 )
 def test_a_row_may_come_in_any_shape(row):
     expected = CHAIN.counterfactual({"a": 1.0, "c": 9.0}, do={"b": 0.0})

@@ -95,9 +95,8 @@ def attribute_change(before: object, after: object, target: str) -> ChangeAttrib
     pair = _Mixture.of(order, dag, old, new)
     mean, variance, ends = pair.shapley()
     names = [dag.nodes[node] for node in order]
-    contributions = (MappingProxyType(dict(zip(names, values.tolist(), strict=True)))
-                     for values in (mean, variance))  # fmt: skip
-    return ChangeAttribution(target, *ends, *contributions)
+    parts = [dict(zip(names, values.tolist(), strict=True)) for values in (mean, variance)]
+    return ChangeAttribution(target, *ends, *map(MappingProxyType, parts))
 
 
 class _Pass(NamedTuple):

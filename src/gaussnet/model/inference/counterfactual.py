@@ -156,9 +156,12 @@ def _as_evidence(names: tuple[str, ...], row: object) -> dict[str, float]:
     rows = open_rows(row, names)
     if len(rows) != 1:
         raise DataError(f"got {len(rows)} rows, expected the one row of a case: ask row by row")
-    return {name: value for name, value in zip(names, rows[0].tolist(), strict=True)
-            if not np.isnan(value)}  # fmt: skip
+    return _as_evidence(names, dict(zip(names, rows[0].tolist(), strict=True)))
 
 
 def _is_missing(value: object) -> bool:
-    return value is None or value != value  # noqa: PLR0124 (NaN of any kind is not itself)
+    """Whether this is None, NaN or the NA of pandas, which no comparison decides."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124 (NaN is not itself)
+    except TypeError:
+        return True
