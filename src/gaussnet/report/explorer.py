@@ -250,8 +250,8 @@ def _stage(network: GaussianNetwork, view: View) -> str:
         '<div class="stage"><section aria-label="The network"><div class="controls"><label>Find '
         '<input type="search" id="find" list="names" placeholder="node" autocomplete="off" '
         f'spellcheck="false"></label><datalist id="names">{names}</datalist>'
-        f'<span class="buttons">{buttons}</span><span class="faint hint">arrow keys go from node '
-        "to node; Enter chooses, O observes, S sets, Delete frees</span></div><figure "
+        f'<span class="buttons">{buttons}</span><span class="faint hint">Keys: arrows, Enter '
+        "chooses, O observes, S sets, Delete frees</span></div><figure "
         f'class="drawing">{_drawing(network, view)}{_legend()}</figure></section>{_panel()}</div>'
     )
 
