@@ -113,6 +113,11 @@ BAD_DATA = [
         "'drop-rows', or fill them",
     ),
     (
+        FIT + " --missing-values NA",
+        rows("x,y\n1,2\n2,3\n3,5\n"),
+        "got --missing-values 'NA', expected numbers with commas between, such as -999,-99",
+    ),
+    (
         FIT + " --missing drop-rows",
         rows("x,y\n1,\n,3\n"),
         "each of the 2 rows has a missing value: give --missing 'likelihood' or 'drop-by-node'",

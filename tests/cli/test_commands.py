@@ -270,3 +270,16 @@ def test_wrong_usage_is_exit_two(arguments, monkeypatch, capsys):
         main()
     assert stopped.value.code == 2
     assert "Traceback" not in capsys.readouterr().err
+
+
+@pytest.mark.usefixtures("folder")
+def test_fit_takes_codes_of_missing_values_and_maximises_the_likelihood(gaussnet):
+    coded = np.where(np.random.default_rng(0).random(ROWS.shape) < 0.1, -999.0, ROWS)
+    coded[0, 0] = -99.0
+    write_rows("coded.csv", DAG.nodes, [coded])
+    how = ("--missing", "likelihood", "--missing-values", "-999,-99")
+    gaussnet("fit", "coded.csv", "--dag", "graph.txt", *how, "--out", "out.json")
+    holed = np.where(np.isin(coded, (-999.0, -99.0)), np.nan, coded)
+    expected = gn.fit(holed, DAG, missing="likelihood").network
+    assert gn.read_network("out.json") == expected
+    assert "missing at random" in gaussnet("fit", "coded.csv", "--dag", "graph.txt", *how)

@@ -48,6 +48,10 @@ Missing = Annotated[
     str,
     typer.Option(help="On missing values: raise, drop-rows, drop-by-node or likelihood."),
 ]
+MissingValues = Annotated[
+    str | None,
+    typer.Option(help="Numbers that stand for a missing value, as -999 or -999,-99."),
+]
 AllowSingular = Annotated[
     bool,
     typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
@@ -107,6 +111,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     scale: Scale = None,
     intercept: Intercept = True,
     missing: Missing = "raise",
+    missing_values: MissingValues = None,
     allow_singular: AllowSingular = False,
     out: Annotated[
         Path | None, typer.Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
@@ -123,7 +128,8 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     """
     from gaussnet.cli.fit import FitRequest, ReportRequest, print_fit, run_fit
 
-    request = FitRequest(data, dag, method, scale, intercept, missing, allow_singular, out, cluster)
+    how = (method, scale, intercept, missing, allow_singular)
+    request = FitRequest(data, dag, *how, out, cluster, missing_values)
     found = run_fit(request, None if report is None else ReportRequest(report))
     _print(found, as_json, print_fit)
 
@@ -140,6 +146,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     scale: Scale = None,
     intercept: Intercept = True,
     missing: Missing = "raise",
+    missing_values: MissingValues = None,
     allow_singular: AllowSingular = False,
     title: Title = None,
     date: Date = None,
@@ -163,7 +170,8 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     target = ReportRequest(out, title, date, level)
     if dag is not None and model is None:
-        request = FitRequest(data, dag, method, scale, intercept, missing, allow_singular)
+        how = (method, scale, intercept, missing, allow_singular)
+        request = FitRequest(data, dag, *how, missing_values=missing_values)
         written = report_fit(request, target)
     elif model is not None and dag is None:
         written = report_network(data, model, target)

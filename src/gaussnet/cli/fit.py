@@ -15,7 +15,7 @@ import gaussnet as gn
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
 from gaussnet.data.missing import Missing
 from gaussnet.data.sources import STANDARD_INPUT, open_data
-from gaussnet.errors import EstimationError
+from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.uncertainty import StandardErrors
@@ -36,6 +36,7 @@ class FitRequest:
     allow_singular: bool = False
     out: Path | None = None
     cluster: str | None = None
+    missing_values: str | None = None
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -143,12 +144,25 @@ def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit,
         scale=request.scale,
         intercept=request.intercept,
         missing=cast(Missing, request.missing),
+        missing_values=_codes(request.missing_values),
         progress=tell.rows,
         client=client,
     )
     if not request.allow_singular:
         _require_determined(fit)
     return fit, fit.ignored
+
+
+def _codes(text: str | None) -> list[float] | None:
+    """The numbers of a list with commas."""
+    if text is None:
+        return None
+    try:
+        return [float(one) for one in text.split(",")]
+    except ValueError:
+        raise SettingError(
+            f"got --missing-values {text!r}, expected numbers with commas between, such as -999,-99"
+        ) from None
 
 
 def _client(address: str | None) -> AbstractContextManager[Any]:

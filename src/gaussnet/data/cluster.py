@@ -13,6 +13,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from gaussnet.data.codes import Codes, Recoded, recoded_rows
 from gaussnet.data.columns import as_rows, column_indices, other_columns
 from gaussnet.data.design import Design, Selection
 from gaussnet.data.passes import Pass, Run
@@ -61,6 +62,13 @@ class Cluster:
     def rows(self) -> int:
         """Number of rows."""
         return sum(partition.rows for partition in self.partitions)
+
+    def recoded(self, codes: Codes) -> "Cluster":
+        """With NaN for the codes of missing values."""
+        found = (
+            replace(one, content=_task(recoded)(one.content, codes)) for one in self.partitions
+        )
+        return replace(self, partitions=tuple(found))
 
     def complete(self) -> "Cluster":
         """Without the rows that lack a value."""
@@ -219,7 +227,7 @@ def connect(address: str) -> Iterator[Any]:
 
 
 def open_cluster(
-    data: Any, names: tuple[str, ...], page_rows: int, run: Run, client: Any
+    data: Any, names: tuple[str, ...], page_rows: int, run: Run, client: Any, codes: Codes = ()
 ) -> ClusterTable:
     """A Dask DataFrame or array, a file, a folder or a list of files, on a Dask cluster."""
     if not hasattr(client, "nthreads"):
@@ -235,6 +243,8 @@ def open_cluster(
         cluster = _open_sources([data], client)
     else:
         cluster = _open_sources([open_source(file, names) for file in files_of(data)], client)
+    if codes:
+        cluster = cluster.recoded(codes)
     return ClusterTable(cluster, names, page_rows, run, cluster.ignored)
 
 
@@ -387,6 +397,13 @@ def complete(content: Any) -> Any:
     if isinstance(content, np.ndarray):
         return content[~np.isnan(content).any(axis=1)]
     return Complete.counted(content)
+
+
+def recoded(content: Any, codes: Codes) -> Any:
+    """An array or a source with NaN for the codes of missing values."""
+    if isinstance(content, np.ndarray):
+        return recoded_rows(content, codes)
+    return Recoded(content, codes)
 
 
 def rows_of(content: Any) -> int:

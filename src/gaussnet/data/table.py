@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet import kernels
+from gaussnet.data.codes import Codes, recoded
 from gaussnet.data.columns import Loaded
 from gaussnet.data.design import Design, Selection, split_page, uncounted
 from gaussnet.data.labels import Beside
@@ -149,7 +150,7 @@ class Table(ABC):
         return ""
 
 
-def open_table(
+def open_table(  # noqa: PLR0913 (what the data are, and how they are read)
     data: Any,
     names: Sequence[str],
     page_rows: int,
@@ -157,10 +158,12 @@ def open_table(
     client: Any = None,
     *,
     study: Study | None = None,
+    codes: Codes = (),
 ) -> Table:
     """Data in any form that `gaussnet.fit` takes as a table; a table passes through.
 
-    A `study` tells what is known of the rows beside their values.
+    A `study` tells what is known of the rows beside their values; `codes` are numbers that stand
+    for a missing value.
 
     Examples
     --------
@@ -173,8 +176,8 @@ def open_table(
     if client is not None:
         from gaussnet.data.cluster import open_cluster
 
-        return open_cluster(data, tuple(names), page_rows, run, client)
-    opened = open_data(data, names, run.largest_whole_bytes)
+        return open_cluster(data, tuple(names), page_rows, run, client, codes)
+    opened = recoded(open_data(data, names, run.largest_whole_bytes), codes)
     if study is not None and not study.is_empty:
         return _open_study(study, data, opened, (tuple(names), page_rows, run))
     if not isinstance(opened, Loaded):

@@ -1,11 +1,13 @@
 """`fit`: from rows and a graph to a network."""
 
 import os
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
+from gaussnet.data.codes import checked_codes
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.study import Study
@@ -33,6 +35,7 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     intercept: bool = True,
     split: tuple[int, int] | None = None,
     missing: Missing = "raise",
+    missing_values: Iterable[float] | None = None,
     threads: int | None = None,
     page_rows: int | None = None,
     progress: Progress | None = None,
@@ -67,6 +70,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         robust then predicts it from its own equation to judge the children by. "likelihood",
         for least squares, is maximum likelihood over all cells that are there: right also
         where the others of a row decide which cells are missing.
+    missing_values
+        Numbers that stand for a missing value besides NaN, as ``[-999]``.
     threads
         At most so many threads; by default all processors. Never changes the answer.
     page_rows
@@ -97,8 +102,8 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
     height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
-    study = Study(interventions)
-    options = ReadOptions(dag, intercept, split, missing, height, study)
+    study, codes = Study(interventions), checked_codes(missing_values)
+    options = ReadOptions(dag, intercept, split, missing, height, study, codes)
     run = Run(thread_count(threads), progress)
     return fit_with(run, data, options, (chosen, spread), client)
 
@@ -114,8 +119,7 @@ def fit_with(
             f"got method={method.name!r} with a client, which needs all rows in one place: give "
             "another method, or fit without a client"
         )
-    study = options.study
-    table = open_table(data, options.dag.nodes, options.page_rows, run, client, study=study)
+    table = open_table(data, options.dag.nodes, options.page_rows, run, client, **options.beside)
     given = table if table.is_stream else data
     if method.needs_all_rows:
         table = table.in_memory(f"the method {method.name!r}")

@@ -286,7 +286,8 @@ def update(fit: Fit, more_rows: Any) -> Fit:
     data = fit.required_data("update a summary of them instead, as summary.add(rows)")
     options, how = data.options, (fit.method, fit.scale)
     old = watched(data.all_rows().as_source())
-    more = open_table(more_rows, options.dag.nodes, options.page_rows, Run())
+    names, height, codes = options.dag.nodes, options.page_rows, options.missing_values
+    more = open_table(more_rows, names, height, Run(), codes=codes)
     added = watched(more.as_source())
     both = FileTable(
         Chain((old, added)),

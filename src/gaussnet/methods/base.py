@@ -26,6 +26,7 @@ from gaussnet.types import FloatArray, IntArray
 if TYPE_CHECKING:
     from gaussnet.methods.groups import Fitted
     from gaussnet.methods.standard_errors import Assembly, Slopes, Spreads
+    from gaussnet.methods.standard_errors.observed_information import ParameterLaw
 
 MANY_ROWS = 1 << 28
 """Rows to be ready for where their number is not known."""
@@ -242,6 +243,13 @@ class Method(ABC):
         from gaussnet.methods.standard_errors import assemble
 
         return assemble(self, fitted, kind, level)
+
+    def parameter_law(self, fitted: "Fitted") -> "ParameterLaw":
+        """The law that the data leave the parameters, to draw networks from."""
+        raise SettingError(
+            "the law of the parameters is known where cells are missing and the likelihood was "
+            "maximised: fit with missing='likelihood' to draw imputations"
+        )
 
     def examined(self, fitted: "Fitted", table: Table) -> Any:
         """The findings, after a look at the learnt network beside its rows."""

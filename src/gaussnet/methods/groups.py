@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussnet.data.codes import Codes
 from gaussnet.data.design import Selection
 from gaussnet.data.missing import Missing, Survey, SurveyPass, treat_missing
 from gaussnet.data.passes import Run
@@ -32,6 +33,13 @@ class ReadOptions:
     missing: Missing
     page_rows: int
     study: Study = field(default_factory=Study)
+    missing_values: Codes = ()
+    """Numbers that stand for a missing value."""
+
+    @property
+    def beside(self) -> dict[str, Any]:
+        """What `open_table` is told of the values."""
+        return {"study": self.study, "codes": self.missing_values}
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,8 +76,8 @@ class FitData:
 
     def all_rows(self) -> Table:
         """The rows as they were given, which must be what they were."""
-        options, study = self.options, self.options.study
-        table = open_table(self.given, options.dag.nodes, options.page_rows, self.run, study=study)
+        options, beside = self.options, self.options.beside
+        table = open_table(self.given, options.dag.nodes, options.page_rows, self.run, **beside)
         if table.checksum() != self.checksum:
             raise EstimationError(CHANGED)
         return table

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.base import Method
     from gaussnet.methods.groups import Fitted
     from gaussnet.methods.standard_errors import Assembly
+    from gaussnet.methods.standard_errors.observed_information import ParameterLaw
 
 CONVERGED = 1e-6
 """EM has converged when a round moves no equation by more than this many standard errors."""
@@ -274,6 +275,12 @@ class Likelihood(LeastSquares):
         from gaussnet.methods.standard_errors.observed_information import observed_errors
 
         return observed_errors(fitted, level)
+
+    def parameter_law(self, fitted: "Fitted") -> "ParameterLaw":
+        """Normal about the maximum, with the inverse of the observed information."""
+        from gaussnet.methods.standard_errors.observed_information import parameter_law
+
+        return parameter_law(fitted)
 
     def likelihood_pass(self, network: GaussianNetwork) -> Pass:
         """Asks for the log-likelihood of the cells that are there."""

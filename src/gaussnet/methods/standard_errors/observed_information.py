@@ -27,8 +27,9 @@ from gaussnet.methods.likelihood import (
     merged,
     whole_rows,
 )
-from gaussnet.methods.moments import Moments
+from gaussnet.methods.moments import Moments, intercepts
 from gaussnet.methods.standard_errors import Assembly, Spreads, student
+from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 MOST_PARAMETERS = 6_000
@@ -89,6 +90,15 @@ def observed_errors(fitted: Fitted, level: float) -> Assembly:
     Errors are those of maximum likelihood. Intervals allow for the freedom that the equation's
     own parameters take, as those of complete rows do: with no hole they would be the same.
     """
+    law = parameter_law(fitted)
+    exact = fitted.network.variance_array[law.nodes] == 0.0
+    intercept = fitted.data.options.intercept
+    found = _Errors(law.model, law.rows, law.covariance, level, intercept, exact)
+    return found.assembly(fitted, law.nodes, law.edges)
+
+
+def parameter_law(fitted: Fitted) -> "ParameterLaw":
+    """What the rows say of all parameters together, in one more pass."""
     network, options = fitted.network, fitted.data.options
     nodes, families = network.dag.families.sorted_by_size
     count = len(families.parents) + 2 * len(families)
@@ -103,12 +113,55 @@ def observed_errors(fitted: Fitted, level: float) -> Assembly:
     equations = Equations(families, options.intercept)
     moments, lost = ask(fitted.data.table(), InformationPass(equations, model))
     again = Maximum.of(moments, np.zeros(len(families)))
-    exact = network.variance_array[nodes] == 0.0
-    known = exact | (again.ranks < families.sizes)
+    known = (network.variance_array[nodes] == 0.0) | (again.ranks < families.sizes)
     _require_same(model, again.parameters, moments, known)
     covariance = _covariance(model, moments, lost, known, options.intercept)
-    found = _Errors(model, moments.rows, covariance, level, options.intercept, exact)
-    return found.assembly(fitted, nodes, edges)
+    return ParameterLaw(network, nodes, edges, model, moments.rows, covariance)
+
+
+@dataclass(frozen=True)
+class ParameterLaw:
+    """The normal law of the parameters about their maximum, families sorted by size."""
+
+    network: GaussianNetwork
+    nodes: IntArray
+    """Where each family's child stands in the graph."""
+    edges: IntArray
+    """Where each coefficient stands in the graph."""
+    model: Parameters
+    rows: int
+    covariance: FloatArray
+    """Of coefficients, constant at the means and variance, family after family; NaN where the
+    rows do not determine them."""
+
+    def draw(self, rng: np.random.Generator) -> GaussianNetwork:
+        """A network of this law; variances are drawn as logarithms, and what is not determined
+        stays as it is."""
+        families, model = self.model.families, self.model
+        scores = Scores.of(families)
+        units = np.ones(len(self.covariance))
+        units[scores.variances] = model.variances
+        chosen = np.flatnonzero(~np.isnan(np.diag(self.covariance)))
+        covariance = self.covariance[np.ix_(chosen, chosen)] / units[chosen]
+        root = _root(covariance / units[chosen, None])
+        moves = np.zeros(len(self.covariance))
+        moves[chosen] = root @ rng.standard_normal(len(chosen))
+        slopes = model.coefficients + moves[scores.slopes]
+        means = model.means[families.columns]
+        constants = intercepts(families, means, slopes) + moves[scores.constants]
+        variances = self.network.variance_array[self.nodes] * np.exp(moves[scores.variances])
+        dag = self.network.dag
+        coefficients, noise, shifts = np.empty(len(slopes)), np.empty(len(dag)), np.empty(len(dag))
+        coefficients[self.edges], noise[self.nodes] = slopes, variances
+        shifts[self.nodes] = constants
+        return GaussianNetwork.from_arrays(dag, coefficients, noise, shifts)
+
+
+def _root(covariance: FloatArray) -> FloatArray:
+    """A matrix F with F F' the covariance."""
+    sizes = np.sqrt(np.diag(covariance))
+    values, vectors = np.linalg.eigh(covariance / sizes / sizes[:, None])
+    return np.asarray(sizes[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
 def _require_same(model: Parameters, again: Parameters, moments: Moments, known: BoolArray) -> None:
