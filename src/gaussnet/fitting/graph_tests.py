@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import stdtr
 
+from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag
@@ -26,6 +27,10 @@ LITTLE = 1e-6
 
 NOTHING = 1e-10
 """Residuals below this share of the values are rounding: nothing is left to correlate."""
+
+
+Noise = Literal["classical", "heteroscedastic"]
+"""Whether all rows of a node have noise of one variance, or each row its own."""
 
 
 class MissingEdge(NamedTuple):
@@ -117,17 +122,20 @@ class GraphCheck:
         return MissingEdge(node, other, self.dag.parents(node), *map(float, numbers))
 
 
-def check_graph(fit: "Fit", level: float, adjust: Adjustment) -> GraphCheck:
+def check_graph(
+    fit: "Fit", level: float, adjust: Adjustment, errors: Noise = "classical"
+) -> GraphCheck:
     """Test every missing edge of a fit's graph on the rows that it was learnt from."""
     check_level(level, 0.05)
+    if errors not in get_args(Noise):
+        raise SettingError(f"got errors={errors!r}, expected 'classical' or 'heteroscedastic'")
     rows, notes = tested_rows(fit, "check the graph where the data are, or fit again")
-    nodes, others, correlations, freedom = _tests(fit, rows, set_cells(fit))
+    found = _tests(fit, rows, set_cells(fit), errors)
+    nodes, others, correlations, freedom, statistics = found
     testable = ~np.isnan(correlations) & (freedom >= 1.0)
     kept = np.flatnonzero(testable)
     r, left = correlations[kept], freedom[kept]
-    with np.errstate(divide="ignore"):
-        t = np.abs(r) * np.sqrt(left / np.maximum((1.0 - r) * (1.0 + r), 0.0))
-    p_values = 2.0 * stdtr(left, -t)
+    p_values = 2.0 * stdtr(left, -np.abs(statistics[kept]))
     corrected = adjusted(p_values, adjust)
     order = np.lexsort((-np.abs(r), p_values))
     kept = kept[order]
@@ -158,18 +166,22 @@ def set_cells(fit: "Fit") -> BoolArray | None:
 
 
 def _tests(
-    fit: "Fit", rows: FloatArray, set_from_outside: BoolArray | None
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray]:
-    """Node, earlier node, partial correlation and freedom of each missing edge.
+    fit: "Fit", rows: FloatArray, set_from_outside: BoolArray | None, errors: Noise
+) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
+    """Node, earlier node, partial correlation, freedom and t of each missing edge.
 
     Rows in which a node was set from outside say nothing of what it depends on.
     """
     families, order = fit.dag.families, fit.dag.order
     complete = not np.isnan(rows).any()
-    kind = CompleteRows if complete else IncompleteRows
+    kind: type[CompleteRows | IncompleteRows | HeteroscedasticRows] = (
+        CompleteRows if complete else IncompleteRows
+    )
+    if errors == "heteroscedastic":
+        kind = HeteroscedasticRows
     all_rows = kind(rows, fit.intercept)
     none = np.empty(0, dtype=np.int64)
-    parts = [(none, none, np.empty(0), np.empty(0))]
+    parts = [(none, none, *np.empty((3, 0)))]
     for index, node in enumerate(order.tolist()):
         parents = families.parents[families.offsets[node] : families.offsets[node + 1]]
         earlier = np.setdiff1d(order[:index], parents)
@@ -179,8 +191,8 @@ def _tests(
                 work = kind(rows[~set_from_outside[:, node]], fit.intercept)
             found = work.correlate(node, parents, earlier)
             parts.append((np.full(len(earlier), node), earlier, *found))
-    nodes, others, correlations, freedom = map(np.concatenate, zip(*parts, strict=True))
-    return nodes, others, correlations, freedom
+    nodes, others, correlations, freedom, statistics = map(np.concatenate, zip(*parts, strict=True))
+    return nodes, others, correlations, freedom, statistics
 
 
 def _line(edge: MissingEdge) -> tuple[str, ...]:
@@ -195,6 +207,16 @@ class Correlated(NamedTuple):
     """(candidates,)."""
     freedom: FloatArray
     """Rows less parents, less 2, or less 1 without an intercept, (candidates,)."""
+    statistics: FloatArray
+    """What Student's t is compared with, (candidates,)."""
+
+    @classmethod
+    def of(cls, correlations: FloatArray, freedom: FloatArray) -> "Correlated":
+        """With the t of noise of one variance."""
+        r = correlations
+        with np.errstate(divide="ignore", invalid="ignore"):
+            found = r * np.sqrt(freedom / np.maximum((1.0 - r) * (1.0 + r), 0.0))
+        return cls(correlations, freedom, found)
 
 
 class CompleteRows:
@@ -231,7 +253,7 @@ class CompleteRows:
         sizes = length * np.sqrt(np.where(nothing, 1.0, left))
         found = np.where(nothing, np.nan, products / np.where(nothing, 1.0, sizes))
         freedom = len(values) - basis.shape[1] - 1.0 - self.intercept
-        return Correlated(found, np.full(len(others), freedom))
+        return Correlated.of(found, np.full(len(others), freedom))
 
 
 class IncompleteRows:
@@ -261,7 +283,63 @@ class IncompleteRows:
         table[:, size, :size] = table[:, :size, size] = chosen.T @ design
         table[:, size, size] = np.einsum("ij,ij->j", chosen, chosen)
         found, ranks = _partial(table)
-        return Correlated(found, mask.sum(axis=0) - ranks - 1.0)
+        return Correlated.of(found, mask.sum(axis=0) - ranks - 1.0)
+
+
+class HeteroscedasticRows:
+    """Rows, NaN where missing, for tests that allow each row a variance of its own.
+
+    Each candidate is tested on the rows that have it, the node and the parents.
+    """
+
+    def __init__(self, rows: FloatArray, intercept: bool) -> None:
+        self.known: BoolArray = ~np.isnan(rows)
+        self.rows, self.intercept = rows, intercept
+
+    def correlate(self, node: int, parents: IntArray, others: IntArray) -> Correlated:
+        """Correlations as usual, and t by HC3."""
+        family = self.known[:, np.append(parents, node)].all(axis=1)
+        alike = self.known[np.ix_(family, others)].all(axis=0)
+        found = np.full((3, len(others)), np.nan)
+        runs = [np.flatnonzero(alike), *(np.array([k]) for k in np.flatnonzero(~alike).tolist())]
+        for chosen in runs:
+            if len(chosen):
+                there = self.known[:, others[chosen]].all(axis=1)
+                own: BoolArray = np.asarray(np.logical_and(family, there))
+                found[:, chosen] = self._tested(own, node, parents, others[chosen])
+        return Correlated(*found)
+
+    def _tested(
+        self, chosen: BoolArray, node: int, parents: IntArray, others: IntArray
+    ) -> FloatArray:
+        r"""Correlation, freedom and t of each candidate, (3, candidates), by HC3.
+
+        .. math:: t = \frac{\tilde x' e}{\sqrt{\sum_k \tilde x_k^2 u_k^2 / (1 - h_k)^2}}
+
+        with e and :math:`\tilde x` the residuals of the node and the candidate on the parents, u
+        those of the node on both, and h the leverages of these.
+        """
+        columns = np.concatenate((parents, [node], others))
+        values = standardised(self.rows[np.ix_(chosen, columns)], self.intercept)
+        size = len(parents)
+        basis = _basis(values[:, :size])
+        rest, moved = _without(values[:, [size]], basis), _without(values[:, size + 1 :], basis)
+        products, squares = moved.T @ rest[:, 0], np.einsum("ij,ij->j", moved, moved)
+        length = float(np.linalg.norm(rest))
+        nothing = (squares <= NOTHING**2) | (length <= NOTHING)
+        safe = np.where(nothing, 1.0, squares)
+        own = rest - moved * (products / safe)
+        base = np.einsum("ij,ij->i", basis, basis) + self.intercept / max(len(values), 1)
+        left = 1.0 - base[:, None] - moved**2 / safe
+        terms = moved * own / np.where(left > NOTHING, left, np.nan)
+        errors = np.sqrt(np.einsum("ij,ij->j", terms, terms))
+        freedom = len(values) - basis.shape[1] - 1.0 - self.intercept
+        with np.errstate(divide="ignore", invalid="ignore"):
+            statistics = products / errors
+        correlations = products / (np.sqrt(safe) * (length if length > 0.0 else 1.0))
+        found = np.stack((correlations, np.full(len(others), freedom), statistics))
+        found[:, nothing | np.isnan(statistics)] = np.nan
+        return found
 
 
 def standardised(rows: FloatArray, intercept: bool) -> FloatArray:

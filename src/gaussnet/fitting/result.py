@@ -17,9 +17,10 @@ from gaussnet.types import IntArray
 if TYPE_CHECKING:
     from gaussnet.fitting.comparison import Scores
     from gaussnet.fitting.effects import Effect
-    from gaussnet.fitting.graph_tests import GraphCheck
+    from gaussnet.fitting.graph_tests import GraphCheck, Noise
     from gaussnet.fitting.measures import FitMeasures
     from gaussnet.fitting.outliers import Outliers
+    from gaussnet.fitting.prediction import LearntErrors
     from gaussnet.fitting.residuals import ResidualShapes
     from gaussnet.fitting.sensitivity import Sensitivity
     from gaussnet.fitting.summaries import Summary
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.robust.contamination import ContaminationTest
     from gaussnet.methods.robust.findings import Trimming
     from gaussnet.methods.standard_errors import Adjustment
+    from gaussnet.model.inference.queries import Prediction
     from gaussnet.planning import Certificate
 
 
@@ -282,13 +284,21 @@ class Fit:
 
         return find_measures(self)
 
-    def check_graph(self, *, level: float = 0.05, adjust: "Adjustment" = "holm") -> "GraphCheck":
+    def check_graph(
+        self,
+        *,
+        level: float = 0.05,
+        adjust: "Adjustment" = "holm",
+        errors: "Noise" = "classical",
+    ) -> "GraphCheck":
         """Where the data disagree with the graph: a test of every missing edge, worst first.
 
         The graph makes each node independent of the earlier ones that are no parents, given
         its parents; their partial correlation is tested with Student's t. P-values are adjusted
         for their number: "holm" keeps the chance of any false alarm below `level`,
-        "benjamini-hochberg" the share of false alarms.
+        "benjamini-hochberg" the share of false alarms. The test takes the noise of a node as of
+        one variance; with ``errors="heteroscedastic"`` each row may have its own (HC3), for a
+        little less power.
 
         Examples
         --------
@@ -300,7 +310,7 @@ class Fit:
         """
         from gaussnet.fitting.graph_tests import check_graph
 
-        return check_graph(self, level, adjust)
+        return check_graph(self, level, adjust, errors)
 
     def effect(
         self,
@@ -450,6 +460,42 @@ class Fit:
         from gaussnet.fitting.outliers import cleaned_data
 
         return cleaned_data(self)
+
+    def predict(
+        self,
+        data: object,
+        node: str,
+        *,
+        level: float = 0.95,
+        given: Iterable[str] | None = None,
+    ) -> "Prediction":
+        """One node in each row, from the other columns: mean, scale and an interval.
+
+        As `GaussianNetwork.predict`, with the error of the learnt parameters: the scale holds the
+        noise and that error, and the interval is Student's t. Given its parents alone this is
+        the prediction interval of a regression, which holds a new value with the chance
+        `level` however few the rows are.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> truth = gn.simulate.random_network(gn.Dag.parse("wet ~ rain"), seed=0)
+        >>> fit = gn.fit(truth.sample(10, seed=1), truth.dag)
+        >>> new = [[float("nan"), 2.0]]
+        >>> known, learnt = fit.network.predict(new, "wet"), fit.predict(new, "wet")
+        >>> bool(known.mean == learnt.mean), bool(learnt.high > known.high)
+        (True, True)
+        """
+        from gaussnet.fitting.prediction import predict_with_errors
+
+        return predict_with_errors(self, data, node, level, given)
+
+    @cached_property
+    def learnt_errors(self) -> "LearntErrors":
+        """What the data leave open about the network, as `predict` uses it; found once."""
+        from gaussnet.fitting.prediction import find_learnt_errors
+
+        return find_learnt_errors(self)
 
     def impute(self) -> Any:
         """The data with every missing cell at what is expected there, given the rest of its row.

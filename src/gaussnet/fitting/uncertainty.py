@@ -216,7 +216,7 @@ def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
     if report.rank < len(report.parents):
         return (
             f"{rank_words(report)}: the rows do not determine "
-            "the coefficients, so these have no errors"
+            "all of the coefficients, and those have no errors"
         )
     if report.batches and report.batches < needed:
         return (
@@ -237,15 +237,18 @@ def bootstrap(
     split, and learns by the same method. Intervals are percentiles, corrected for the median
     bias of the repetitions. A method that depends on the order of the rows has no such bias:
     its repetitions lie about the estimate from all orders, so they are moved to the fit's own.
+    Intervals of variances are found on the scale of the logarithm; see `variance_ends`.
     """
     found: tuple[list[FloatArray], ...] = ([], [], [])
     for network in bootstrap_networks(fit, data, repetitions, seed):
         for kept, values in zip(found, _arrays(network), strict=True):
             kept.append(values)
+    by_order = fit.method.uses_row_order
     first, second, third = (
-        percentiles(np.array(kept), values, level, fit.method.uses_row_order)
+        percentiles(np.array(kept), values, level, by_order)
         for kept, values in zip(found, _arrays(fit.network), strict=True)
     )
+    third[1:] = variance_ends(np.array(found[2]), fit.network.variance_array, level, by_order)
     return first, second, third
 
 
@@ -294,6 +297,28 @@ def percentiles(
         shift = 2.0 * ndtri(np.clip(below, 0.5 / len(found), 1.0 - 0.5 / len(found)))
     ends = [order_statistic(ordered, ndtr(shift + side * point)) + move for side in (-1.0, 1.0)]
     return np.stack((_deviations(found), *ends))
+
+
+def variance_ends(
+    found: FloatArray, estimates: FloatArray, level: float, by_order: bool
+) -> FloatArray:
+    r"""Ends of intervals of variances from repetitions (repetitions, values), (2, values).
+
+    .. math:: \hat s^2 \cdot \hat s^2 / q_{1 - \alpha/2} \quad \text{to} \quad
+              \hat s^2 \cdot \hat s^2 / q_{\alpha/2}
+
+    with q the quantiles of the repetitions: the ratio of a repetition to the estimate is taken as
+    that of the estimate to the truth. A scale moves by factors, so the logarithm is where an
+    interval may be reflected; an end is never negative, and the estimate's own bias cancels. An
+    estimate of 0, or half the repetitions at 0, leaves the percentiles.
+    """
+    tail = 0.5 - 0.5 * level
+    ordered = np.sort(found, axis=0).T
+    low, high = (order_statistic(ordered, np.full(len(ordered), p)) for p in (tail, 1.0 - tail))
+    centres = np.median(found, axis=0) if by_order else estimates
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ends = np.stack((estimates * (centres / high), estimates * (centres / low)))
+    return np.where(low > 0.0, ends, np.stack((low, high)))
 
 
 def _deviations(found: FloatArray) -> FloatArray:

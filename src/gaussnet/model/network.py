@@ -315,6 +315,8 @@ class GaussianNetwork:
     ) -> queries.Prediction:
         """One node in each row, from the other columns: mean, scale and an interval.
 
+        The network is taken as known; `Fit.predict` adds the error of what was learnt.
+
         `data` is an array (rows, nodes), its column of the node itself not looked at, or a
         data frame with any of the nodes as columns. NaN is not observed. `given` names the
         columns to predict from; by default all that are there.

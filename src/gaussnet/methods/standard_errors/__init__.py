@@ -67,8 +67,8 @@ def classical(regressions: "Regressions", level: float) -> Slopes:
     block = regressions.block
     errors = np.repeat(np.sqrt(regressions.noise)[:, None], block.size, axis=1)
     distance = errors * student(level, regressions.freedom)[:, None]
-    estimates, whitening = regressions.coefficients, regressions.whitening
-    return Slopes(block, estimates, whitening, errors, distance, distance, _identity(block))
+    estimates, transform = regressions.coefficients, regressions.transform
+    return Slopes(block, estimates, transform, errors, distance, distance, _identity(block))
 
 
 def between_batches(block: Block, solutions: FloatArray, level: float) -> Slopes:

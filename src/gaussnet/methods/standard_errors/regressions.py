@@ -1,7 +1,7 @@
 """Least squares of every family with all that its errors need, and errors by HC3."""
 
 from dataclasses import dataclass
-from functools import partial
+from functools import cached_property, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -14,7 +14,10 @@ from gaussnet.methods.base import EquationGroup, Equations, Solution
 from gaussnet.methods.least_squares import LeastSquaresPass
 from gaussnet.methods.moments import Moments
 from gaussnet.methods.standard_errors import Slopes, correlations, student
-from gaussnet.types import FloatArray, IntArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
+
+NO_PART = 1e-6
+"""A parent with a smaller part in what is collinear has its own coefficient determined."""
 
 
 @dataclass(frozen=True)
@@ -35,15 +38,40 @@ class Regressions:
     freedom: FloatArray
     """Rows minus rank, minus 1 with an intercept, (families,); NaN if none is left."""
 
-    @property
-    def deficient(self) -> FloatArray:
-        """NaN for families whose parents are collinear, else 1, (families,)."""
-        return np.where(self.ranks < self.block.size, np.nan, 1.0)
-
-    @property
+    @cached_property
     def whitening(self) -> FloatArray:
-        """Inverse of T, (families, p, p), by which the parents become orthonormal columns."""
-        return np.linalg.inv(self.upper) * self.deficient[:, None, None]
+        """Inverse of T, (families, p, p), by which the parents become orthonormal columns.
+
+        Of collinear parents as many columns as their rank, and then zeros.
+        """
+        deficient = self.ranks < self.block.size
+        regular = np.where(deficient[:, None, None], np.eye(self.block.size), self.upper)
+        found = np.linalg.inv(regular)
+        for index in np.flatnonzero(deficient).tolist():
+            found[index] = self._basis(index)[0]
+        return found
+
+    @cached_property
+    def transform(self) -> FloatArray:
+        """The whitening, with NaN for coefficients that the rows do not determine.
+
+        Beside a constant parent, or two that are copies of each other, the others are determined:
+        they have no part in a combination of parents that is constant.
+        """
+        found = self.whitening.copy()
+        for index in np.flatnonzero(self.ranks < self.block.size).tolist():
+            found[index, self._basis(index)[1]] = np.nan
+        return found
+
+    def _basis(self, index: int) -> tuple[FloatArray, BoolArray]:
+        """The whitening of a family with collinear parents, and which of them are collinear."""
+        upper, rank = self.upper[index], int(self.ranks[index])
+        lengths = np.linalg.norm(upper, axis=0)
+        scale = np.where(lengths > 0.0, lengths, 1.0)
+        _, values, right = np.linalg.svd(upper / scale)
+        found = np.zeros_like(upper)
+        found[:, :rank] = (right[:rank] / values[:rank, None]).T / scale[:, None]
+        return found, np.asarray(np.abs(right[rank:]).max(axis=0, initial=0.0) > NO_PART)
 
     @property
     def noise(self) -> FloatArray:
@@ -101,7 +129,8 @@ def _block_regressions(
 def _upper(
     block: Block, moments: Moments, ranks: IntArray, careful: dict[int, FloatArray]
 ) -> FloatArray:
-    """Cholesky factors of the cross-products at unit diagonal; the identity if collinear."""
+    """Cholesky factors of the cross-products at unit diagonal; careful ones where these lost
+    digits."""
     products = moments.parent_products(block.size, block.families)
     members = range(block.families.start, block.families.stop)
     special = np.array([family in careful for family in members], dtype=bool)
@@ -109,7 +138,7 @@ def _upper(
     lengths = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
     unit = products / lengths[:, :, None] / lengths[:, None, :]
     upper = np.linalg.cholesky(unit).transpose(0, 2, 1) * lengths[:, None, :]
-    for index in np.flatnonzero(special & (ranks == block.size)).tolist():
+    for index in np.flatnonzero(special).tolist():
         upper[index] = careful[members[index]]
     return np.asarray(upper, dtype=np.float64)
 
@@ -195,7 +224,7 @@ def _hc3(found: Regressions, sums: Sandwich, level: float) -> Heteroscedastic:
     slopes = Slopes(
         found.block,
         found.coefficients,
-        found.whitening,
+        found.transform,
         errors[:, 1:],
         distance[:, 1:],
         distance[:, 1:],

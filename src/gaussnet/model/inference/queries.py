@@ -183,9 +183,7 @@ def predict(
     if not isinstance(level, float | int) or not 0.0 < level < 1.0:
         raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
     dag = network.dag
-    allowed = _given_columns(dag, target, given)
-    rows = open_rows(data, dag.nodes)
-    rows[:, ~allowed] = np.nan
+    rows = known_rows(dag, data, target, given)
     node = np.array([dag.position(target)])
     mean, scale = np.empty((2, len(rows)))
     for observed, chosen in patterns(~np.isnan(rows)):
@@ -195,6 +193,14 @@ def predict(
         scale[chosen] = _length(posterior.factor(node)[0])
     reach = scale * float(ndtri(0.5 + 0.5 * level))
     return Prediction(target, float(level), mean, scale, mean - reach, mean + reach)
+
+
+def known_rows(dag: Dag, data: object, target: str, given: Iterable[str] | None) -> FloatArray:
+    """The rows (rows, nodes) with NaN for all that a prediction of the target may not look at."""
+    allowed = _given_columns(dag, target, given)
+    rows = open_rows(data, dag.nodes)
+    rows[:, ~allowed] = np.nan
+    return rows
 
 
 def patterns(known: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:

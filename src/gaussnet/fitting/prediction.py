@@ -1,0 +1,213 @@
+"""Predictions of a fit: the noise of a node, and what the data leave open about the network.
+
+`GaussianNetwork.predict` takes the numbers of a network as known. Those of a fit are learnt, and a
+prediction is off by their error too. With x the row as expected, V the covariance of its unknown
+cells, t the target and r the residuals, the conditional mean m of the target moves with the
+parameters of family j by
+
+    dm / dw_p = (cov(t, r_j) (x_p - centre) + V_tp r_j) / s_j      of a coefficient,
+    dm / da   = cov(t, r_j) / s_j                                  of the constant at the centres,
+    dm / ds   = -cov(t, r_j) r_j / s_j^2                           of the variance,
+
+and the delta method carries their covariance on to m. Given its parents alone a node has
+cov(t, r) = s, and this is the textbook interval of a regression, which is exact.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, NamedTuple, Protocol
+
+import numpy as np
+
+from gaussnet.errors import EstimationError
+from gaussnet.kernels.numpy_likelihood import equation_matrix
+from gaussnet.methods.groups import Fitted
+from gaussnet.methods.likelihood import Parameters
+from gaussnet.methods.standard_errors import Assembly, student
+from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
+from gaussnet.model.inference.queries import Prediction, known_rows, patterns, predict
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+PURPOSE = "predict where the data are, or use network.predict, which takes the network as known"
+
+
+class Derivatives(NamedTuple):
+    """How a prediction moves with the parameters of one family."""
+
+    family: int
+    slopes: FloatArray
+    """(rows, p)."""
+    constant: float
+    noise: FloatArray
+    """(rows,)."""
+
+
+class Covariance(Protocol):
+    """What is known of the errors of all parameters."""
+
+    def squares(self, derivatives: Iterable[Derivatives], rows: int) -> FloatArray:
+        """Variances of a prediction that moves with the parameters so, (rows,)."""
+        ...
+
+
+@dataclass(frozen=True)
+class ByFamily:
+    """Families whose estimates are uncorrelated."""
+
+    slopes: dict[int, FloatArray]
+    """(p, p) for each family."""
+    constants: FloatArray
+    """Variances of the constants, (families,)."""
+    noise: FloatArray
+    """Variances of the variances, (families,)."""
+
+    def squares(self, derivatives: Iterable[Derivatives], rows: int) -> FloatArray:
+        """Sums over families."""
+        total = np.zeros(rows)
+        for own in derivatives:
+            covariance = self.slopes[own.family]
+            total += np.einsum("rp,pq,rq->r", own.slopes, covariance, own.slopes)
+            total += own.constant**2 * self.constants[own.family]
+            total += own.noise**2 * self.noise[own.family]
+        return total
+
+
+@dataclass(frozen=True)
+class Jointly:
+    """Families that are correlated, as with missing cells."""
+
+    scores: Scores
+    offsets: IntArray
+    covariance: FloatArray
+
+    def squares(self, derivatives: Iterable[Derivatives], rows: int) -> FloatArray:
+        """One form of all derivatives."""
+        gradient = np.zeros((rows, len(self.covariance)))
+        for own in derivatives:
+            edges = slice(*self.offsets[own.family : own.family + 2].tolist())
+            gradient[:, self.scores.slopes[edges]] = own.slopes
+            gradient[:, self.scores.constants[own.family]] = own.constant
+            gradient[:, self.scores.variances[own.family]] = own.noise
+        used = np.flatnonzero(gradient.any(axis=0))
+        chosen = gradient[:, used]
+        inner = self.covariance[np.ix_(used, used)]
+        return np.asarray(np.einsum("rp,pq,rq->r", chosen, inner, chosen))
+
+
+@dataclass(frozen=True)
+class LearntErrors:
+    """A network with unbiased variances, and how sure its numbers are; families in one order."""
+
+    network: GaussianNetwork
+    model: Parameters
+    freedom: FloatArray
+    """Degrees of freedom of each family's variance, (families,)."""
+    centres: FloatArray
+    """Values of the parents at which the constant is known best, (edges,)."""
+    covariance: Covariance
+
+    def spread(self, rows: FloatArray, target: int) -> tuple[FloatArray, FloatArray]:
+        """Variance of each prediction by the errors of the parameters, and its freedom, (rows,)."""
+        squares, freedom = np.zeros(len(rows)), np.full(len(rows), np.inf)
+        matrix = equation_matrix(self.model.families, self.model.coefficients)
+        precision = matrix.T @ (matrix / self.model.variances[:, None])
+        for observed, chosen in patterns(~np.isnan(rows)):
+            gone = np.flatnonzero(~observed)
+            unit = (gone == target).astype(np.float64)
+            column = np.zeros(rows.shape[1])
+            column[gone] = np.linalg.solve(precision[np.ix_(gone, gone)], unit)
+            joint = matrix @ column
+            found = self._derivatives(rows[chosen], matrix, column, joint)
+            squares[chosen] = self.covariance.squares(found, len(chosen))
+            parts = joint**4 / (self.model.variances**2 * self.freedom)
+            freedom[chosen] = column[target] ** 2 / parts.sum()
+        return squares, freedom
+
+    def _derivatives(
+        self, rows: FloatArray, matrix: FloatArray, column: FloatArray, joint: FloatArray
+    ) -> Iterator[Derivatives]:
+        """The derivatives by the parameters of each family that matters.
+
+        `column` are the covariances of the target with all cells, `joint` with all residuals.
+        """
+        model = self.model
+        families = model.families
+        filled = model.expect(rows).rows
+        residuals = (filled - model.means) @ matrix.T
+        for family in np.flatnonzero(joint).tolist():
+            edges = slice(*families.offsets[family : family + 2].tolist())
+            parents, variance = families.parents[edges], model.variances[family]
+            rest = residuals[:, family]
+            moved = joint[family] * (filled[:, parents] - self.centres[edges])
+            slopes = (moved + column[parents] * rest[:, None]) / variance
+            noise = -joint[family] * rest / variance**2
+            yield Derivatives(family, slopes, joint[family] / variance, noise)
+
+
+def find_learnt_errors(fit: "Fit") -> LearntErrors:
+    """What the data leave open about the network of a fit."""
+    from gaussnet.fitting.uncertainty import checked_kind
+
+    kind = checked_kind(fit, None, 0.95)
+    fitted = Fitted(fit.network, fit.scale, fit.required_data(PURPOSE), fit.trimming)
+    left: FloatArray = (fit.details.rows - fit.details.ranks - fit.intercept).astype(np.float64)
+    if (left <= 0.0).any():
+        node = fit.dag.nodes[int(np.argmin(left))]
+        raise EstimationError(
+            f"the rows of {node!r} leave nothing over to judge its errors by: give more rows, or "
+            "use network.predict, which takes the network as known"
+        )
+    if fit.method.fills_holes:
+        return _joint_errors(fit, fit.method.parameter_law(fitted), left)
+    return _family_errors(fit, fit.method.find_errors(fitted, kind, 0.95), left)
+
+
+def _unbiased(fit: "Fit", left: FloatArray) -> GaussianNetwork:
+    """The network with mean squares over the freedom that is left."""
+    factors = 1.0 if fit.scale.has_factors else fit.details.rows / left
+    parts = (fit.network.coefficient_array, fit.network.variance_array * factors)
+    return GaussianNetwork.from_arrays(fit.dag, *parts, fit.network.intercept_array)
+
+
+def _family_errors(fit: "Fit", assembly: Assembly, left: FloatArray) -> LearntErrors:
+    network, spreads = _unbiased(fit, left), assembly.spreads
+    slopes = {
+        int(node): np.nan_to_num(covariance)
+        for nodes, covariances in assembly.covariances
+        for node, covariance in zip(nodes, covariances, strict=True)
+    }
+    constants = np.nan_to_num(spreads.location_error) ** 2 * fit.intercept
+    noise = np.nan_to_num(assembly.variances[0]) ** 2
+    covariance = ByFamily(slopes, constants, noise)
+    return LearntErrors(network, Parameters.of(network), left, spreads.centres, covariance)
+
+
+def _joint_errors(fit: "Fit", law: ParameterLaw, left: FloatArray) -> LearntErrors:
+    network, given = _unbiased(fit, left), law.model
+    factors = (network.variance_array / np.maximum(fit.network.variance_array, 1e-300))[law.nodes]
+    model = replace(given, variances=given.variances * np.maximum(factors, 1.0))
+    families, scores = given.families, Scores.of(given.families)
+    errors = np.diag(law.covariance)[scores.variances]
+    worth = 2.0 * given.variances**2 / np.where(np.isnan(errors), np.inf, errors)
+    freedom = np.maximum(worth * left[law.nodes] / fit.rows, 1.0)
+    covariance = Jointly(scores, families.offsets, np.nan_to_num(law.covariance))
+    return LearntErrors(network, model, freedom, given.means[families.parents], covariance)
+
+
+def predict_with_errors(
+    fit: "Fit", data: object, node: str, level: float, given: Iterable[str] | None
+) -> Prediction:
+    """The prediction of one node in each row; see `Fit.predict`."""
+    names = None if given is None else list(given)
+    plain = predict(fit.network, data, node, level, names)
+    learnt = fit.learnt_errors
+    rows = known_rows(fit.dag, data, node, names)
+    squares, freedom = learnt.spread(rows, fit.dag.position(node))
+    noise = predict(learnt.network, rows, node, level, None).scale
+    scale = np.sqrt(noise**2 + squares)
+    reach = scale * student(level, freedom)
+    return replace(plain, scale=scale, low=plain.mean - reach, high=plain.mean + reach)
