@@ -24,7 +24,7 @@ def test_fit_writes_model_and_report(folder, gaussnet):
     source = page(folder)
     assert hashlib.sha256((folder / "rows.csv").read_bytes()).hexdigest() in source
     assert f"gaussnet {' '.join(command)} --out net.json --report report.html" in source
-    assert "learnt by cauchy, variances by mad" in source
+    assert "Fitted by cauchy; noise variances from median absolute deviations" in source
     told = json.loads(gaussnet(*command, "--report", "report.html", "--json"))
     assert told["report"] == "report.html"
 
@@ -50,7 +50,7 @@ def test_report_of_rows_and_model_shows_the_model(folder, gaussnet):
         "nodes": 3,
         "edges": 3,
     }
-    assert "a network from a file" in page(folder)
+    assert "A network from a file" in page(folder)
     assert "No standard errors" in page(folder)
 
 

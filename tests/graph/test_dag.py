@@ -368,7 +368,7 @@ def test_an_unknown_node_is_refused_with_the_known_ones(ask, name):
 
 def test_the_printed_form_is_short():
     dag = Dag.from_edges([("a", "b")])
-    assert repr(dag) == "Dag(2 nodes, 1 edges: 'a', 'b')"
+    assert repr(dag) == "Dag(2 nodes, 1 edge: 'a', 'b')"
 
 
 def test_graph_errors_are_value_errors():

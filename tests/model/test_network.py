@@ -119,7 +119,7 @@ def test_copies_and_pickles_are_equal_and_still_read_only(clone, net):
 
 def test_repr_is_short_whatever_the_size():
     big = GaussianNetwork.from_arrays(Dag.from_edges([], nodes=range(500)), [], np.ones(500))
-    assert repr(pair()) == "GaussianNetwork(2 nodes, 1 edges: 'a', 'b')"
+    assert repr(pair()) == "GaussianNetwork(2 nodes, 1 edge: 'a', 'b')"
     assert len(repr(big)) < 100
 
 

@@ -78,7 +78,9 @@ def test_every_number_of_the_fit_is_there(target, method, scale):
     for node in DAG.nodes:
         assert number(fit.network.intercepts[node]) in page.words
     assert all(number(scale) in page.words for scale in fit.network.scales)
-    assert f"learnt by {method}, variances by {scale}, with intercepts" in page.text
+    words = {"mean-square": "mean squared residuals", "mad": "median absolute deviations"}[scale]
+    assert f"Fitted by {method}; noise variances from {words}" in page.text
+    assert ", with intercepts." in page.text
 
 
 def test_standardised_coefficients_and_explained_shares_are_those_of_the_data(target):
@@ -202,7 +204,7 @@ def test_a_network_is_shown_with_rows(target):
     rows = ROWS.copy()
     rows[0, 0] = np.nan
     page = write(target, TRUTH, data=rows)
-    assert "a network from a file, shown with these rows" in page.text
+    assert "A network from a file, shown with these rows" in page.text
     assert "1 of 400 rows have missing or infinite values" in page.text
     assert page.tags.count("figure") == 1 + len(DAG)
     assert "std. error" not in page.words
@@ -329,7 +331,7 @@ def test_a_large_network_is_cut_and_says_so(target):
     page = write(target, network, data=network.sample(50, seed=2))
     assert target.stat().st_size < 2_000_000
     assert "too large for a drawing" in page.text
-    assert "lines more are not shown" in page.text
+    assert "more rows are not shown" in page.text
     assert "least Gaussian of 2000 nodes" in page.text
     more = gn.simulate.random_tree(MOST_NODES + 1, seed=0)
     with pytest.raises(gn.SettingError, match="a report shows at most 2,000"):
@@ -356,3 +358,61 @@ def test_other_numbers():
     assert share(-0.5) == "\N{MINUS SIGN}50 %"
     assert brief(-0.5) == "\N{MINUS SIGN}0.50"
     assert brief(0.0) == "0.00"
+
+
+def test_the_top_of_the_page_says_whether_the_model_fits(target):
+    right = write(target, gn.fit(ROWS, DAG))
+    body = right.source[right.source.index("<body>") :]
+    wrong = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain"))
+    page = write(target, wrong)
+    first = page.source[page.source.index('<section id="summary"') :]
+    assert 'class="summary warning"' in first[:80]
+    assert re.match(r"[^>]*>\s*<p>The data contradict the graph in ", first)
+    assert 'class="summary fine"' in body
+    # warnings before promises: the certificate comes last, under its condition
+    assert "TV at most" not in page.text
+    promise, notes = page.source.index("If the model is right"), page.source.index("Notes on the")
+    assert page.source.index("Does the graph fit?") < notes < promise
+    for sentence in wrong.summary():
+        assert sentence in page.words
+
+
+def test_contradicted_pairs_are_drawn_and_listed(target):
+    fit = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain"))
+    rejected = fit.check_graph().rejected
+    page = write(target, fit)
+    assert page.source.count('class="edge refuted"') == len(rejected) == 2
+    table = page.source[page.source.index('id="contradicted"') :]
+    assert all(number(one.correlation) in table for one in rejected)
+    assert "refuted" not in write(target, gn.fit(ROWS, DAG)).source.split("</style>")[1]
+
+
+def test_effects_are_those_asked_for_or_of_roots_on_leaves(target):
+    fit = gn.fit(ROWS, DAG)
+    table = write(target, fit).source.split('id="effects"')[1].split("</table>")[0]
+    effect = fit.effect("season", "wet")
+    assert number(effect.value) in table
+    assert number(effect.high) in table
+    assert table.count("<tr>") == 2
+    asked = write(target, fit, effects=[("season", "rain"), ("rain", "wet")]).source
+    assert asked.split('id="effects"')[1].split("</table>")[0].count("<tr>") == 3
+    with pytest.raises(gn.GaussnetError, match="there is no node 'snow'"):
+        gn.write_report(fit, target, effects=[("snow", "wet")])
+
+
+def test_residual_plots_have_verdicts(target):
+    rows = ROWS.copy()
+    rows[:, 1] = np.exp(rows[:, 1])
+    page = write(target, gn.fit(rows, DAG))
+    verdicts = re.findall(r'<b class="verdict">([^<]*)</b>', page.source)
+    assert len(verdicts) == 3
+    assert "close to Gaussian" in verdicts
+    assert any("Gaussian" not in verdict or "far from" in verdict for verdict in verdicts)
+
+
+def test_interventions_have_a_section(target):
+    chosen = np.zeros(ROWS.shape, dtype=bool)
+    chosen[:30, 1] = True
+    page = write(target, gn.fit(ROWS, DAG, interventions=chosen))
+    assert "Interventions" in page.words
+    assert "Interventions" not in write(target, gn.fit(ROWS, DAG)).words

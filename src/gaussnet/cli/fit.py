@@ -18,6 +18,7 @@ from gaussnet.data.sources import STANDARD_INPUT, open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.model.files import check_ending
 from gaussnet.report.page import check_report
@@ -103,6 +104,7 @@ class Learnt:
             "out": None if self.out is None else str(self.out),
             "report": None if self.report is None else str(self.report),
             "ignored": list(self.ignored),
+            "summary": list(self.fit.summary()),
             "notes": self.notes,
             "nodes": nodes,
             **self._flagged(),
@@ -187,10 +189,9 @@ def print_fit(learnt: Learnt) -> None:
     fit, errors = learnt.fit, learnt.errors
     network = fit.network
     page = console()
-    page.print(
-        f"{len(network.dag)} nodes, {len(network.dag.edges)} edges, {fit.rows:,} rows; "
-        f"{fit.method.name}, variances by {fit.scale.name}"
-    )
+    for sentence in fit.summary():
+        page.print(in_shell_words(sentence))
+    page.print(heading(fit))
     print_table(
         "Coefficients",
         ("parent", "child", "coefficient", "standard error"),

@@ -149,7 +149,7 @@ def _named(fits: Fits) -> dict[str, Fit]:
         named = {str(name): fit for name, fit in fits.items()}
     else:
         given = list(fits) if isinstance(fits, Iterable) else [fits]
-        named = dict(zip(_labels(given), given, strict=True))
+        named = dict(zip(fit_labels(given), given, strict=True))
     if not named:
         raise SettingError("got no fit to compare, expected at least one")
     for fit in named.values():
@@ -172,7 +172,7 @@ def _check_same_nodes(named: Mapping[str, Fit]) -> None:
             )
 
 
-def _labels(fits: list[Fit]) -> list[str]:
+def fit_labels(fits: list[Fit]) -> list[str]:
     """The methods' names, numbered where one comes more than once."""
     names = [str(getattr(getattr(fit, "method", None), "name", "fit")) for fit in fits]
     counts, seen = Counter(names), Counter[str]()

@@ -1,12 +1,13 @@
 """`Fit`: a learnt network, how it was learnt, and what can be asked of it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussnet import display
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.notes import NodeReport, Note, label_notes, node_notes
 from gaussnet.graph.dag import Dag
@@ -60,7 +61,7 @@ class Fit:
     >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 3)
     (3, 1.95)
     >>> print(fit)
-    2 nodes, 1 edges, 3 rows; least-squares, variances by mean-square
+    2 nodes, 1 edge, 3 rows; least-squares, variances by mean-square
     edge         coefficient    95% interval
     rain -> wet         1.95  0.8496 to 3.05
     node  intercept  noise sd
@@ -665,6 +666,38 @@ class Fit:
             f"Fit({len(self.dag)} nodes, {self.rows} rows, method={self.method.name!r}, "
             f"scale={self.scale.name!r}, {len(self.notes)} notes)"
         )
+
+    def plot(self, *, ax: Any = None) -> Any:
+        """The network drawn with matplotlib, contradicted missing edges dotted; gives the axes."""
+        return display.plot("network", self, ax=ax)
+
+    def plot_residuals(self, nodes: Iterable[str] | None = None) -> Any:
+        """Residuals against Gaussian quantiles, a panel and a verdict per node; gives the axes."""
+        return display.plot("residuals", self, nodes)
+
+    def plot_coefficients(
+        self,
+        others: "Mapping[str, Fit] | Sequence[Fit]" = (),
+        *,
+        level: float = 0.95,
+        standardized: bool = False,
+        ax: Any = None,
+    ) -> Any:
+        """A forest plot of the coefficients with their intervals; gives the axes of matplotlib.
+
+        `others` are fits to show side by side, by name or in a list.
+        """
+        fits, names = display.plot("named_fits", self, others)
+        settings = {"level": level, "standardized": standardized, "ax": ax}
+        return display.plot("coefficients", fits, names, **settings)
+
+    def plot_outliers(self, *, ax: Any = None) -> Any:
+        """Flagged cells by node and row, for robust fits; gives the axes of matplotlib."""
+        return display.plot("outliers", self, ax=ax)
+
+    def _repr_html_(self) -> str:
+        """The sentences, the network drawn and its coefficients, in a notebook."""
+        return display.html("fit", self)
 
     def __str__(self) -> str:
         from gaussnet.fitting.text import describe

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gaussnet.errors import GaussnetError
+from gaussnet.graph.dag import counted
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
@@ -65,21 +66,27 @@ def describe(fit: "Fit") -> str:
     Intervals are left out where they would need a file to be read again.
     """
     dag, network = fit.dag, fit.network
-    head = (
-        f"{len(dag)} nodes, {len(dag.edges)} edges, {fit.rows:,} rows; {fit.method.name}, "
-        f"variances by {fit.scale.name}"
-    )
     numbers = zip(dag.nodes, network.intercept_array, network.scales, strict=True)
     nodes = [(shown(node), f"{value:.4g}", f"{scale:.4g}") for node, value, scale in numbers]
     notes = [f"note: {note}" for note in fit.notes]
     more = len(notes) - LONGEST_TABLE
     parts = [
-        [head],
+        [heading(fit)],
         cut_table(*_edges(fit), LONGEST_TABLE),
         cut_table(("node", "intercept", "noise sd"), nodes, LONGEST_TABLE),
-        [*notes[:LONGEST_TABLE], *([f"... and {more} notes more"] if more > 0 else [])],
+        [*notes[:LONGEST_TABLE], *([f"... and {more} more notes"] if more > 0 else [])],
     ]
     return "\n".join(line for part in parts for line in part)
+
+
+def heading(fit: "Fit") -> str:
+    """The sizes of a fit, and how it was learnt, in one line."""
+    sizes = (
+        counted(len(fit.dag), "node"),
+        counted(len(fit.dag.edges), "edge"),
+        counted(fit.rows, "row"),
+    )
+    return f"{', '.join(sizes)}; {fit.method.name}, variances by {fit.scale.name}"
 
 
 def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:

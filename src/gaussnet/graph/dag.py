@@ -10,6 +10,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gaussnet import display
 from gaussnet.errors import CycleError, GraphError, SettingError
 from gaussnet.graph import algorithms
 from gaussnet.graph.adjustment import is_adjustment_set, minimal_adjustment_sets
@@ -411,13 +412,17 @@ class Dag:
 
     def __repr__(self) -> str:
         """The size of the graph and its first nodes."""
-        edges = len(self.families.parents)
-        return f"Dag({len(self.nodes)} nodes, {edges} edges: {shorten(self.nodes)})"
+        sizes = f"{counted(len(self.nodes), 'node')}, {counted(len(self.families.parents), 'edge')}"
+        return f"Dag({sizes}: {shorten(self.nodes)})"
 
     def _relatives(self, lists: list[list[int]], node: str) -> tuple[str, ...]:
         own = self.position(node)
         found = algorithms.with_relatives(lists, {own}) - {own}
         return tuple(self.nodes[other] for other in sorted(found))
+
+    def _repr_html_(self) -> str:
+        """The graph drawn, in a notebook."""
+        return display.html("dag", self)
 
     def _position_set(self, nodes: str | Iterable[str]) -> set[int]:
         return {self.position(node) for node in ([nodes] if isinstance(nodes, str) else nodes)}
@@ -471,6 +476,17 @@ def check_parents(nodes: Sequence[str], families: Families) -> None:
     if len(twice):
         parent, child = nodes[parents[twice[0]]], nodes[owners[twice[0]]]
         raise GraphError(f"the edge {parent!r} -> {child!r} is listed twice: list it once")
+
+
+def counted(number: int, noun: str) -> str:
+    """A number with its noun.
+
+    Examples
+    --------
+    >>> counted(1, "edge"), counted(2_000, "row")
+    ('1 edge', '2,000 rows')
+    """
+    return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
 def shorten(names: Sequence[object], limit: int = 6) -> str:

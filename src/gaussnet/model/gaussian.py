@@ -8,6 +8,7 @@ from typing import Self
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gaussnet import display
 from gaussnet.errors import NetworkError
 from gaussnet.graph.dag import shorten
 from gaussnet.model import checks
@@ -173,6 +174,10 @@ class Gaussian:
 
     def __repr__(self) -> str:
         return f"Gaussian({len(self.names)} variables: {shorten(self.names)})"
+
+    def _repr_html_(self) -> str:
+        """Means and standard deviations, in a notebook."""
+        return display.html("gaussian", self)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), (self.names, self.mean, self.factor)

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
-from gaussnet import kernels
+from gaussnet import display, kernels
 from gaussnet.errors import DataError, FileError, GraphError, NetworkError
-from gaussnet.graph.dag import Dag, Edge, shorten
+from gaussnet.graph.dag import Dag, Edge, counted, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks, propagate
 from gaussnet.model.gaussian import Gaussian
@@ -459,8 +459,12 @@ class GaussianNetwork:
         return hash((self.dag, *((array + 0.0).tobytes() for array in arrays)))
 
     def __repr__(self) -> str:
-        edges = len(self.coefficient_array)
-        return f"GaussianNetwork({len(self.dag)} nodes, {edges} edges: {shorten(self.dag.nodes)})"
+        sizes = f"{counted(len(self.dag), 'node')}, {counted(len(self.dag.edges), 'edge')}"
+        return f"GaussianNetwork({sizes}: {shorten(self.dag.nodes)})"
+
+    def _repr_html_(self) -> str:
+        """The network drawn, in a notebook."""
+        return display.html("network", self)
 
     def __reduce__(self) -> tuple[object, ...]:
         arrays = (self.coefficient_array, self.variance_array, self.intercept_array)

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+from gaussnet import display
 from gaussnet.graph.dag import Dag
 from gaussnet.planning.laws import Bound, Degrees, MethodLaw, Phases
 from gaussnet.planning.settings import (
@@ -52,6 +53,10 @@ class Certificate:
     argument: str
     """How `kl` was reached."""
     assumptions: tuple[str, ...] = ASSUMPTIONS
+
+    def _repr_html_(self) -> str:
+        """As it prints, in a notebook."""
+        return display.html("plan", self)
 
     def __str__(self) -> str:
         phases = f", split {self.split[0]:,} + {self.split[1]:,}" if self.split else ""

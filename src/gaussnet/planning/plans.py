@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from math import ceil, exp, inf, isfinite, log, sqrt
 
+from gaussnet import display
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.planning.laws import Degrees, MethodLaw
@@ -50,6 +51,10 @@ class Plan:
     """n d / tv^2: the shape of the paper's lower bound, whose constant it does not give."""
     paper: PaperSizes | None = None
     """The paper's two phases, printed and corrected, for law="paper"."""
+
+    def _repr_html_(self) -> str:
+        """As it prints, in a notebook."""
+        return display.html("plan", self)
 
     def __str__(self) -> str:
         lines = [

@@ -1,22 +1,34 @@
 """What a page says of a fit or a network, and of the rows beside it."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from gaussnet.data.passes import Run
 from gaussnet.data.table import default_page_rows, open_table
-from gaussnet.errors import GaussnetError
+from gaussnet.errors import GaussnetError, SettingError
+from gaussnet.fitting.effects import Effect
+from gaussnet.fitting.graph_tests import GraphCheck
+from gaussnet.fitting.measures import find_r2
 from gaussnet.fitting.outliers import Outliers
+from gaussnet.fitting.residuals import ResidualShapes, find_shapes
 from gaussnet.fitting.result import Fit
+from gaussnet.fitting.standardized import standardized_coefficients
 from gaussnet.fitting.uncertainty import Uncertainty
-from gaussnet.graph.dag import shorten as shorten_names
+from gaussnet.fitting.verdicts import FitSummary, Verdict
+from gaussnet.graph.dag import Dag, shorten as shorten_names
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate
 from gaussnet.report.markup import many
 from gaussnet.report.residuals import Residuals, find_residuals, thinning
 from gaussnet.types import FloatArray
+
+Effects = Iterable[tuple[str, str]]
+MOST_EFFECTS = 12
+"""Effects that are shown without being asked for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -36,27 +48,34 @@ class Findings:
     """Why something is not there: by "residuals", "uncertainty" or "certificate"."""
     outliers: Outliers | None = None
     """The cells that a robust fit flagged; None for other methods."""
+    summary: FitSummary | None = None
+    """The sentences at the top; None for a network that was not learnt here."""
+    check: GraphCheck | None = None
+    """Tests of the missing edges, where they were done."""
+    shapes: ResidualShapes | None = None
+    effects: tuple[Effect, ...] = ()
+    """Total effects of interest."""
+    r2: FloatArray | None = None
+    """Of the data, (nodes,)."""
 
-    @property
+    @cached_property
     def explained(self) -> FloatArray:
         """Share of each node's variance that its parents explain, (nodes,)."""
+        if self.r2 is not None:
+            return self.r2
         total = self.network.covariance().diagonal()
         with np.errstate(divide="ignore", invalid="ignore"):
             share = 1.0 - self.network.variance_array / total
         return np.where(self.network.dag.in_degrees > 0, share, np.nan)
 
-    @property
+    @cached_property
     def standardised(self) -> FloatArray:
         """Coefficients in standard deviations of child and parent, (edges,); NaN without any."""
-        spread = np.sqrt(self.network.covariance().diagonal())
-        families = self.network.dag.families
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            ratio = spread[families.parents] / spread[families.family_of_edge]
-            return np.asarray(self.network.coefficient_array * ratio)
+        return standardized_coefficients(self.network)
 
 
-def findings_of_fit(fit: Fit, level: float) -> Findings:
-    """What there is to tell of a fit."""
+def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> Findings:
+    """What there is to tell of a fit, and of these effects: by default those of roots on leaves."""
     reasons: dict[str, str] = {}
 
     def ask(what: str, question: Any) -> Any:
@@ -70,6 +89,11 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
     table = ask("residuals", lambda: fit.required_data(purpose).table())
     seen = None if table is None else table.every_row(thinning(fit.rows))
     uncertainty = ask("uncertainty", lambda: fit.uncertainty(level=level))
+    verdict = Verdict(fit)
+    named = _roots_on_leaves(fit.dag) if effects is None else tuple(effects)
+    told = [ask("effects", lambda pair=pair: fit.effect(*pair, level=level)) for pair in named]
+    if effects is not None and reasons.get("effects"):
+        raise SettingError(reasons["effects"])
     notes = [str(note) for note in (*fit.notes, *(uncertainty.notes if uncertainty else ()))]
     return Findings(
         network=fit.network,
@@ -82,7 +106,41 @@ def findings_of_fit(fit: Fit, level: float) -> Findings:
         certificate=ask("certificate", lambda: fit.certificate(1.0 - level)),
         reasons=reasons,
         outliers=None if fit.trimming is None else fit.outliers(),
+        summary=verdict.summary(),
+        check=verdict.check,
+        shapes=_shapes(fit, seen),
+        effects=tuple(one for one in told if one is not None),
+        r2=ask("r2", lambda: find_r2(fit)),
     )
+
+
+def _shapes(fit: Fit, seen: FloatArray | None) -> ResidualShapes | None:
+    """The shapes of the residuals, also where rows are read from a file."""
+    if fit.residual_shapes is not None or seen is None:
+        return fit.residual_shapes
+    return find_shapes(fit.network, seen)
+
+
+def _roots_on_leaves(dag: Dag) -> tuple[tuple[str, str], ...]:
+    """The first few pairs of a node without parents and one without children below it."""
+    roots = [node for node in dag.nodes if not dag.parents(node) and dag.children(node)]
+    leaves = {node for node in dag.nodes if not dag.children(node)}
+    pairs = []
+    for root in roots[:MOST_EFFECTS]:
+        below = descendants(dag, root)
+        pairs += [(root, node) for node in dag.nodes if node in leaves and node in below]
+    return tuple(pairs[:MOST_EFFECTS])
+
+
+def descendants(dag: Dag, node: str) -> set[str]:
+    """The nodes that a node has directed paths to."""
+    found: set[str] = set()
+    waiting = [node]
+    while waiting:
+        new = set(dag.children(waiting.pop())) - found
+        found |= new
+        waiting += new
+    return found
 
 
 def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
@@ -106,5 +164,6 @@ def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
         residuals=tuple(find_residuals(network, seen)),
         notes=tuple(notes),
         rows_hash=table.fingerprint(),
+        shapes=find_shapes(network, seen),
         reasons={"uncertainty": reason, "certificate": reason},
     )

@@ -127,7 +127,7 @@ class Sortable:
         )
         body = "\n".join(f"<tr>{''.join(map(_cell, line))}</tr>" for line in shown)
         cut = len(self.lines) - len(shown)
-        more = f'<p class="faint">{cut:,} lines more are not shown.</p>' if cut else ""
+        more = f'<p class="faint">{cut:,} more rows are not shown.</p>' if cut else ""
         return (
             f'<div class="controls"><label>Filter <input type="search" data-filter="{self.name}" '
             'placeholder="part of a name" autocomplete="off" spellcheck="false"></label>'

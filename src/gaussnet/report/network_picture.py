@@ -22,6 +22,9 @@ LARGEST = 1.6
 COMFORT = (900.0, 560.0)
 """A small drawing is enlarged up to these sides."""
 THIN, THICK = 1.1, 5.0
+MOST_CONTRADICTIONS = 60
+ARC = 0.22
+"""How far an arc bows, as a part of its length."""
 HEAD = 7.0
 SMALL_LETTER, HEIGHT = 6.2, 13.0
 """Sizes of a letter of an inscription."""
@@ -35,7 +38,7 @@ def draw_network(findings: Findings) -> str:
     dag = findings.network.dag
     labels = [shorten(node) for node in dag.nodes]
     arrows = [(dag.position(parent), dag.position(child)) for parent, child in dag.edges]
-    layout = lay_out(len(dag), arrows, _sizes(labels))
+    layout = lay_out(len(dag), arrows, drawing_sizes(labels))
     inscriptions = _inscriptions(findings, layout) if len(arrows) <= FEW_EDGES else []
     left, top = -MARGIN, -MARGIN
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
@@ -45,6 +48,7 @@ def draw_network(findings: Findings) -> str:
         f'<svg id="network" class="network" viewBox="{box}" data-box="{box}" '
         f'width="{zoom * width:.0f}" height="{zoom * height:.0f}" role="img" tabindex="0" '
         f'aria-label="The network: {len(dag)} nodes, {len(dag.edges)} edges">'
+        f'<g class="refutations">{"".join(_contradictions(findings, layout))}</g>'
         f'<g class="edges">{"".join(_edges(findings, layout))}</g>'
         f'<g class="nodes">{"".join(_nodes(findings, layout, labels))}</g>'
         f'<g class="inscriptions">{"".join(inscriptions)}</g></svg>'
@@ -69,7 +73,8 @@ def shorten(name: str, limit: int = LONGEST_LABEL) -> str:
     return line if len(line) <= limit else f"{line[: limit - 1]}…"
 
 
-def _sizes(labels: Sequence[str]) -> Sizes:
+def drawing_sizes(labels: Sequence[str]) -> Sizes:
+    """Sizes of boxes that hold these labels, and the room between them."""
     widths = [max(28.0, 14.0 + LETTER * letters(label)) for label in labels]
     if len(labels) > MANY_NODES:
         return Sizes(widths, height=20.0, gap=5.0, bend=1.0, between=40.0)
@@ -111,8 +116,32 @@ def _edges(findings: Findings, layout: Layout) -> list[str]:
     return drawn
 
 
+def _contradictions(findings: Findings, layout: Layout) -> Iterator[str]:
+    """The missing edges that the data contradict, as dotted arcs between their nodes."""
+    check, dag = findings.check, findings.network.dag
+    for one in () if check is None else check.rejected[:MOST_CONTRADICTIONS]:
+        first, last = dag.position(one.other), dag.position(one.node)
+        words = (
+            f"{one.other} and {one.node}: no edge, but the data contradict that\n"
+            f"partial correlation {number(one.correlation)}, adjusted p-value {one.adjusted:.2g}"
+        )
+        arc = _arc(layout.centres[first], layout.centres[last])
+        yield (
+            f'<g class="edge refuted" data-from="{first}" data-to="{last}">'
+            f'<title>{text(words)}</title><path class="hit" d="{arc}"/>'
+            f'<path class="line" d="{arc}"/></g>'
+        )
+
+
+def _arc(start: Point, stop: Point) -> str:
+    """A bow from one point to another, which goes around what lies between them."""
+    (x, y), (right, down) = start, stop
+    middle = (x + right) / 2 - ARC * (down - y), (y + down) / 2 + ARC * (right - x)
+    return f"M{_pair(x, y)}Q{_pair(*middle)} {_pair(right, down)}"
+
+
 def _nodes(findings: Findings, layout: Layout, labels: Sequence[str]) -> list[str]:
-    sizes = _sizes(labels)
+    sizes = drawing_sizes(labels)
     drawn = []
     for index, ((x, y), label) in enumerate(zip(layout.centres, labels, strict=True)):
         width, height = sizes.widths[index], sizes.height

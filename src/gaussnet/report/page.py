@@ -16,7 +16,7 @@ from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.result import Fit
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report import sections
-from gaussnet.report.findings import Findings, findings_of_fit, findings_of_network
+from gaussnet.report.findings import Effects, Findings, findings_of_fit, findings_of_network
 from gaussnet.report.markup import text, whole_page
 
 MOST_NODES = 2_000
@@ -49,12 +49,15 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     source: Path | None = None,
     command: str | None = None,
     date: str | None = None,
+    effects: Effects | None = None,
 ) -> None:
     """Write a report of a fit, or of a network on data, as one HTML file.
 
-    The file needs no other and asks for nothing. It shows the network, its coefficients with
-    their errors, the certificate, residuals of every node, notes on the data, and how to get the
-    same again. The same fit gives the same bytes.
+    The file needs no other and asks for nothing. It begins with `Fit.summary`: whether the model
+    fits, what was wrong with the data, how far to trust the numbers. Then it shows the network
+    with the missing edges that the data contradict, coefficients with their errors, effects,
+    residuals of every node, notes on the data, what holds if the model is right, and how to get
+    the same again. The same fit gives the same bytes.
 
     Parameters
     ----------
@@ -64,6 +67,9 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
         Of the confidence intervals and of the certificate.
     title, date
         As they shall stand in the report; the date is left out if none is given.
+    effects
+        Pairs (cause, target) whose total effects are told; by default those of nodes without
+        parents on nodes without children.
     source, command
         The file that the data came from, whose hash is told, and the command that was given.
 
@@ -83,7 +89,7 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     origin = Origin(source, command, date)
     if isinstance(result, Fit):
         _check_size(result.network)
-        findings = findings_of_fit(result, level)
+        findings = findings_of_fit(result, level, effects)
     elif isinstance(result, GaussianNetwork):
         if data is None:
             raise SettingError("got a network without data: give data=, the rows to show it with")
@@ -109,11 +115,14 @@ def fit_page(findings: Findings, title: str, origin: Origin) -> str:
     parts = [
         sections.head(findings, title),
         sections.network(findings),
+        sections.graph_check(findings),
         sections.coefficients(findings),
-        sections.certificate(findings),
+        sections.effects(findings),
+        sections.interventions(findings),
         sections.residuals(findings),
         sections.flagged(findings),
         sections.notes(findings),
+        sections.certificate(findings),
         _again(findings, origin),
     ]
     return whole_page(title, parts, ["page.css", "fit.css"], "drawing.js", "fit.js")
@@ -173,7 +182,8 @@ def _again(findings: Findings, origin: Origin) -> str:
         for name, value in facts
     )
     return (
-        f"<h2>The same again</h2><pre>{text(origin.command or _python_call(findings))}</pre>"
+        "<h2>How to get the same result again</h2>"
+        f"<pre>{text(origin.command or _python_call(findings))}</pre>"
         f'<div class="wide"><table class="facts-table"><tbody>{lines}</tbody></table></div>'
         f"{HASHED if findings.rows_hash else ''}"
         f"<details><summary>The graph</summary><pre>{text(findings.network.dag.to_formulas())}"

@@ -118,8 +118,8 @@ def shared_shapes() -> str:
     )
 
 
-def draw_residuals(own: Residuals) -> str:
-    """Both pictures of one node and a line of numbers below."""
+def draw_residuals(own: Residuals, verdict: str = "") -> str:
+    """Both pictures of one node, a verdict and a line of numbers below."""
     words = text(own.node)
     beyond = f"{own.beyond:,} beyond ±{REACH:g}"
     if own.beyond or own.expected_beyond >= 0.05:
@@ -127,8 +127,13 @@ def draw_residuals(own: Residuals) -> str:
     return (
         f'<figure class="residual" data-name="{words}" data-value="{own.departure:.6f}">'
         f"<h3>{words}</h3>{_histogram(own)}{_qq(own)}"
-        f"<figcaption>D = {number(own.departure)} · {beyond}</figcaption></figure>"
+        f"<figcaption>{_verdict(verdict)}D = {number(own.departure)} · {beyond}"
+        "</figcaption></figure>"
     )
+
+
+def _verdict(words: str) -> str:
+    return f'<b class="verdict">{text(words)}</b><br>' if words else ""
 
 
 def _histogram(own: Residuals) -> str:

@@ -3,6 +3,8 @@
 import numpy as np
 
 from gaussnet.fitting.outliers import Outliers
+from gaussnet.fitting.residuals import WORDS
+from gaussnet.fitting.result import Fit
 from gaussnet.planning.targets import information_limit
 from gaussnet.report.findings import Findings
 from gaussnet.report.markup import MINUS, Sortable, many, number, share, text
@@ -22,28 +24,61 @@ ERRORS = {
 MOST_CELLS = 500
 MOST_STRIPS = 60
 STRIP_BINS = 360
+SCALES = {
+    "mean-square": "from mean squared residuals",
+    "mad": "from median absolute deviations of the residuals",
+    "kl-optimal": "from the multiple of the mean square with the least expected error",
+    "core": "from the rows kept",
+}
+"""Where noise variances come from, in words."""
+DISTANCES = (
+    "Two distances to the true distribution: the Kullback-Leibler (KL) divergence, the mean loss "
+    "of log density, and total variation (TV), the largest error of any probability, between 0 "
+    "and 1. They do not look at the data: see the top of the page for whether the model fits."
+)
+MOST_PAIRS = 200
 LINE, LABELS, WIDTH = 15, 190, 900
 """Height of a strip, width of its label and of the strip itself."""
 
 
 def head(findings: Findings, title: str) -> str:
-    """What the report is about, and its main numbers."""
+    """What the report is about: the sentences on the fit, and its sizes."""
     dag, fit = findings.network.dag, findings.fit
     facts = [
         ("nodes", f"{len(dag):,}"),
         ("edges", f"{len(dag.edges):,}"),
         ("rows", f"{findings.rows:,}"),
     ]
-    how = "a network from a file, shown with these rows"
+    how = "A network from a file, shown with these rows."
     if fit is not None:
         constants = "with" if fit.intercept else "without"
-        how = f"learnt by {fit.method.name}, variances by {fit.scale.name}, {constants} intercepts"
-    promise = findings.certificate
-    if promise is not None:
-        facts.append(("expected KL from the truth", number(promise.expected_kl)))
-        facts.append((f"TV at most ({share(1 - promise.delta)})", number(promise.tv)))
+        how = f"{fit_words(fit)}, {constants} intercepts."
     listed = "".join(f"<div><dd>{value}</dd><dt>{text(name)}</dt></div>" for name, value in facts)
-    return f'<h1>{text(title)}</h1><p class="lead">{text(how)}</p><dl class="facts">{listed}</dl>'
+    return (
+        f'<h1>{text(title)}</h1><p class="lead">{text(how)}</p>{_sentences(findings)}'
+        f'<dl class="facts">{listed}</dl>'
+    )
+
+
+def fit_words(fit: Fit) -> str:
+    """How the network was learnt, in words.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> fit_words(gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], gn.Dag.parse("y ~ x")))
+    'Fitted by least-squares; noise variances from mean squared residuals'
+    """
+    return f"Fitted by {fit.method.name}; noise variances {SCALES.get(fit.scale.name, '')}".rstrip()
+
+
+def _sentences(findings: Findings) -> str:
+    """The three sentences on the fit, marked where one is a warning."""
+    if findings.summary is None:
+        return ""
+    kind = "warning" if findings.summary.warns else "fine"
+    lines = "".join(f"<p>{text(one)}</p>" for one in findings.summary)
+    return f'<section id="summary" class="summary {kind}" aria-label="Summary">{lines}</section>'
 
 
 def network(findings: Findings) -> str:
@@ -54,7 +89,7 @@ def network(findings: Findings) -> str:
     unsure = ""
     if sure is not None:
         level = share(sure.confidence_intervals.level)
-        unsure = f'<span><i class="key unsure"></i>pale: the {level} interval holds 0</span>'
+        unsure = f'<span><i class="key unsure"></i>pale: the {level} interval includes 0</span>'
     buttons = "".join(
         f'<button type="button" data-zoom="{way}" title="{title}" aria-label="{title}">{sign}'
         "</button>"
@@ -74,8 +109,73 @@ def network(findings: Findings) -> str:
         '<span><i class="key plus"></i>positive coefficient</span>'
         '<span><i class="key minus"></i>negative coefficient</span>'
         f"<span>width: size of the standardised coefficient</span>{unsure}"
+        f"{_contradiction_key(findings)}"
         '</figcaption></figure><div id="tip" role="status" hidden></div>'
     )
+
+
+def _contradiction_key(findings: Findings) -> str:
+    if findings.check is None or findings.check.agrees:
+        return ""
+    return '<span><i class="key refuted"></i>no edge here, but the data contradict that</span>'
+
+
+def graph_check(findings: Findings) -> str:
+    """Where the data contradict the graph."""
+    title = "<h2>Does the graph fit?</h2>"
+    check = findings.check
+    if findings.fit is None:
+        return ""
+    if check is None:
+        return f"{title}<p>{text(findings.summary.fits if findings.summary else '')}</p>"
+    words = (
+        "Every missing edge of the graph claims that two nodes are independent, given the parents "
+        "of the later one. Each claim is tested; p-values are adjusted for the number of tests."
+    )
+    notes = "".join(f'<p class="faint">{text(note)}</p>' for note in check.notes)
+    start = f'{title}<p>{text(check.verdict)}</p><p class="faint">{words}</p>{notes}'
+    if check.agrees:
+        return start
+    lines = [
+        (one.other, one.node, ", ".join(one.given) or "none", one.correlation, one.adjusted)
+        for one in check.rejected[:MOST_PAIRS]
+    ]
+    heads = ("node", "later node", "given", "partial correlation", "adjusted p-value")
+    caption = "One row per contradicted missing edge; click a column heading to sort"
+    return start + Sortable("contradicted", caption, heads, lines).to_html()
+
+
+def effects(findings: Findings) -> str:
+    """Total effects with their intervals."""
+    if not findings.effects:
+        return ""
+    level = share(findings.effects[0].level)
+    lines = [
+        (one.cause, one.target, one.value, one.standard_error, one.low, one.high)
+        for one in findings.effects
+    ]
+    heads = ("cause", "target", "total effect", "std. error", f"{level} from", "to")
+    caption = (
+        "What one unit more of the cause, set from outside, adds to the target along all directed "
+        "paths, if the graph is right"
+    )
+    return f"<h2>Effects</h2>{Sortable('effects', caption, heads, lines).to_html()}"
+
+
+def interventions(findings: Findings) -> str:
+    """The nodes that were set from outside, and in how many rows; nothing where none was."""
+    fit = findings.fit
+    if fit is None or not fit.details.set_rows.any():
+        return ""
+    counts = fit.details.set_rows.tolist()
+    lines = [
+        (node, count, used)
+        for node, count, used in zip(fit.dag.nodes, counts, fit.details.rows.tolist(), strict=True)
+        if count
+    ]
+    caption = "A cell that was set from outside does not serve its own node's equation"
+    heads = ("node", "rows in which it was set", "rows for its equation")
+    return f"<h2>Interventions</h2>{Sortable('set', caption, heads, lines).to_html()}"
 
 
 def coefficients(findings: Findings) -> str:
@@ -93,7 +193,7 @@ def _edge_table(findings: Findings) -> str:
         return "<p>The graph has no edges.</p>"
     heads = ["parent", "child", "coefficient"]
     columns: list[list[float]] = [net.coefficient_array.tolist()]
-    caption = "One line an edge; click a head to sort"
+    caption = "One row per edge; click a column heading to sort"
     if sure is not None:
         level = share(sure.confidence_intervals.level)
         heads += ["std. error", f"{level} from", "to"]
@@ -111,7 +211,7 @@ def _edge_table(findings: Findings) -> str:
 
 def _node_table(findings: Findings) -> str:
     net, sure = findings.network, findings.uncertainty
-    heads = ["node", "parents", "intercept", "noise std. dev.", "variance explained, %"]
+    heads = ["node", "parents", "intercept", "noise std. dev.", "R2, %"]
     columns: list[list[float]] = [
         net.dag.in_degrees.tolist(),
         net.intercept_array.tolist(),
@@ -121,19 +221,19 @@ def _node_table(findings: Findings) -> str:
     if sure is not None:
         heads[3:3] = ["std. error"]
         columns[2:2] = [sure.standard_errors.intercept_array.tolist()]
-    if findings.fit is not None and findings.fit.details.dropped.any():
+    if findings.fit is not None and (findings.fit.details.rows != findings.rows).any():
         heads.append("rows")
         columns.append(findings.fit.details.rows.tolist())
     lines = [
         (node, *values)
         for node, values in zip(net.dag.nodes, zip(*columns, strict=True), strict=True)
     ]
-    return Sortable("nodes", "One line a node", heads, lines).to_html()
+    return Sortable("nodes", "One row per node", heads, lines).to_html()
 
 
 def certificate(findings: Findings) -> str:
     """How far the learnt network can be from the truth."""
-    title = "<h2>How near the truth</h2>"
+    title = "<h2>If the model is right</h2>"
     promise = findings.certificate
     if promise is None:
         why = findings.reasons.get("certificate", "")
@@ -150,8 +250,10 @@ def certificate(findings: Findings) -> str:
     )
     conditions = "".join(f"<li>{text(one)}</li>" for one in promise.assumptions)
     return (
-        f'{title}<div class="wide"><table><tbody>{rows}</tbody></table></div>'
-        f"<p>Reached by: {text(promise.argument)}. It holds if</p><ul>{conditions}</ul>"
+        f"{title}<p>{DISTANCES}</p>"
+        f'<div class="wide"><table><tbody>{rows}</tbody></table></div>'
+        f"<p>Reached by: {text(promise.argument)}. All of it holds only if</p>"
+        f"<ul>{conditions}</ul>"
     )
 
 
@@ -178,9 +280,9 @@ def residuals(findings: Findings) -> str:
     shown = _least_gaussian(found)[:MOST_FIGURES] if len(found) > MOST_FIGURES else found
     words = (
         f"Residuals in standard deviations of the noise, from {MINUS}4 to 4. Left: histogram and "
-        "the Gaussian. Right: quantiles found (up) against those of the Gaussian (across), with "
-        "the band that holds each point of Gaussian residuals with 95 %. D is the largest "
-        "difference of the distribution functions."
+        "the Gaussian. Right: quantiles found (vertical) against those of the Gaussian "
+        "(horizontal), with the band in which each point of Gaussian residuals lies with 95 %. D "
+        "is the largest difference of the distribution functions."
     )
     if (step := thinning(findings.rows)) > 1:
         words += f" One row in {step} is drawn."
@@ -197,7 +299,11 @@ def residuals(findings: Findings) -> str:
         if len(shown) > MANY_FIGURES
         else ""
     )
-    figures = "\n".join(draw_residuals(own) for own in shown)
+    shapes, dag = findings.shapes, findings.network.dag
+    figures = "\n".join(
+        draw_residuals(own, WORDS[shapes.shape(dag.position(own.node))] if shapes else "")
+        for own in shown
+    )
     return (
         f'{title}<p class="faint">{words}</p>{shared_shapes()}{controls}'
         f'<div id="residuals" class="residuals">{figures}</div>'
@@ -219,11 +325,11 @@ def flagged(findings: Findings) -> str:
     touched = sum(part > 0.0 for part in found.shares.values())
     words = (
         f"{many(len(found), 'value')} in {many(touched, 'node')} "
-        f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node and had no say in "
-        "what was learnt. Rows are counted from 0; z is recorded minus expected value, in "
-        "standard deviations of the noise."
+        f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node. "
+        f"{_left_out_words(findings)} Rows are counted from 0; z is recorded minus "
+        "expected value, in standard deviations of the noise."
     )
-    caption = "One line a flagged value, worst first"
+    caption = "One row per flagged value, worst first"
     if len(found) > MOST_CELLS:
         caption += f"; the worst {MOST_CELLS:,} of {len(found):,}"
     cells = [
@@ -232,6 +338,15 @@ def flagged(findings: Findings) -> str:
     ]
     table = Sortable("flagged", caption, ("row", "node", "recorded", "expected", "z"), cells)
     return f"{title}<p>{words}</p>{_strips(found, findings.rows)}{table.to_html()}"
+
+
+def _left_out_words(findings: Findings) -> str:
+    """How many rows the equations do without because of flagged values."""
+    fit = findings.fit
+    counts = [] if fit is None else [fit.node(node).trimmed for node in fit.dag.nodes]
+    if not any(counts):
+        return "No equation leaves out a row because of them."
+    return f"Equations leave out up to {many(max(counts), 'row')} because of them."
 
 
 def _strips(found: Outliers, rows: int) -> str:

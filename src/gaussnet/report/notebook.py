@@ -1,0 +1,153 @@
+"""What notebooks show: HTML that needs nothing else and takes the colours of the page around it.
+
+Text and lines use the current colour, so that dark and light pages both can be read.
+"""
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gaussnet.errors import GaussnetError
+from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.fitting.text import heading
+from gaussnet.graph.dag import counted
+from gaussnet.report.layout import lay_out
+from gaussnet.report.markup import brief
+from gaussnet.report.network_picture import (
+    FEW_EDGES,
+    MARGIN,
+    drawing_sizes,
+    edge_path,
+    place_inscriptions,
+    shorten,
+)
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+    from gaussnet.graph.dag import Dag
+    from gaussnet.model.gaussian import Gaussian
+    from gaussnet.model.network import GaussianNetwork
+
+MOST_NODES = 80
+"""Larger graphs are told by their sizes."""
+PLUS, MINUS = "#3b82d6", "#d9722b"
+"""Colours of coefficients that show on white and on black."""
+MOST_VARIABLES = 200
+
+
+def dag(value: "Dag") -> str:
+    """A graph, drawn."""
+    return _figure(_picture(value), _sizes(value))
+
+
+def network(value: "GaussianNetwork") -> str:
+    """A network drawn with its coefficients, and its equations as a table."""
+    lines = {
+        "node": list(value.dag.nodes),
+        "intercept": value.intercept_array.tolist(),
+        "noise_sd": value.scales.tolist(),
+    }
+    table = ResultTable(
+        "Nodes",
+        (
+            Column("node", "node", lines["node"], "text"),
+            Column("intercept", "intercept", lines["intercept"]),
+            Column("noise_sd", "noise sd", lines["noise_sd"]),
+        ),
+    )
+    picture = _figure(_picture(value.dag, value.coefficient_array.tolist()), _sizes(value.dag))
+    return f"{picture}<details><summary>Nodes</summary>{table._repr_html_()}</details>"
+
+
+def gaussian(value: "Gaussian") -> str:
+    """Means and standard deviations of the variables."""
+    deviations = np.sqrt(value.variances).tolist()
+    columns = (
+        Column("variable", "variable", list(value.names), "text"),
+        Column("mean", "mean", value.mean.tolist()),
+        Column("sd", "standard deviation", deviations),
+    )
+    title = f"Gaussian over {counted(len(value.names), 'variable')}"
+    return ResultTable(title, columns)._repr_html_()
+
+
+def fit(value: "Fit") -> str:
+    """The sentences on a fit, the network drawn, and the coefficients."""
+    coefficients = value.network.coefficient_array.tolist()
+    picture = _figure(_picture(value.dag, coefficients), heading(value))
+    try:
+        table = value.table()._repr_html_()
+    except GaussnetError as problem:
+        table = f"<p>No table of coefficients: {escape(str(problem))}</p>"
+    colour = "#c8372d" if value.summary().warns else "#2e8b57"
+    top = (
+        f'<div style="border-left:4px solid {colour};padding:.1em .8em;margin:.3em 0">'
+        f"{value.summary()._repr_html_()}</div>"
+    )
+    notes = "".join(f"<li>{escape(str(note))}</li>" for note in value.notes[:20])
+    listed = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
+    return f"{top}{picture}{table}{listed}"
+
+
+def plan(value: Any) -> str:
+    """A plan or certificate, as it prints."""
+    return f'<pre style="color:inherit;background:transparent">{escape(str(value))}</pre>'
+
+
+def _sizes(value: "Dag") -> str:
+    return f"{counted(len(value), 'node')}, {counted(len(value.edges), 'edge')}"
+
+
+def _figure(picture: str, caption: str) -> str:
+    return (
+        f'<figure style="margin:.3em 0;color:inherit">{picture}'
+        f'<figcaption style="opacity:.8">{escape(caption)}</figcaption></figure>'
+    )
+
+
+def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
+    """The graph as SVG; nothing if it is too large."""
+    if not 0 < len(value) <= MOST_NODES:
+        return ""
+    labels = [shorten(node) for node in value.nodes]
+    sizes = drawing_sizes(labels)
+    arrows = [(value.position(parent), value.position(child)) for parent, child in value.edges]
+    layout = lay_out(len(value), arrows, sizes)
+    width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
+    parts = []
+    for index, route in enumerate(layout.routes):
+        line, head = edge_path(route, layout.rightward, 1.6)
+        colour = "currentColor"
+        dash = ""
+        if coefficients is not None:
+            colour = MINUS if coefficients[index] < 0.0 else PLUS
+            dash = ' stroke-dasharray="7 3"' if coefficients[index] < 0.0 else ""
+        parts.append(
+            f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>'
+            f'<path d="{head}" fill="{colour}"/>'
+        )
+    for (x, y), label, wide in zip(layout.centres, labels, sizes.widths, strict=True):
+        parts.append(
+            f'<rect x="{x - wide / 2:.1f}" y="{y - sizes.height / 2:.1f}" width="{wide:.1f}" '
+            f'height="{sizes.height:.1f}" rx="5" fill="rgba(128,128,128,.16)" '
+            'stroke="currentColor" stroke-opacity=".55"/>'
+            f'<text x="{x:.1f}" y="{y + 4.2:.1f}" text-anchor="middle" fill="currentColor" '
+            f'font-size="12" font-family="system-ui, sans-serif">{escape(label)}</text>'
+        )
+    if coefficients is not None and len(arrows) <= FEW_EDGES:
+        parts += _inscriptions(layout.routes, [brief(value) for value in coefficients])
+    return (
+        f'<svg viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" role="img" '
+        f'aria-label="Graph of {_sizes(value)}" width="{width:.0f}" '
+        f'style="max-width:100%;height:auto;color:inherit">{"".join(parts)}</svg>'
+    )
+
+
+def _inscriptions(routes: Any, texts: list[str]) -> list[str]:
+    boxes = place_inscriptions(routes, texts)
+    return [
+        f'<text x="{box.x + 4 + box.width / 2:.1f}" y="{box.y + 3.5:.1f}" text-anchor="middle" '
+        f'fill="currentColor" font-size="10.5" font-family="system-ui, sans-serif">{words}</text>'
+        for box, words in zip(boxes, texts, strict=True)
+    ]

@@ -1,0 +1,96 @@
+"""HTML in notebooks: complete in itself, well formed, in the colours of the page around it."""
+
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+import gaussnet as gn
+
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+NETWORK = gn.simulate.random_network(DAG, seed=1)
+ROWS = NETWORK.sample(300, seed=2)
+FIT = gn.fit(ROWS, DAG)
+VALUES = {
+    "Dag": DAG,
+    "GaussianNetwork": NETWORK,
+    "Gaussian": NETWORK.to_gaussian(),
+    "Conditional": NETWORK.condition({"wet": 1.0}),
+    "Fit": FIT,
+    "Fit without rows": gn.solve(gn.summarize(ROWS, DAG)),
+    "wrong Fit": gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain")),
+    "ResultTable": FIT.table(),
+    "FitMeasures": FIT.fit_measures(),
+    "FitSummary": FIT.summary(),
+    "Plan": gn.plan(DAG, tv=0.1),
+    "Certificate": FIT.certificate(),
+    "large Dag": gn.simulate.erdos_renyi(300, 4, seed=0),
+    "no edges": gn.Dag.from_edges([], nodes=["a", "b"]),
+    "odd names": gn.Dag.from_edges([("<b>&", '"x"'), ("日本", '"x"')]),
+}
+
+
+class Tree(HTMLParser):
+    """Refuses elements that are not closed."""
+
+    def __init__(self, source):
+        super().__init__()
+        self.open, self.tags, self.words = [], [], []
+        self.feed(source)
+        self.close()
+        assert self.open == []
+
+    def handle_starttag(self, tag, attrs):
+        self.open.append(tag)
+        self.tags.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.open.pop() == tag
+
+    def handle_data(self, data):
+        self.words.append(data)
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_html_is_well_formed_and_asks_for_nothing(name):
+    source = VALUES[name]._repr_html_()
+    tree = Tree(source)
+    assert not {"script", "link", "img", "iframe", "object"} & set(tree.tags)
+    assert not re.search(r"https?://|@import|url\(", source)
+    assert "nan" not in source.replace("nance", "")
+
+
+@pytest.mark.parametrize("name", VALUES)
+def test_text_has_the_colour_of_the_page(name):
+    """No text colour or background is fixed, so that dark pages can be read."""
+    source = VALUES[name]._repr_html_()
+    fixed = re.findall(r"(?<![-\w])(?:color|background)\s*:\s*([^;}\"]+)", source)
+    assert set(fixed) <= {"inherit", "transparent"}
+    fills = re.findall(r'<text[^>]*fill="([^"]*)"', source)
+    assert set(fills) <= {"currentColor"}
+
+
+def test_a_fit_shows_its_sentences_first():
+    source = VALUES["wrong Fit"]._repr_html_()
+    words = [word for word in Tree(source).words if word.strip()]
+    assert words[0].startswith("The data contradict the graph")
+    assert "<svg" in source
+    assert "std. error" in source
+
+
+def test_large_graphs_are_told_by_their_sizes():
+    source = VALUES["large Dag"]._repr_html_()
+    assert "<svg" not in source
+    assert "300 nodes" in source
+
+
+def test_coefficients_stand_in_the_drawing():
+    words = Tree(NETWORK._repr_html_()).words
+    assert all(any(f"{abs(value):.2f}" in word for word in words) for value in FIT_VALUES)
+
+
+FIT_VALUES = NETWORK.coefficient_array[np.abs(NETWORK.coefficient_array) >= 0.1].tolist()

@@ -1,0 +1,88 @@
+"""Plots with matplotlib hold the numbers of the fit."""
+
+import matplotlib as mpl
+import numpy as np
+import pytest
+
+import gaussnet as gn
+
+mpl.use("Agg")
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+ROWS = gn.simulate.random_network(DAG, seed=1).sample(300, seed=2)
+
+
+@pytest.fixture(autouse=True)
+def closed_figures():
+    yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+def test_a_forest_plot_has_a_point_and_an_interval_per_edge_and_fit():
+    fit = gn.fit(ROWS, DAG)
+    axes = fit.plot_coefficients({"robust": gn.fit(ROWS, DAG, "robust")}, level=0.9)
+    first, second = axes.containers
+    assert first.lines[0].get_xdata() == pytest.approx(fit.network.coefficient_array)
+    ends = np.array([path.vertices[:, 0] for path in first.lines[2][0].get_paths()])
+    assert ends == pytest.approx(fit.confidence_intervals(0.9).coefficient_array)
+    assert len(second.lines[0].get_xdata()) == 3
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == [
+        "least-squares",
+        "robust",
+    ]
+    assert "90 %" in axes.get_xlabel()
+
+
+def test_fits_of_other_graphs_stand_side_by_side():
+    other = gn.fit(ROWS, gn.Dag.parse("season; rain ~ season; wet ~ rain"))
+    axes = gn.fit(ROWS, DAG).plot_coefficients([other], standardized=True)
+    assert len(axes.containers[1].lines[0].get_xdata()) == 2
+    assert len(axes.get_yticks()) == 3
+
+
+def test_the_network_has_every_node_and_every_contradiction():
+    axes = gn.fit(ROWS, DAG).plot()
+    texts = [text.get_text() for text in axes.texts]
+    assert set(DAG.nodes) <= set(texts)
+    wrong = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain"))
+    arrows = [text for text in wrong.plot().texts if getattr(text, "arrow_patch", None)]
+    assert len(arrows) == 1 + len(wrong.check_graph().rejected)
+
+
+def test_residuals_have_a_panel_and_a_verdict_per_node():
+    panels = gn.fit(ROWS, DAG).plot_residuals()
+    assert [panel.get_title() for panel in panels.ravel()] == [
+        f"{node}\nclose to Gaussian" for node in DAG.nodes
+    ]
+    assert gn.fit(ROWS, DAG).plot_residuals(["wet"]).shape == (1, 1)
+    with pytest.raises(gn.GraphError, match="there is no node 'snow'"):
+        gn.fit(ROWS, DAG).plot_residuals(["snow"])
+
+
+def test_outliers_have_a_mark_per_flagged_cell():
+    rows = ROWS.copy()
+    rows[[3, 90], 2] = 500.0, -80.0
+    fit = gn.fit(rows, DAG, "robust")
+    axes = fit.plot_outliers()
+    assert len(axes.collections[0].get_offsets()) == len(fit.outliers())
+    with pytest.raises(gn.SettingError, match="does not look for outliers"):
+        gn.fit(rows, DAG).plot_outliers()
+
+
+def test_what_cannot_be_plotted_is_refused():
+    alone = gn.fit(ROWS[:, :1], gn.Dag.parse("[a]"))
+    with pytest.raises(gn.SettingError, match="no edges"):
+        alone.plot_coefficients()
+    dag = gn.simulate.erdos_renyi(200, 2, seed=0)
+    rows = gn.simulate.random_network(dag, seed=0).sample(50, seed=0)
+    with pytest.raises(gn.SettingError, match="200 nodes"):
+        gn.fit(rows, dag).plot()
+
+
+def test_axes_may_be_given():
+    from matplotlib import pyplot
+
+    axes = pyplot.figure().subplots()
+    assert gn.fit(ROWS, DAG).plot(ax=axes) is axes
+    assert gn.fit(ROWS, DAG).plot_coefficients(ax=axes) is axes
