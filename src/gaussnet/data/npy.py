@@ -138,8 +138,8 @@ def _opened(file: str) -> Any:
 
 def _check_rows(array: Any, names: Sequence[str]) -> None:
     """Refuse what is not one column of numbers a name, without a look at any value."""
-    rows_only = 2
-    shape = (0, *array.shape[1:]) if array.ndim == rows_only else array.shape
+    # Of the right shape, no row is needed to ask for the type; a wrong one is told as it is.
+    shape = (0, len(names)) if array.shape[1:] == (len(names),) else array.shape
     open_rows(np.broadcast_to(np.zeros((), array.dtype), shape), names)
 
 
