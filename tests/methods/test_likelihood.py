@@ -1,5 +1,7 @@
 """Missing cells by maximum likelihood: the maximum, the way to it, and what is refused."""
 
+from contextlib import suppress
+
 import numpy as np
 import pytest
 from tests.reference.em import em, observed_log_likelihood
@@ -232,3 +234,24 @@ def test_expectations_of_a_network_take_further_cells_as_missing():
     found = Parameters.of(TRUTH).expect(rows, distrusted)
     again = TRUTH.impute(np.where(distrusted, np.nan, rows))
     np.testing.assert_allclose(found.rows, again, rtol=1e-9, atol=1e-9)
+
+
+def test_a_likelihood_without_a_maximum_is_refused():
+    """b is recorded twice: its missing cells can explain all of c, and its noise goes to 0."""
+    rows = np.cumsum(np.random.default_rng(1).normal(size=(60, 3)), axis=1)
+    rows[2:, 1] = np.nan
+    with pytest.raises(gn.EstimationError, match="the likelihood has no maximum: cells of 'c'"):
+        likelihood(rows, gn.Dag.parse("[a][b|a][c|a:b]"))
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+def test_a_handful_of_rows_is_answered_or_refused_in_words(count):
+    rows = holed(count, 0.3, seed=7)
+    with suppress(gn.GaussnetError):
+        assert np.isfinite(likelihood(rows).network.coefficient_array).all()
+
+
+def test_a_row_without_any_cell_says_nothing():
+    rows = holed(100, 0.2)
+    more = np.vstack((rows, np.full((5, 8), np.nan)))
+    assert same(likelihood(rows).network, likelihood(more).network, 1e-5)

@@ -249,6 +249,13 @@ class NetworkBuilder:
         self.passes = max(self.passes, solution.passes)
         self.findings = solution.findings
         self.notes += solution.notes
+        if solution.unbounded is not None and solution.unbounded.any():
+            node = self.dag.nodes[nodes[np.flatnonzero(solution.unbounded)[0]]]
+            raise EstimationError(
+                f"the likelihood has no maximum: cells of {node!r}, its parents or children are "
+                "missing so often that its noise can be explained away, so give more rows, leave "
+                "out an edge, or give missing='drop-by-node'"
+            )
         if np.isnan(solution.coefficients).any():
             self._refuse_unanswered(nodes)
 

@@ -21,7 +21,7 @@ from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Block, Families
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import log_likelihoods
-from gaussnet.types import FloatArray, IntArray
+from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.methods.groups import Fitted
@@ -121,6 +121,8 @@ class Solution:
     """What a method that looks for wrong cells has found."""
     notes: tuple[str, ...] = ()
     """What is worth knowing of the solution as a whole."""
+    unbounded: BoolArray | None = None
+    """Families whose likelihood has no maximum, where the method looks for one."""
 
     @classmethod
     def of(cls, equations: Equations, coefficients: FloatArray, **found: Any) -> "Solution":

@@ -54,6 +54,10 @@ REMEMBERED = 8
 NO_NOISE = 1e-10
 """Noise below this share of a column's variance counts as none: the precision must stay finite."""
 
+COLLAPSED = 100.0
+"""Noise that ends within so many times of what counts as none, and began as many times above that,
+was explained away."""
+
 COLLINEAR = 1e-5
 """Parents are collinear if a direction has less than this part of their length: moments lose twice
 as many digits as the values themselves."""
@@ -82,8 +86,9 @@ class Parameters:
     @classmethod
     def of(cls, network: GaussianNetwork) -> "Parameters":
         """The parameters of a network; noise that is too small for a precision is raised."""
-        marginal = np.maximum(_marginal_variances(network), np.finfo(np.float64).tiny)
-        variances = np.maximum(network.variance_array, NO_NOISE * marginal)
+        marginal = _marginal_variances(network)
+        floors = NO_NOISE * np.where(marginal > 0.0, marginal, 1.0)
+        variances = np.maximum(network.variance_array, floors)
         families, slopes = network.dag.families, network.coefficient_array
         return cls(families, slopes, network.mean(), variances)
 
@@ -203,14 +208,13 @@ class Available:
     def parameters(self) -> Parameters:
         """Least squares of each family on the rows that it has.
 
-        A family with too few of them, or with collinear parents, starts without its parents'
-        help.
+        A family with too few of them starts without its parents' help.
         """
         families = self.families
         counts, centres, squares = self.columns
         column_variances = squares / np.maximum(counts, 1.0)
-        coefficients, left, pivots = kernels.solve_moments(families, self.products)
-        enough = (self.rows > families.sizes + 2) & (pivots >= WELL_CONDITIONED)
+        coefficients, left, _ = solve_products(families, self.products)
+        enough = self.rows > families.sizes + 2
         coefficients = np.where(enough[families.family_of_edge], coefficients, 0.0)
         alone = column_variances[families.children]
         variances = np.where(enough, left / np.maximum(self.rows, 1.0), alone)
@@ -337,7 +341,7 @@ class StartPass(Pass):
         both = available.merge(_as_available(whole)) if whole.rows else available
         start, floors = both.parameters(), both.floors
         start = replace(start, variances=np.maximum(start.variances, floors))
-        return EmPass(self.equations, whole, floors, start)
+        return EmPass(self.equations, whole, floors, start, start.variances)
 
 
 def merged(left: Moments, right: Moments) -> Moments:
@@ -399,31 +403,45 @@ class Maximum:
     def of(cls, moments: Moments, floors: FloatArray) -> "Maximum":
         """Least squares from moments; collinear parents get the solution of least norm."""
         families = moments.families
-        coefficients, squares, pivots = kernels.solve_moments(families, moments.products)
-        ranks = families.sizes.copy()
-        doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
-        for family in np.flatnonzero(doubtful).tolist():
-            edges = slice(*families.offsets[family : family + 2].tolist())
-            found = _solve_carefully(moments, family)
-            coefficients[edges], squares[family], ranks[family] = found
+        coefficients, squares, ranks = solve_products(families, moments.products)
         variances = np.maximum(squares / moments.rows, floors)
         means = np.zeros(len(families))
         means[families.columns] = moments.means
         return cls(Parameters(families, coefficients, means, variances), ranks)
 
 
-def _solve_carefully(moments: Moments, family: int) -> tuple[FloatArray, float, int]:
+def solve_products(
+    families: Families, products: FloatArray
+) -> tuple[FloatArray, FloatArray, IntArray]:
+    """Coefficients (edges,), residual sums of squares and ranks (families,) from cross-products.
+
+    Collinear parents get the solution of least norm.
+    """
+    coefficients, squares, pivots = kernels.solve_moments(families, products)
+    ranks = families.sizes.copy()
+    doubtful = (families.sizes > 0) & ~(pivots >= WELL_CONDITIONED)
+    for family in np.flatnonzero(doubtful).tolist():
+        edges = slice(*families.offsets[family : family + 2].tolist())
+        found = _solve_carefully(families, products, family)
+        coefficients[edges], squares[family], ranks[family] = found
+    return coefficients, squares, ranks
+
+
+def _solve_carefully(
+    families: Families, products: FloatArray, family: int
+) -> tuple[FloatArray, float, int]:
     """Coefficients, residual sum of squares and rank of a family with nearly collinear parents."""
-    families = moments.families
     size = int(families.sizes[family])
     start = int(families.product_offsets[family])
-    gram = moments.products[start:][packed_indices(size + 1)].reshape(size + 1, size + 1)
+    gram = products[start:][packed_indices(size + 1)].reshape(size + 1, size + 1)
     lengths = np.sqrt(np.diag(gram))
     unit = lengths + (lengths == 0.0)
     values, vectors = np.linalg.eigh(gram[:size, :size] / unit[:size] / unit[:size, None])
-    roots = np.sqrt(np.maximum(values, np.finfo(np.float64).tiny))
+    kept = values > COLLINEAR**2 * max(float(values[-1]), COLLINEAR**2)
+    roots = np.sqrt(np.where(kept, values, 0.0))
     parents = roots[:, None] * vectors.T * unit[:size]
-    child = vectors.T @ (gram[:size, size] / unit[:size]) / roots
+    child = vectors.T @ (gram[:size, size] / unit[:size]) / np.where(kept, roots, 1.0)
+    child = np.where(kept, child, 0.0)
     margin = 0.25 * COLLINEAR * lengths[:size]
     coefficients, rank = least_norm(parents, child, lengths[:size], margin)
     signed = np.append(-coefficients, 1.0)
@@ -439,6 +457,8 @@ class EmPass(Pass):
     """Of the rows without a hole."""
     floors: FloatArray
     parameters: Parameters
+    started: FloatArray
+    """The variances that the rounds started from, (families,)."""
     ascent: Ascent | None = None
     is_safe: bool = True
     """Whether the point comes from an EM step, so that the likelihood cannot be lower there."""
@@ -536,8 +556,12 @@ class EmPass(Pass):
 
     def _solution(self, best: Maximum, moved: float) -> Solution:
         found = best.parameters
-        # What is raised to the floor has no noise to speak of.
-        variances = np.where(found.variances > self.floors, found.variances, 0.0)
+        # What is raised to the floor has no noise to speak of: its parents determine it, and did so
+        # from the start, or they are missing so often that they can be made to.
+        exact = found.variances <= self.floors
+        variances = np.where(exact, 0.0, found.variances)
+        nearly = found.variances <= COLLAPSED * self.floors
+        unbounded = nearly & (self.started > COLLAPSED**2 * self.floors)
         notes: tuple[str, ...] = ()
         if moved > CONVERGED:
             notes = (
@@ -550,6 +574,7 @@ class EmPass(Pass):
             ranks=best.ranks,
             intercepts=found.intercepts,
             mean_squares=variances,
+            unbounded=unbounded,
             notes=notes,
         )
 

@@ -22,7 +22,6 @@ from gaussnet.methods.likelihood import (
     Maximum,
     Parameters,
     expected_moments,
-    family_forms,
     holed_rows,
     merged,
     whole_rows,
@@ -37,9 +36,6 @@ MOST_PARAMETERS = 6_000
 
 UNDETERMINED = 1e-9
 """A direction that keeps less than this share of its information is not determined."""
-
-MOVED = 1e-3
-"""Estimates found again may differ by so many standard errors; EM stops far below that."""
 
 
 class Scores(NamedTuple):
@@ -114,7 +110,6 @@ def parameter_law(fitted: Fitted) -> "ParameterLaw":
     moments, lost = ask(fitted.data.table(), InformationPass(equations, model))
     again = Maximum.of(moments, np.zeros(len(families)))
     known = (network.variance_array[nodes] == 0.0) | (again.ranks < families.sizes)
-    _require_same(model, again.parameters, moments, known)
     covariance = _covariance(model, moments, lost, known, options.intercept)
     return ParameterLaw(network, nodes, edges, model, moments.rows, covariance)
 
@@ -164,16 +159,7 @@ def _root(covariance: FloatArray) -> FloatArray:
     return np.asarray(sizes[:, None] * vectors * np.sqrt(np.maximum(values, 0.0)))
 
 
-def _require_same(model: Parameters, again: Parameters, moments: Moments, known: BoolArray) -> None:
-    """Refuse rows that a round of EM would learn something else from."""
-    change = again.coefficients - model.coefficients
-    squares = family_forms(model.families, moments.products, change, 0.0) / model.variances
-    if (squares[~known] > MOVED**2).any():
-        raise EstimationError(
-            "the data have changed since the network was learnt from them: fit again"
-        )
-
-
+@np.errstate(over="ignore", divide="ignore", invalid="ignore")
 def _covariance(
     model: Parameters, moments: Moments, lost: FloatArray, known: BoolArray, intercept: bool
 ) -> FloatArray:
@@ -184,6 +170,11 @@ def _covariance(
     scales[scores.constants] = 1.0 / model.variances
     scales[scores.variances] = 1.0 / model.variances**2
     information = _complete_information(model, moments) - scales[:, None] * lost * scales
+    if not np.isfinite(information).all():
+        raise EstimationError(
+            "the values of some columns are too large or too small for the products that standard "
+            "errors with missing cells need: give these columns in other units"
+        )
     kept = np.ones(len(lost), dtype=bool)
     kept[scores.slopes] = ~known[families.family_of_edge]
     kept[scores.constants] = ~known & intercept
