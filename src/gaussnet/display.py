@@ -1,11 +1,15 @@
-"""Pictures of values in notebooks and plots: the one place that asks an upper layer.
+"""Values as pictures and data frames: the one place that asks another layer by name.
 
 A value of any layer may be asked for its picture, while pictures are drawn in `gaussnet.report`,
-above all of them. So the module that draws is looked up by name, when it is needed.
+above all of them, and networks may be asked for data frames, which only `gaussnet.data` knows. So
+the module that does it is looked up by name, when it is needed.
 """
 
+from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
+
+from gaussnet.types import FloatArray
 
 
 def html(kind: str, value: Any) -> str:
@@ -17,3 +21,13 @@ def html(kind: str, value: Any) -> str:
 def plot(kind: str, *values: Any, **settings: Any) -> Any:
     """Axes of matplotlib with a plot, by a function of `gaussnet.report.plots`."""
     return getattr(import_module("gaussnet.report.plots"), kind)(*values, **settings)
+
+
+def frame_like(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
+    """A frame with the kind and index of another and these columns, by `gaussnet.data.frames`."""
+    return import_module("gaussnet.data.frames").frame_like(frame, names, values)
+
+
+def named_frame(values: FloatArray, names: Sequence[str], kind: str, by_node: bool) -> Any:
+    """A "pandas" or "polars" frame of columns of these names; `by_node` names the rows too."""
+    return import_module("gaussnet.data.frames").named_frame(values, names, kind, by_node)

@@ -109,6 +109,28 @@ def frame_like(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
     return whole.with_columns(*made).select(list(names)).to_native()
 
 
+def named_frame(values: FloatArray, names: Sequence[str], kind: FrameKind, by_node: bool) -> Any:
+    """A frame of the columns of (rows, names); with `by_node` rows are named too.
+
+    pandas has these names as the index, polars as a column "node".
+
+    Examples
+    --------
+    >>> named_frame(np.eye(2), ["a", "b"], "pandas", True).loc["b", "a"]
+    np.float64(0.0)
+    >>> named_frame(np.eye(2), ["a", "b"], "polars", True).columns
+    ['node', 'a', 'b']
+    """
+    columns = {name: column.tolist() for name, column in zip(names, values.T, strict=True)}
+    if not by_node:
+        return new_frame(columns, kind)
+    if kind != "pandas":
+        return new_frame({"node": list(names), **columns}, kind)
+    made = new_frame(columns, kind)
+    made.index = list(names)
+    return made
+
+
 def _as_narwhals(frame: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
     try:
         table: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)

@@ -50,7 +50,8 @@ def filled(network: GaussianNetwork, rows: FloatArray) -> FloatArray:
     """The rows with missing cells at their conditional means; nodes may be without noise."""
     if network.variance_array.all():
         return Parameters.of(network).expect(rows).rows
-    return network.impute(rows)
+    found: FloatArray = network.impute(rows)
+    return found
 
 
 def _drawn(network: GaussianNetwork, rows: FloatArray, rng: np.random.Generator) -> FloatArray:

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Self, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -152,14 +152,27 @@ class GaussianNetwork:
         matrix[families.parents, families.family_of_edge] = self.coefficient_array
         return matrix
 
-    def mean(self) -> FloatArray:
-        """The mean of each node in the order of ``dag.nodes``, (nodes,)."""
+    @overload
+    def mean(self, *, frame: None = None) -> FloatArray: ...
+    @overload
+    def mean(self, *, frame: str) -> Any: ...
+    def mean(self, *, frame: str | None = None) -> Any:
+        """The mean of each node in the order of ``dag.nodes``, (nodes,).
+
+        With `frame`, "pandas" or "polars", a frame of one row with the nodes as columns.
+        """
         row = self.intercept_array[None, :].copy()
         self._propagate(row)
-        return row.ravel()
+        return row.ravel() if frame is None else self._frame(row, frame)
 
-    def covariance(self) -> FloatArray:
+    @overload
+    def covariance(self, *, frame: None = None) -> FloatArray: ...
+    @overload
+    def covariance(self, *, frame: str) -> Any: ...
+    def covariance(self, *, frame: str | None = None) -> Any:
         r"""The covariance of all nodes, dense (nodes, nodes), in the order of ``dag.nodes``.
+
+        With `frame`, "pandas" or "polars", a frame whose columns and rows are named.
 
         .. math:: F F', \quad F = (I - A')^{-1} \mathrm{diag}(s)
 
@@ -173,17 +186,46 @@ class GaussianNetwork:
         with np.errstate(over="ignore", invalid="ignore"):
             covariance: FloatArray = responses.T @ responses
         checks.check_overflow(covariance)
+        if frame is not None:
+            return display.named_frame(covariance, self.dag.nodes, frame, True)
         return covariance
 
     def to_gaussian(self) -> Gaussian:
         """The distribution of all nodes as one multivariate Gaussian, its factor dense."""
         return Gaussian(self.dag.nodes, self.mean(), self._responses().T)
 
+    @overload
     def sample(
-        self, rows: int, *, seed: Seed, given: Values | None = None, do: Values | None = None
-    ) -> FloatArray:
+        self,
+        rows: int,
+        *,
+        seed: Seed,
+        given: Values | None = None,
+        do: Values | None = None,
+        frame: None = None,
+    ) -> FloatArray: ...
+    @overload
+    def sample(
+        self,
+        rows: int,
+        *,
+        seed: Seed,
+        given: Values | None = None,
+        do: Values | None = None,
+        frame: str,
+    ) -> Any: ...
+    def sample(
+        self,
+        rows: int,
+        *,
+        seed: Seed,
+        given: Values | None = None,
+        do: Values | None = None,
+        frame: str | None = None,
+    ) -> Any:
         """Independent rows (rows, nodes), columns in the order of ``dag.nodes``.
 
+        With `frame`, "pandas" or "polars", they are a frame with the nodes as columns.
         They obey the interventions `do`, then the evidence `given`. The first rows are the
         same however many are asked for.
 
@@ -194,9 +236,10 @@ class GaussianNetwork:
         True
         """
         if do is not None:
-            return self.do(do).sample(rows, seed=seed, given=given)
+            other = self.do(do)
+            return other._frame(other.sample(rows, seed=seed, given=given), frame)
         if given is not None:
-            return queries.draws_given(self, given, rows, seed)
+            return self._frame(queries.draws_given(self, given, rows, seed), frame)
         drawn = np.empty((checks.row_count(rows), len(self.dag)))
         noise = generator(seed)
         for block in blocks(*drawn.shape):
@@ -205,7 +248,11 @@ class GaussianNetwork:
             part *= self.scales
             part += self.intercept_array
             self._propagate(part)
-        return drawn
+        return self._frame(drawn, frame)
+
+    def _frame(self, rows: FloatArray, frame: str | None) -> Any:
+        """The rows themselves, or a frame of this kind with the nodes as columns."""
+        return rows if frame is None else display.named_frame(rows, self.dag.nodes, frame, False)
 
     def log_density(self, data: object) -> FloatArray:
         """The log density of each row, (rows,).
@@ -330,9 +377,10 @@ class GaussianNetwork:
         """
         return queries.predict(self, data, node, level, given)
 
-    def impute(self, data: object, *, seed: Seed | None = None) -> FloatArray:
+    def impute(self, data: object, *, seed: Seed | None = None) -> Any:
         """The rows (rows, nodes) with every NaN replaced by its mean given the rest of its row.
 
+        A data frame gives a frame with the same index and the nodes as columns.
         With a `seed` it is replaced by a draw, jointly for the values that a row lacks.
 
         Examples
@@ -341,7 +389,10 @@ class GaussianNetwork:
         >>> net.impute([[2.0, float("nan")], [1.0, 5.0]]).round(9).tolist()
         [[2.0, 3.0], [1.0, 5.0]]
         """
-        return queries.impute(self, data, seed)
+        rows = queries.impute(self, data, seed)
+        if checks.column_labels(data) is None:
+            return rows
+        return display.frame_like(data, self.dag.nodes, rows)
 
     def effect(self, cause: str, target: str, *, via: str | Iterable[str] | None = None) -> float:
         """What one unit more of `cause`, set from outside, adds to `target`.

@@ -78,7 +78,9 @@ def test_frames_are_matched_by_name_and_absent_columns_are_not_observed(network,
     # The part of all nodes has 6 equations; 1e-12 is 4,500 roundings of its largest value.
     size = 1e-12 * np.abs(data).max()
     np.testing.assert_allclose(found.mean, expected.mean, rtol=0, atol=size)
-    np.testing.assert_allclose(network.impute(frame(some))[:, 0], expected.mean, rtol=0, atol=size)
+    np.testing.assert_allclose(
+        np.asarray(network.impute(frame(some)))[:, 0], expected.mean, rtol=0, atol=size
+    )
 
 
 def test_imputation_fills_with_conditional_means_and_keeps_what_is_there(network):

@@ -5,12 +5,13 @@ A value may be missing in any cell of many rows; rows with the same missing cell
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gaussnet import display
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.graph.dag import Dag, shorten
 from gaussnet.model import checks
@@ -161,6 +162,16 @@ class Prediction:
     """Lower ends of the intervals, (rows,)."""
     high: FloatArray
     """Upper ends, (rows,)."""
+    given_frame: object = field(default=None, repr=False)
+    """The frame that was predicted from, if it was one."""
+
+    def to_frame(self, kind: str = "pandas") -> Any:
+        """Columns mean, scale, low and high; like the frame that was given, with its index."""
+        names = ["mean", "scale", "low", "high"]
+        values = np.column_stack((self.mean, self.scale, self.low, self.high))
+        if self.given_frame is not None:
+            return display.frame_like(self.given_frame, names, values)
+        return display.named_frame(values, names, kind, False)
 
     def __len__(self) -> int:
         """Number of rows."""
@@ -192,7 +203,8 @@ def predict(
             mean[own] = part[:, node[0]]
         scale[chosen] = _length(posterior.factor(node)[0])
     reach = scale * float(ndtri(0.5 + 0.5 * level))
-    return Prediction(target, float(level), mean, scale, mean - reach, mean + reach)
+    frame = None if checks.column_labels(data) is None else data
+    return Prediction(target, float(level), mean, scale, mean - reach, mean + reach, frame)
 
 
 def known_rows(dag: Dag, data: object, target: str, given: Iterable[str] | None) -> FloatArray:
