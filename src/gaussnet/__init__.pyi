@@ -1,6 +1,7 @@
 """The public names of gaussnet, and where each is defined: the one list of them."""
 
 from . import networks as networks, simulate as simulate, sklearn as sklearn
+from .data.study import Weights as Weights
 from .errors import (
     CycleError as CycleError,
     DataError as DataError,
@@ -15,6 +16,11 @@ from .fitting import Fit as Fit, fit as fit
 from .fitting.comparison import ScoreTable as ScoreTable, compare as compare
 from .fitting.effects import Effect as Effect
 from .fitting.graph_tests import GraphCheck as GraphCheck, MissingEdge as MissingEdge
+from .fitting.group_fits import (
+    EqualityTests as EqualityTests,
+    GroupFit as GroupFit,
+    GroupPool as GroupPool,
+)
 from .fitting.measures import FitMeasures as FitMeasures
 from .fitting.sensitivity import Benchmark as Benchmark, Sensitivity as Sensitivity
 from .fitting.summaries import (

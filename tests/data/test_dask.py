@@ -70,6 +70,30 @@ def frame(rows=ROWS, edges=(0, 100, 101, 1_700, 2_000)):
     )
 
 
+def test_what_is_known_of_rows_goes_to_the_workers(client, tmp_path):
+    names = np.where(np.arange(len(ROWS)) % 5 == 0, "b", "")
+    names[1_000:1_200] = "c, e"
+    weights = np.random.default_rng(0).gamma(2.0, size=len(ROWS))
+    known = pd.DataFrame(ROWS, columns=DAG.nodes).assign(target=names, w=weights)
+    parts = dask.dataframe.from_pandas(known, sort=False, npartitions=3)
+    known.to_parquet(tmp_path / "rows.parquet", row_group_size=500)
+    for method in METHODS:
+        settings = {"interventions": "target", "page_rows": PAGE}
+        expected = gn.fit(known, DAG, method, **settings)
+        for data in (parts, tmp_path / "rows.parquet"):
+            found = gn.fit(data, DAG, method, client=client, **settings)
+            assert found.network == expected.network
+            np.testing.assert_array_equal(found.details.set_rows, expected.details.set_rows)
+    settings = {"weights": gn.Weights("w", "sampling"), "clusters": np.arange(len(ROWS)) // 30}
+    expected = gn.fit(known, DAG, page_rows=PAGE, **settings)
+    found = gn.fit(parts, DAG, page_rows=PAGE, client=client, **settings)
+    assert found.network == expected.network
+    errors = (one.standard_errors.coefficient_array for one in (found, expected))
+    np.testing.assert_array_equal(*errors)
+    with pytest.raises(DataError, match="one value for each row"):
+        gn.fit(parts, DAG, client=client, clusters=[1, 2, 3])
+
+
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_frames_and_arrays_give_the_bits_of_memory(client, method):
     expected = gn.fit(ROWS, DAG, method, page_rows=PAGE)

@@ -129,7 +129,7 @@ def test_rows_that_lack_a_value_are_left_out_before_pages_are_cut_or_after(threa
 def test_a_sample_without_a_complete_row_is_a_summary_of_none():
     table = FileTable(Counting(30, nan_below=20), NAMES, 4).only(Selection(np.array([0, 1])), 10)
     assert table.fold(Tree(sample_rows=8)) == ""
-    assert table.fold(Tree()) == "((20-21-22-23 24-25-26-27) 28-29)"
+    assert table.fold(Tree()) == "(20-21-22-23 (24-25-26-27 28-29))"
 
 
 def test_values_that_nobody_has_looked_at_are_looked_at():

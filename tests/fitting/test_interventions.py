@@ -125,6 +125,54 @@ def test_batches_are_those_of_the_rows_in_which_a_node_was_not_set():
             assert fit.network.coefficients[parent, name] == alone.coefficients[parent, name]
 
 
+SUMMARIES = ["least-squares", "batch-average", "batch-median", "cauchy-tree"]
+
+
+@pytest.mark.parametrize("method", SUMMARIES)
+def test_summaries_that_grow_are_the_fit_to_the_last_bit(tmp_path, method):
+    frame = pd.DataFrame(VALUES, columns=DAG.nodes).assign(targets=NAMES)
+    expected = gn.fit(VALUES, DAG, method, interventions=MASK, page_rows=256)
+    summary = gn.summarize(frame[:700], DAG, method, interventions="targets", page_rows=256)
+    summary = summary.add(frame[700:705])
+    path = tmp_path / "summary.npz"
+    summary.save(path)
+    summary = gn.load_summary(path).add(frame[705:2_000])
+    summary = summary.add(VALUES[2_000:], interventions=MASK[2_000:])
+    found = gn.solve(summary)
+    assert found.network == expected.network
+    assert np.array_equal(found.details.rows, expected.details.rows)
+    assert np.array_equal(found.details.set_rows, MASK.sum(axis=0))
+    assert found.rows == len(VALUES)
+    assert found.update(frame[:300]).network == gn.solve(summary.add(frame[:300])).network
+
+
+@pytest.mark.parametrize("method", SUMMARIES)
+def test_sites_merge_to_the_fit_of_all_rows_to_the_last_bit(method):
+    """Sites of 512 and 1,024 rows are whole pages and whole branches of the tree of merges."""
+    cuts = [slice(0, 512), slice(512, 1_024), slice(1_024, 2_048)]
+    sites = [
+        gn.summarize(VALUES[cut], DAG, method, interventions=MASK[cut], page_rows=256)
+        for cut in cuts
+    ]
+    merged = gn.merge(gn.merge(sites[0], sites[1]), sites[2])
+    every = slice(0, 2_048)
+    whole = gn.fit(VALUES[every], DAG, method, interventions=MASK[every], page_rows=256)
+    found = gn.solve(merged)
+    assert found.network == whole.network
+    assert np.array_equal(found.details.set_rows, whole.details.set_rows)
+
+
+def test_summaries_say_what_is_missing():
+    plain = gn.summarize(VALUES[:100], DAG)
+    marked = gn.summarize(VALUES[:100], DAG, interventions=MASK[:100])
+    with pytest.raises(SettingError, match="nothing is said of the new rows"):
+        marked.add(VALUES[100:200])
+    with pytest.raises(SettingError, match="for a summary without"):
+        plain.add(VALUES[100:200], interventions=MASK[100:200])
+    with pytest.raises(SettingError, match="one of the summaries knows of interventions"):
+        gn.merge(plain, marked)
+
+
 def test_rows_are_reported_by_node():
     fit = gn.fit(VALUES, DAG, interventions=MASK)
     node = DAG.nodes[5]
@@ -280,3 +328,20 @@ def frame_with(column):
 def test_what_cannot_be_meant_is_refused(data, said, error, sentence):
     with pytest.raises(error, match=sentence):
         gn.fit(data, gn.Dag.parse("b ~ a"), interventions=said)
+
+
+def test_reports_show_residuals_of_cells_that_were_not_set(tmp_path):
+    from gaussnet.report.findings import findings_of_fit
+
+    fit = gn.fit(VALUES, DAG, interventions=MASK, page_rows=512)
+    for own, position in zip(findings_of_fit(fit, 0.95).residuals, range(len(DAG)), strict=True):
+        assert own.count == (~MASK[:, position]).sum()
+        assert own.departure < 0.1
+    gn.write_report(fit, tmp_path / "report.html")
+
+
+def test_residuals_of_set_cells_do_not_exist():
+    fit = gn.fit(VALUES, DAG, interventions=MASK)
+    for standardized in (True, False):
+        found = fit.residuals(standardized=standardized)
+        assert np.array_equal(np.isnan(found), MASK)

@@ -52,6 +52,17 @@ MissingValues = Annotated[
     str | None,
     typer.Option(help="Numbers that stand for a missing value, as -999 or -999,-99."),
 ]
+Interventions = Annotated[
+    str | None,
+    typer.Option(help="Column that names the nodes set from outside in each row, by commas."),
+]
+Weights = Annotated[str | None, typer.Option(help="Column of the rows' weights.")]
+WeightsKind = Annotated[
+    str | None, typer.Option(help="What weights mean: precision, frequency or sampling.")
+]
+Clusters = Annotated[
+    str | None, typer.Option(help="Column of clusters: their rows are not independent.")
+]
 AllowSingular = Annotated[
     bool,
     typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
@@ -120,16 +131,37 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     cluster: Annotated[
         str | None, typer.Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
     ] = None,
+    interventions: Interventions = None,
+    groups: Annotated[
+        str | None, typer.Option(help="Column of groups: a fit for each, and tests between them.")
+    ] = None,
+    weights: Weights = None,
+    weights_kind: WeightsKind = None,
+    clusters: Clusters = None,
     as_json: Json = False,
 ) -> None:
     """Learn the numbers of a network from rows and a graph.
 
     Example: gaussnet fit rows.csv --dag graph.txt --method robust --out model.json
     """
-    from gaussnet.cli.fit import FitRequest, ReportRequest, print_fit, run_fit
+    from gaussnet.cli.fit import (
+        FitRequest,
+        ReportRequest,
+        StudyRequest,
+        print_fit,
+        print_groups,
+        run_fit,
+        run_groups,
+    )
 
+    study = StudyRequest(interventions, groups, clusters, weights, weights_kind)
     how = (method, scale, intercept, missing, allow_singular)
-    request = FitRequest(data, dag, *how, out, cluster, missing_values)
+    request = FitRequest(data, dag, *how, out, cluster, missing_values, study)
+    if groups is not None:
+        if report is not None or out is not None:
+            raise SettingError("got --groups with --out or --report: a file holds one network")
+        _print(run_groups(request), as_json, print_groups)
+        return
     found = run_fit(request, None if report is None else ReportRequest(report))
     _print(found, as_json, print_fit)
 
@@ -151,6 +183,10 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     title: Title = None,
     date: Date = None,
     level: Level = 0.95,
+    interventions: Interventions = None,
+    weights: Weights = None,
+    weights_kind: WeightsKind = None,
+    clusters: Clusters = None,
     as_json: Json = False,
 ) -> None:
     """Write one HTML file: the network drawn, its numbers and errors, residuals, origin.
@@ -163,6 +199,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.cli.fit import (
         FitRequest,
         ReportRequest,
+        StudyRequest,
         print_report,
         report_fit,
         report_network,
@@ -170,8 +207,9 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     target = ReportRequest(out, title, date, level)
     if dag is not None and model is None:
+        study = StudyRequest(interventions, None, clusters, weights, weights_kind)
         how = (method, scale, intercept, missing, allow_singular)
-        request = FitRequest(data, dag, *how, missing_values=missing_values)
+        request = FitRequest(data, dag, *how, missing_values=missing_values, study=study)
         written = report_fit(request, target)
     elif model is not None and dag is None:
         written = report_network(data, model, target)

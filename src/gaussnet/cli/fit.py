@@ -5,7 +5,7 @@ import shlex
 import sys
 from collections import Counter
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
@@ -25,6 +25,36 @@ from gaussnet.report.page import check_report
 
 
 @dataclass(frozen=True, slots=True)
+class StudyRequest:
+    """The columns that say something of the rows beside their values."""
+
+    interventions: str | None = None
+    groups: str | None = None
+    clusters: str | None = None
+    weights: str | None = None
+    weights_kind: str | None = None
+
+    def __post_init__(self) -> None:
+        if (self.weights is None) != (self.weights_kind is None):
+            raise SettingError(
+                "got one of --weights and --weights-kind, expected both: say by precision, "
+                "frequency or sampling what the weights mean"
+            )
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """As `gaussnet.fit` takes them."""
+        found: dict[str, Any] = {
+            name: getattr(self, name)
+            for name in ("interventions", "clusters", "groups")
+            if getattr(self, name) is not None
+        }
+        if self.weights is not None:
+            found["weights"] = gn.Weights(self.weights, cast(Any, self.weights_kind))
+        return found
+
+
+@dataclass(frozen=True, slots=True)
 class FitRequest:
     """What to learn from what, and how."""
 
@@ -38,6 +68,7 @@ class FitRequest:
     out: Path | None = None
     cluster: str | None = None
     missing_values: str | None = None
+    study: StudyRequest = field(default_factory=StudyRequest)
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -137,9 +168,19 @@ def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit,
     """Read rows and graph, and learn; also the columns that were ignored."""
     tell("reading")
     dag = gn.read_dag(request.graph)
-    data = request.data if client is not None else open_data(request.data, dag.nodes)
+    fit = _fitted(request, dag, tell, client)
+    if not request.allow_singular:
+        _require_determined(fit)
+    return fit, fit.ignored
+
+
+def _fitted(request: FitRequest, dag: gn.Dag, tell: Steps, client: Any = None) -> Any:
+    """What `gaussnet.fit` gives."""
+    more = request.study.settings
+    by_path = client is not None or bool(more)
+    data = request.data if by_path else open_data(request.data, dag.nodes)
     tell("learning")
-    fit = gn.fit(
+    return gn.fit(
         data,
         dag,
         request.method,
@@ -149,10 +190,48 @@ def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit,
         missing_values=_codes(request.missing_values),
         progress=tell.rows,
         client=client,
+        **more,
     )
-    if not request.allow_singular:
-        _require_determined(fit)
-    return fit, fit.ignored
+
+
+@dataclass(frozen=True, slots=True)
+class LearntGroups:
+    """Fits by group, and tests between the groups."""
+
+    found: gn.GroupFit
+    tests: gn.EqualityTests
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "by": self.found.by,
+            "coefficients": self.found.table().to_dicts(),
+            "tests": [one._asdict() for one in self.tests],
+            "verdict": self.tests.verdict,
+            "notes": [str(note) for note in self.found.pooled.notes],
+        }
+
+
+def run_groups(request: FitRequest) -> LearntGroups:
+    """Read, learn group by group, and compare the groups."""
+    with progress(3) as tell:
+        tell("reading")
+        found = _fitted(request, gn.read_dag(request.graph), tell)
+        tell("comparing the groups")
+        return LearntGroups(found, found.test_equal())
+
+
+def print_groups(learnt: LearntGroups) -> None:
+    """Print the coefficients of all groups, and in what these differ."""
+    page = console()
+    for table in (learnt.found.table(), learnt.tests.table()):
+        lines = table.to_dicts()
+        heads = tuple(lines[0]) if lines else ()
+        rows = [["" if cell is None else cell for cell in line.values()] for line in lines]
+        print_table(table.title, tuple(head.replace("_", " ") for head in heads), rows)
+    page.print(learnt.tests.verdict)
+    for note in learnt.found.pooled.notes:
+        page.print(f"note: {in_shell_words(str(note))}")
 
 
 def _codes(text: str | None) -> list[float] | None:

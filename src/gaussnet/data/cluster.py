@@ -9,13 +9,15 @@ import pickle
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from itertools import accumulate
 from typing import Any, Self
 
 import numpy as np
 
 from gaussnet.data.codes import Codes, Recoded, recoded_rows
 from gaussnet.data.columns import as_rows, column_indices, other_columns
-from gaussnet.data.design import Design, Selection
+from gaussnet.data.design import Design, Selection, uncounted
+from gaussnet.data.labels import Beside
 from gaussnet.data.passes import Pass, Run
 from gaussnet.data.sources import (
     ArraySource,
@@ -26,9 +28,10 @@ from gaussnet.data.sources import (
     is_source,
     open_source,
 )
+from gaussnet.data.study import Study
 from gaussnet.data.table import FileTable, MemoryTable, Table, drift_notes, selected
 from gaussnet.errors import DataError, SettingError
-from gaussnet.kernels.threads import Partials, merge_in_order
+from gaussnet.kernels.threads import Partials, merge_known
 from gaussnet.types import FloatArray
 
 MOST_PAGES = 64
@@ -69,6 +72,24 @@ class Cluster:
             replace(one, content=_task(recoded)(one.content, codes)) for one in self.partitions
         )
         return replace(self, partitions=tuple(found))
+
+    def beside(self, known: FloatArray, used: tuple[str, ...]) -> "Cluster":
+        """With what is known of each row, (rows, columns), after its values."""
+        if len(known) != self.rows:
+            raise DataError(
+                f"there are {self.rows} rows, and {len(known)} values that say something of them: "
+                "give one value for each row"
+            )
+        starts = [0, *accumulate(one.rows for one in self.partitions)]
+        parts = tuple(
+            replace(
+                one, content=_task(beside)(one.content, _value(known[start : start + one.rows]))
+            )
+            for one, start in zip(self.partitions, starts, strict=False)
+        )
+        ignored = tuple(name for name in self.ignored if name not in used)
+        width = self.width + known.shape[1]
+        return replace(self, width=width, partitions=parts, ignored=ignored)
 
     def complete(self) -> "Cluster":
         """Without the rows that lack a value."""
@@ -111,10 +132,6 @@ class ClusterTable(Table):
             return self.in_memory("this")._fold(question)
         own = _value(packed(self._work(question)))
         runs = [_task(summarised)(own, *parts) for parts in self._runs()]
-        if self.selection is not None:  # pages may be empty, which changes the tree
-            lists = _computed(self.cluster.client, runs)
-            pages = [page for raw in lists for page in unpacked(raw)]
-            return merge_in_order(pages, question.merge) if pages else None
         found = unpacked(self._merged_runs(own, runs))
         if self.run.progress is not None:
             self.run.progress(self.rows, self.rows)
@@ -149,7 +166,7 @@ class ClusterTable(Table):
 
     def part(self, first: int, last: int) -> Self:
         """The rows first .. last alone."""
-        return replace(self, first=first, last=last)
+        return replace(self, first=first, last=last, design=uncounted(self.design))
 
     def only(self, selection: Selection, rows: int) -> Self:
         """Some columns alone, and the rows that serve their equations."""
@@ -157,7 +174,8 @@ class ClusterTable(Table):
 
     def complete(self, rows: int) -> Self:
         """Without the rows that lack a value."""
-        return replace(self, cluster=self.cluster.complete(), is_complete=True)
+        design = uncounted(self.design)
+        return replace(self, cluster=self.cluster.complete(), is_complete=True, design=design)
 
     def in_memory(self, purpose: str) -> MemoryTable:
         """Refused: rows are never brought to the client."""
@@ -187,8 +205,6 @@ class ClusterTable(Table):
             yield list(self._slices(start, min(start + height, self._end)))
 
     def _pages_a_run(self, rows: int) -> int:
-        if self.selection is not None:
-            return 1
         threads = sum(self.cluster.client.nthreads().values()) or 1
         wanted = rows / self.page_rows / (TASKS_A_THREAD * threads)
         pages = 1
@@ -227,9 +243,14 @@ def connect(address: str) -> Iterator[Any]:
 
 
 def open_cluster(
-    data: Any, names: tuple[str, ...], page_rows: int, run: Run, client: Any, codes: Codes = ()
+    data: Any,
+    settings: tuple[tuple[str, ...], int, Run],
+    client: Any,
+    study: Study | None = None,
+    codes: Codes = (),
 ) -> ClusterTable:
     """A Dask DataFrame or array, a file, a folder or a list of files, on a Dask cluster."""
+    names = settings[0]
     if not hasattr(client, "nthreads"):
         raise SettingError(
             f"got client of type {type(client).__name__}, expected a distributed.Client"
@@ -245,7 +266,12 @@ def open_cluster(
         cluster = _open_sources([open_source(file, names) for file in files_of(data)], client)
     if codes:
         cluster = cluster.recoded(codes)
-    return ClusterTable(cluster, names, page_rows, run, cluster.ignored)
+    if study is None or study.is_empty:
+        return ClusterTable(cluster, *settings, cluster.ignored)
+    design, columns = study.open(data, names)
+    parts = [np.column_stack(chunk) for chunk in Beside(columns).chunks()]
+    cluster = cluster.beside(np.concatenate(parts), study.used)
+    return ClusterTable(cluster, *settings, cluster.ignored, design=design)
 
 
 def _open_sources(sources: Sequence[Source], client: Any) -> Cluster:
@@ -349,6 +375,10 @@ class Work:
     table: FileTable
     """How pages are cut and looked at; the rows are those of the task."""
 
+    def merge(self, left: Any, right: Any) -> Any:
+        """The summary of the pages of both; None for pages that have no row left."""
+        return merge_known(self.question.merge)(left, right)
+
     def pages(self, parts: Sequence[Any]) -> Iterator[Any]:
         """The summaries of the pages of some slices of partitions."""
         sources = tuple(part if isinstance(part, Part) else ArraySource(part) for part in parts)
@@ -357,14 +387,11 @@ class Work:
 
 
 def summarised(how: bytes, *parts: Any) -> bytes:
-    """The summaries of a run of pages: partial results, or a list where pages may be empty."""
+    """The summaries of a run of pages, merged as far as their number allows."""
     own: Work = unpacked(how)
-    summaries = own.pages(parts)
-    if own.table.selection is not None:
-        return packed(list(summaries))
     partials: Partials[Any] = Partials()
-    for summary in summaries:
-        partials = partials.add(summary, own.question.merge)
+    for summary in own.pages(parts):
+        partials = partials.add(summary, own.merge)
     return packed(partials)
 
 
@@ -372,7 +399,7 @@ def merged(how: bytes, left: bytes, right: bytes) -> bytes:
     """Two whole runs as one."""
     own: Work = unpacked(how)
     ((size, summary),) = unpacked(right).held
-    return packed(unpacked(left).add(summary, own.question.merge, size))
+    return packed(unpacked(left).add(summary, own.merge, size))
 
 
 def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
@@ -381,8 +408,8 @@ def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
     found: Partials[Any] = Partials()
     for branch in (*branches, last):
         for size, summary in unpacked(branch).held:
-            found = found.add(summary, own.question.merge, size)
-    return packed(found.total(own.question.merge))
+            found = found.add(summary, own.merge, size)
+    return packed(found.total(own.merge))
 
 
 def slice_of(content: Any, first: int, last: int) -> Any:
@@ -390,6 +417,13 @@ def slice_of(content: Any, first: int, last: int) -> Any:
     if isinstance(content, np.ndarray):
         return content[first:last]
     return Part(content, first, last)
+
+
+def beside(content: Any, known: FloatArray) -> Any:
+    """An array or a source with more columns."""
+    if isinstance(content, np.ndarray):
+        return np.column_stack((content, known))
+    return Beside((content, ArraySource(known)))
 
 
 def complete(content: Any) -> Any:

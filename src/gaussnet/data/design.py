@@ -1,4 +1,4 @@
-"""What is known of rows beside their values: cells set from outside, and row weights.
+"""What is known of rows beside their values: cells set from outside, groups, clusters, weights.
 
 A `Design` says what the last columns of a table's pages hold: one column for each thing that is
 known, after those of the nodes. A row's *regime* is the number of its set of targets, so that
@@ -14,9 +14,11 @@ import numpy as np
 from gaussnet.errors import SettingError
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
-Part = Literal["regime"]
-PARTS: tuple[Part, ...] = ("regime",)
+Part = Literal["regime", "group", "cluster", "weight"]
+PARTS: tuple[Part, ...] = ("regime", "group", "cluster", "weight")
 """In the order of their columns."""
+
+WeightKind = Literal["precision", "frequency", "sampling"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,12 +36,18 @@ class Design:
     """Which nodes each regime sets from outside, (regimes, nodes); None if no cell was set."""
     counts: IntArray | None = None
     """Rows of each regime, of all rows that were given, (regimes,)."""
+    groups: tuple[str, ...] | None = None
+    """Names of the groups, whose numbers the rows hold; None if there are none."""
+    clusters: int | None = None
+    """Number of clusters of rows that are not independent; None if all rows are."""
+    weights: WeightKind | None = None
+    """What the weights of rows mean; None if there are none."""
 
     @property
     def parts(self) -> tuple[Part, ...]:
         """What is known, in the order of the columns."""
-        present = {"regime": self.targets is not None}
-        return tuple(part for part in PARTS if present[part])
+        said = (self.targets, self.groups, self.clusters, self.weights)
+        return tuple(part for part, one in zip(PARTS, said, strict=True) if one is not None)
 
     @property
     def width(self) -> int:
@@ -48,7 +56,11 @@ class Design:
 
     def column(self, known: FloatArray, part: Part) -> FloatArray:
         """One column of (rows, width)."""
-        return known[:, self.parts.index(part)]
+        return np.ascontiguousarray(known[:, self.parts.index(part)])
+
+    def has(self, part: Part) -> bool:
+        """Whether this is known."""
+        return part in self.parts
 
     def regimes(self, known: FloatArray) -> IntArray:
         """The regime of each row, (rows,)."""

@@ -23,6 +23,7 @@ from gaussnet.data.sources import (
 )
 from gaussnet.errors import DataError, SettingError
 from gaussnet.files import suffix
+from gaussnet.types import IntArray
 
 BATCH_ROWS = 1 << 16
 
@@ -218,3 +219,67 @@ class Beside:
                 [column[rows:] for column in chunk] if len(chunk[0]) > rows else None
                 for chunk in ready
             ]
+
+
+@dataclass(frozen=True, eq=False)
+class OneGroup:
+    """The rows of a source whose group has this number."""
+
+    source: Source
+    column: int
+    """Where the numbers of the groups are."""
+    number: int
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.source.width
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        return self.source.ignored
+
+    def count(self) -> None:
+        """None: not known before the rows are read."""
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The chunks of the source without rows of other groups."""
+        yield from cut(self._chunks(), first, last)
+
+    def _chunks(self) -> Iterator[Chunk]:
+        for chunk in self.source.chunks():
+            own = chunk[self.column] == self.number
+            if own.any():
+                yield [column[own] for column in chunk]
+
+
+@dataclass(frozen=True, eq=False)
+class Renumbered:
+    """A source with other numbers in one column."""
+
+    source: Source
+    column: int
+    numbers: IntArray
+    """The new number for each old one."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return self.source.width
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        return self.source.ignored
+
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+        return self.source.count()
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The chunks of the source with the new numbers."""
+        for chunk in self.source.chunks(first, last):
+            new = list(chunk)
+            new[self.column] = self.numbers[chunk[self.column].astype(np.int64)].astype(np.float64)
+            yield new

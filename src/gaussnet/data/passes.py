@@ -5,7 +5,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
-from gaussnet.data.design import Design
+from gaussnet.data.design import Design, Part
 from gaussnet.kernels.threads import available_threads
 from gaussnet.types import BoolArray, FloatArray, Rows
 
@@ -69,6 +69,17 @@ class Stripe(NamedTuple):
     def rows(self) -> Rows:
         """The stripe's own rows."""
         return self.page[self.start : self.stop]
+
+    def column(self, part: Part) -> FloatArray | None:
+        """What is known of each row under this title, (rows,); None if nothing is."""
+        if self.design is None or self.known is None or not self.design.has(part):
+            return None
+        return self.design.column(self.known[self.start : self.stop], part)
+
+    @property
+    def weights(self) -> FloatArray | None:
+        """The weight of each row, (rows,); None if all count alike."""
+        return self.column("weight")
 
     @property
     def set_cells(self) -> BoolArray | None:

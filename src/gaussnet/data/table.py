@@ -22,12 +22,18 @@ from gaussnet import kernels
 from gaussnet.data.codes import Codes, recoded
 from gaussnet.data.columns import Loaded
 from gaussnet.data.design import Design, Selection, split_page, uncounted
-from gaussnet.data.labels import Beside
+from gaussnet.data.labels import Beside, OneGroup
 from gaussnet.data.passes import Limits, NotFinite, Pass, Run, Stripe
 from gaussnet.data.sources import ArraySource, Complete, Source, open_data, read_whole, watched
 from gaussnet.data.study import Study, rows_beside
 from gaussnet.errors import DataError, SettingError
-from gaussnet.kernels.threads import Partials, bounded_map, merge_in_order, thread_map
+from gaussnet.kernels.threads import (
+    Partials,
+    bounded_map,
+    merge_in_order,
+    merge_known,
+    thread_map,
+)
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 LARGEST_PAGE_ROWS = 65_536
@@ -111,6 +117,10 @@ class Table(ABC):
     def only(self, selection: Selection, rows: int) -> Self:
         """Some columns alone, and the rows that serve their equations: so many are left."""
 
+    def group(self, number: int) -> Self:
+        """The rows of one group alone, in new pages, as if they were all that was given."""
+        raise SettingError("got groups of rows on a cluster: fit its rows without the cluster")
+
     @abstractmethod
     def complete(self, rows: int) -> Self:
         """Without the rows that lack a value, of which so many are left, in new pages."""
@@ -139,6 +149,13 @@ class Table(ABC):
         """One row in so many, evenly spaced within each stripe; NaN stays."""
         rows: list[FloatArray] = ask(self.surveyed(False), _EveryRow(step))
         return np.concatenate(rows)
+
+    def every_set_cell(self, step: int) -> BoolArray | None:
+        """Which cells of `every_row` were set from outside; None if none was."""
+        if self.design is None or self.design.targets is None:
+            return None
+        cells: list[BoolArray] = ask(self.surveyed(False), _EverySetCell(step))
+        return np.concatenate(cells)
 
     def checksum(self) -> int | None:
         """A number that changes if the rows in memory do; None for rows that are read anew, which
@@ -176,7 +193,8 @@ def open_table(  # noqa: PLR0913 (what the data are, and how they are read)
     if client is not None:
         from gaussnet.data.cluster import open_cluster
 
-        return open_cluster(data, tuple(names), page_rows, run, client, codes)
+        settings = (tuple(names), page_rows, run)
+        return open_cluster(data, settings, client, study, codes)
     opened = recoded(open_data(data, names, run.largest_whole_bytes), codes)
     if study is not None and not study.is_empty:
         return _open_study(study, data, opened, (tuple(names), page_rows, run))
@@ -228,11 +246,20 @@ class _EveryRow(Pass):
 
     step: int
 
-    def summarize(self, stripe: Stripe) -> list[FloatArray]:
+    def summarize(self, stripe: Stripe) -> list[Any]:
         return [np.array(stripe.rows[:: self.step], dtype=np.float64)]
 
     def merge(self, left: list[FloatArray], right: list[FloatArray]) -> list[FloatArray]:
         return left + right
+
+
+@dataclass(frozen=True)
+class _EverySetCell(_EveryRow):
+    """Asks for the cells that were set from outside of the same rows."""
+
+    def summarize(self, stripe: Stripe) -> list[Any]:
+        cells = stripe.set_cells
+        return [] if cells is None else [cells[:: self.step]]
 
 
 @dataclass(frozen=True)
@@ -349,7 +376,7 @@ class MemoryTable(Table):
             return page_summary(asked[0], self.pages[0], threads, layout)
         pairs = list(zip(asked, self.pages, strict=True))
         found = thread_map(lambda pair: page_summary(*pair, layout=layout), pairs, threads)
-        return merge_in_order(found, asked[0].merge)
+        return merge_in_order(found, merge_known(asked[0].merge))
 
     def watched(self) -> Self:
         """These rows, whose checksum the next pass takes beside its question."""
@@ -378,8 +405,7 @@ class MemoryTable(Table):
 
     def only(self, selection: Selection, rows: int) -> Self:
         """Some columns alone, and the rows that serve their equations."""
-        kept = (selection.rows_of(page, self.design) for page in self.pages)
-        pages = [page for page in kept if len(page)]
+        pages = [selection.rows_of(page, self.design) for page in self.pages]
         width = self._all.shape[1] if self.width is None else self.width
         changes = selected(self, selection)
         return replace(self, pages=pages, width=width, whole=None, sums=None, **changes)
@@ -422,6 +448,12 @@ class MemoryTable(Table):
     def taken(self, numbers: IntArray) -> Self:
         """The rows of these numbers, in this order, as if they were all that was given."""
         return self._with_rows(self._all[numbers], None)
+
+    def group(self, number: int) -> Self:
+        """The rows of one group alone, in new pages."""
+        assert self.design is not None
+        known = np.asarray(split_page(self._all, self.design)[1])
+        return self.taken(np.flatnonzero(self.design.column(known, "group") == number))
 
     def _with_rows(self, rows: Rows, is_complete: bool | None) -> Self:
         pages = cut_pages(rows, self.page_rows)
@@ -477,17 +509,18 @@ class FileTable(Table):
         if question.needs_all_rows:
             return self.in_memory("this")._fold(question)
         partials: Partials[Any] = Partials()
+        merge = merge_known(question.merge)
         for summary in self.page_summaries(question):
-            partials = partials.add(summary, question.merge)
-        return partials.total(question.merge) if partials.held else None
+            partials = partials.add(summary, merge)
+        return partials.total(merge) if partials.held else None
 
     def page_summaries(self, question: Pass) -> Iterator[Any]:
-        """The summaries of the pages in order, without those that have no row left."""
+        """The summaries of the pages in order; None for those that have no row left."""
         layout = Layout(self.design, self.source.width)
         return self.map_pages(lambda page: page_summary(question, page, layout=layout))
 
     def map_pages(self, function: Callable[[Rows], Any]) -> Iterator[Any]:
-        """What a function makes of each page, in order, without pages that have no row left.
+        """What a function makes of each page, in order; None for pages that have no row left.
 
         Pages lie in buffers that are used again: what is to be kept of a page must be copied.
         """
@@ -502,8 +535,7 @@ class FileTable(Table):
 
         for rows, result in bounded_map(work, self._borrowed(free), self.run.threads):
             seen += rows
-            if rows:
-                yield result
+            yield result
         if self.counted is None:
             self.counted = seen
 
@@ -526,6 +558,13 @@ class FileTable(Table):
         """Without the rows that lack a value."""
         design = uncounted(self.design)
         return replace(self, drops_rows=True, is_complete=True, counted=rows, design=design)
+
+    def group(self, number: int) -> Self:
+        """The rows of one group alone, in new pages."""
+        assert self.design is not None
+        column = self.source.width - self.design.width + self.design.parts.index("group")
+        source = OneGroup(self.source, column, number)
+        return replace(self, source=source, counted=None, design=uncounted(self.design))
 
     def in_memory(self, purpose: str) -> MemoryTable:
         """All rows in memory, if they are not too many."""
@@ -601,7 +640,9 @@ def page_summary(
     threads: int = 1,
     layout: Layout = Layout(),  # noqa: B008
 ) -> Any:
-    """What a page says: its stripes summarised and merged."""
+    """What a page says: its stripes summarised and merged; None if it has no row left."""
+    if len(page) == 0:
+        return None
     stripes = cut_stripes(page, layout)
     return merge_in_order(thread_map(question.summarize, stripes, threads), question.merge)
 

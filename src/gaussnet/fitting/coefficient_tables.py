@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 
 ERRORS = {
     "classical": "least squares",
+    "sampling": "sums over rows, as in surveys",
+    "clustered": "sums over clusters of rows",
     "heteroscedastic": "HC3, which allows the noise another variance in every row",
     "expected": "expected information of maximum likelihood",
     "observed-information": "observed information of maximum likelihood",
@@ -109,7 +111,11 @@ def node_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
 def degrees_of_freedom(fit: "Fit", kind: str) -> FloatArray:
     """Of Student's t for each node's coefficients, (nodes,); infinite where the law is normal."""
     details = fit.details
-    if kind in ("classical", "heteroscedastic", "fitted-rows"):
+    if kind == "clustered":
+        design = fit.required_data("ask where the data are, or fit again").table().design
+        clusters = 0 if design is None else design.clusters or 0
+        return np.full(len(fit.dag), clusters - 1.0)
+    if kind in ("classical", "heteroscedastic", "fitted-rows", "sampling"):
         left = details.rows - details.ranks - float(fit.intercept)
         return np.where(left > 0.0, left, np.nan)
     if kind == "between-batch":

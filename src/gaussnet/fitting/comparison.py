@@ -40,6 +40,11 @@ def find_scores(fit: Fit) -> Scores:
     ``missing="likelihood"`` it is the likelihood of the cells that are there.
     """
     data = fit.required_data("score it where the data are, or give rows to network.score")
+    if data.options.study.has_dependent_rows:
+        raise EstimationError(
+            "the rows have weights or clusters, so that their likelihood is not known: compare "
+            "fits without them"
+        )
     sums, counts = ask(data.table(), fit.method.likelihood_pass(fit.network))
     total = float(sums.sum())
     parameters = fit.details.ranks + 1 + int(fit.intercept)

@@ -80,18 +80,25 @@ def effect_error(
     fit: "Fit", value: float, slopes: FloatArray, level: float, kind: str | None
 ) -> EffectError:
     """The error of a function of the coefficients with this gradient (edges,)."""
-    variances, exact = _variances(fit, slopes, level, kind)
+    variances, chosen = _variances(fit, slopes, level, kind)
+    exact = chosen in STUDENT
     error = float(np.sqrt(variances.sum()))
-    freedom = _satterthwaite_freedom(fit, variances) if exact and error > 0.0 else np.inf
+    freedom = _satterthwaite_freedom(fit, variances, chosen) if exact and error > 0.0 else np.inf
     point = float(stdtrit(freedom, 0.5 + 0.5 * level))
     if not exact:
         point = float(ndtri(0.5 + 0.5 * level))
     return EffectError(error, value - point * error, value + point * error, freedom)
 
 
-def _satterthwaite_freedom(fit: "Fit", variances: FloatArray) -> float:
+STUDENT = ("classical", "heteroscedastic", "sampling", "clustered")
+"""Kinds of errors whose law is Student's t."""
+
+
+def _satterthwaite_freedom(fit: "Fit", variances: FloatArray, kind: str) -> float:
     """Degrees of freedom of a sum of variances that the families contribute, (nodes,)."""
-    left = fit.details.rows - fit.details.ranks - float(fit.intercept)
+    from gaussnet.fitting.coefficient_tables import degrees_of_freedom
+
+    left = degrees_of_freedom(fit, kind)
     share = variances / float(variances.sum())
     counted = share > 0.0
     return 1.0 / float((share[counted] ** 2 / left[counted]).sum())
@@ -100,8 +107,8 @@ def _satterthwaite_freedom(fit: "Fit", variances: FloatArray) -> float:
 @np.errstate(over="ignore", invalid="ignore")
 def _variances(
     fit: "Fit", slopes: FloatArray, level: float, kind: str | None
-) -> tuple[FloatArray, bool]:
-    """What each family adds to the variance, (nodes,), and whether Student's t has its law.
+) -> tuple[FloatArray, str]:
+    """What each family adds to the variance, (nodes,), and the kind of errors.
 
     Where families are correlated there is one sum for all of them, (1,).
     """
@@ -111,11 +118,11 @@ def _variances(
     if found.joint is not None:
         used = np.flatnonzero(slopes)
         square = slopes[used] @ found.joint[np.ix_(used, used)] @ slopes[used]
-        return np.array([max(square, 0.0)]), False
+        return np.array([max(square, 0.0)]), "joint"
     for nodes, covariances in found.covariances:
         own = slopes[families.edges_of(nodes)].reshape(covariances.shape[:2])
         # A coefficient without a part in the effect must not spread its NaN.
         weights = own[:, :, None] * own[:, None, :]
         terms = np.where(weights == 0.0, 0.0, weights * covariances)
         variances[nodes] = terms.sum(axis=(1, 2))
-    return variances, chosen in ("classical", "heteroscedastic")
+    return variances, chosen

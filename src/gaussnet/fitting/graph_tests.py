@@ -151,6 +151,11 @@ def check_graph(
 def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
     """The rows learnt from, suspicious cells of a robust fit as missing, and notes."""
     data = fit.required_data(purpose)
+    if data.options.study.has_dependent_rows:
+        raise SettingError(
+            "the rows have weights or clusters, and these tests are of independent rows that count "
+            "alike: fit without them to ask"
+        )
     rows = np.array(data.table().in_memory("this").array, dtype=np.float64)
     notes = []
     if fit.trimming is not None and fit.trimming.cells:

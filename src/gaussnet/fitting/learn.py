@@ -3,14 +3,14 @@
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from gaussnet.data.codes import checked_codes
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
-from gaussnet.data.study import Study
+from gaussnet.data.study import Study, Weights
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.checks import checked_dag, thread_count
@@ -25,8 +25,33 @@ from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import IntArray
 
+if TYPE_CHECKING:
+    from gaussnet.fitting.group_fits import GroupFit
 
-def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
+
+@overload
+def fit(
+    data: Any,
+    dag: Dag,
+    method: str | Method = "least-squares",
+    *,
+    groups: None = ...,
+    **settings: Any,
+) -> Fit: ...
+
+
+@overload
+def fit(
+    data: Any,
+    dag: Dag,
+    method: str | Method = "least-squares",
+    *,
+    groups: Any,
+    **settings: Any,
+) -> "GroupFit": ...
+
+
+def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; overloads name few)
     data: Any,
     dag: Dag,
     method: str | Method = "least-squares",
@@ -41,7 +66,10 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     progress: Progress | None = None,
     client: Any = None,
     interventions: Any = None,
-) -> Fit:
+    groups: Any = None,
+    clusters: Any = None,
+    weights: Weights | None = None,
+) -> "Fit | GroupFit":
     """Learn the network over a known graph from rows of data.
 
     Parameters
@@ -89,6 +117,15 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
         name the targets of each row ("PKA", "PKA, PKC", nothing); or what the values of a
         column mean, ``{"condition": {"drug": ["PKA"]}}``; or a Boolean array (rows, nodes) or
         frame; or one text or list of names for each row.
+    groups
+        The name of a column, or one value for each row, that tells groups of rows apart: the
+        answer is then a `GroupFit`, with a fit for each group and one for all rows.
+    clusters
+        The name of a column, or one value for each row: rows of the same cluster are not
+        independent, and the standard errors of least squares allow for it.
+    weights
+        ``gn.Weights("column", "precision")``, or "frequency" or "sampling": how much a row
+        counts, and what that means for errors. For least squares.
 
     Examples
     --------
@@ -102,10 +139,16 @@ def fit(  # noqa: PLR0913 (every setting of a fit is one keyword)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
     height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
-    study, codes = Study(interventions), checked_codes(missing_values)
+    study = Study(interventions, groups, clusters, weights)
+    codes = checked_codes(missing_values)
     options = ReadOptions(dag, intercept, split, missing, height, study, codes)
     run = Run(thread_count(threads), progress)
-    return fit_with(run, data, options, (chosen, spread), client)
+    how = (chosen, spread)
+    if groups is not None:
+        from gaussnet.fitting.group_fits import fit_groups
+
+        return fit_groups(run, data, options, how, client)
+    return fit_with(run, data, options, how, client)
 
 
 def fit_with(
@@ -113,13 +156,15 @@ def fit_with(
 ) -> Fit:
     """`fit` with its settings checked, on a run of any kind."""
     method, _ = how
-    check_study(options, method, client)
+    check_study(options, how)
     if client is not None and method.needs_all_rows:
         raise SettingError(
             f"got method={method.name!r} with a client, which needs all rows in one place: give "
             "another method, or fit without a client"
         )
     table = open_table(data, options.dag.nodes, options.page_rows, run, client, **options.beside)
+    if table.design is None and not options.study.is_empty:
+        raise SettingError("got a table and what is known of its rows apart: give the data")
     given = table if table.is_stream else data
     if method.needs_all_rows:
         table = table.in_memory(f"the method {method.name!r}")
@@ -130,22 +175,22 @@ def fit_with(
     return learn(table, FitData(given, options, run, table.ignored), how)
 
 
-def check_study(options: ReadOptions, method: Method, client: Any) -> None:
+def check_study(options: ReadOptions, how: tuple[Method, Scale]) -> None:
     """Refuse a method that cannot use what is known of the rows beside their values."""
-    if options.study.interventions is None:
-        return
-    if options.missing == "likelihood":
+    study, (method, scale) = options.study, how
+    said = {"regime": "interventions", "cluster": "clusters", "weight": "weights"}
+    asked = [part for part, name in said.items() if getattr(study, name) is not None]
+    for part in asked:
+        if part not in method.uses or (part == "weight" and not scale.uses_weights):
+            raise SettingError(
+                f"got {said[part]} with method={method.name!r} and scale={scale.name!r}, which "
+                "cannot use them: give method='least-squares' and scale='mean-square'"
+            )
+    if asked and options.missing == "likelihood":
         raise SettingError(
-            "got interventions with missing='likelihood', which cannot leave out cells that were "
-            "set from outside: give missing='drop-by-node' or 'drop-rows'"
+            f"got {said[asked[0]]} with missing='likelihood', which cannot use them: give "
+            "missing='drop-by-node' or 'drop-rows'"
         )
-    if method.needs_all_rows:
-        raise SettingError(
-            f"got interventions with method={method.name!r}, which cannot leave out cells that "
-            "were set from outside: use 'least-squares', or a method of batches or windows"
-        )
-    if client is not None:
-        raise SettingError("got interventions with a client: fit without the cluster")
 
 
 def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
@@ -189,6 +234,8 @@ class NetworkBuilder:
         self.passes = 1
         self.findings: Any = None
         self.notes: tuple[str, ...] = ()
+        self.used = np.zeros(nodes, dtype=np.int64)
+        """Rows of the tables that the nodes were learnt from."""
         self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(6)))
 
     @property
@@ -241,6 +288,7 @@ class NetworkBuilder:
             if solution.variances is not None:
                 self.is_final[nodes] = True
         details = self.details
+        self.used[nodes] = rows
         details.rows[nodes] = rows if solution.rows is None else solution.rows
         if solution.dropped is not None:
             details.dropped[nodes] = solution.dropped
@@ -276,6 +324,7 @@ class NetworkBuilder:
             )
         if not self.same_rows:
             self.details.rows[group.nodes] += rows
+            self.used[group.nodes] += rows
         for part in group.parts(self.scale.kept_values):
             coefficients = self.coefficients[self.dag.families.edges_of(part.nodes)]
             spread = ask(part.table, self.scale.first(part.equations, coefficients))
@@ -332,7 +381,7 @@ class NetworkBuilder:
         rows = table.rows
         if self.findings is None:
             used = rows if self.same_rows else sum(self.options.split or ())
-            self.details.dropped[:] = used - self.details.rows - self.details.set_rows
+            self.details.dropped[:] = used - self.used - self.details.set_rows
         network = self.network()
         given = rows if data.survey is None else data.survey.rows
         notes = general_notes(data.ignored, given, rows) + table.notes_on_passes(self.passes)

@@ -274,6 +274,11 @@ def _require_likelihood(fit: "Fit") -> None:
             f"{fit.method.name!r} does not maximise the likelihood of these rows: use "
             "check_graph(), or fit by least squares to all rows"
         )
+    if fit.data is not None and fit.data.options.study.has_dependent_rows:
+        raise EstimationError(
+            "the rows have weights or clusters, so that their likelihood is not known for measures "
+            "of fit: fit without them to ask"
+        )
     if fit.details.set_rows.any():
         raise EstimationError(
             "some cells were set from outside, so that the rows do not share one covariance for "
@@ -370,16 +375,20 @@ class ExplainedPass(Pass):
         known = np.isfinite(errors)
         if stripe.set_cells is not None:
             known &= ~stripe.set_cells.T
+        counts = known.astype(np.float64)
+        if stripe.weights is not None:
+            counts *= stripe.weights
         values = np.where(known, stripe.rows.T, 0.0).astype(np.float64)
-        rows = known.sum(axis=1)
-        means = values.sum(axis=1) / np.maximum(rows, 1)
-        total = (np.where(known, values - means[:, None], 0.0) ** 2).sum(axis=1)
-        return Explained(rows, means, total, (np.where(known, errors, 0.0) ** 2).sum(axis=1))
+        rows = counts.sum(axis=1)
+        means = (counts * values).sum(axis=1) / np.where(rows > 0.0, rows, 1.0)
+        total = (counts * (values - means[:, None]) ** 2).sum(axis=1)
+        left = (counts * np.where(known, errors, 0.0) ** 2).sum(axis=1)
+        return Explained(rows, means, total, left)
 
     def merge(self, left: Explained, right: Explained) -> Explained:
         """Sums over both."""
         rows = left.rows + right.rows
-        shift, safe = right.means - left.means, np.maximum(rows, 1)
+        shift, safe = right.means - left.means, np.where(rows > 0.0, rows, 1.0)
         total = left.total + right.total + shift**2 * (left.rows * right.rows / safe)
         means = left.means + shift * (right.rows / safe)
         return Explained(rows, means, total, left.left + right.left)

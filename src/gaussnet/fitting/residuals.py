@@ -143,20 +143,38 @@ def shapes_of_fit(fit: "Fit") -> ResidualShapes:
 
 
 def find_residuals(fit: "Fit", standardized: bool) -> Any:
-    """Child minus its equation in every row of the data; a frame gives a frame."""
+    """Child minus its equation in every row of the data; a frame gives a frame.
+
+    Cells that were set from outside have none.
+    """
     data = fit.required_data("ask for residuals where the data are, or fit again")
+    if not data.options.study.is_empty:
+        return _unset_residuals(fit, standardized)
     rows = np.asarray(as_rows(data.given, fit.dag.nodes), dtype=np.float64)
-    with np.errstate(over="ignore", invalid="ignore"):
-        errors = standardized_residuals(fit.network, rows)
-        if not standardized:
-            families = fit.dag.families
-            errors = kernels.residuals(rows, families, fit.network.coefficient_array)
-            errors -= fit.network.intercept_array[:, None]
+    errors = _errors(fit, rows, standardized)
     if not is_frame(data.given):
         return np.ascontiguousarray(errors.T)
     from gaussnet.data.frames import frame_like
 
     return frame_like(data.given, fit.dag.nodes, errors.T)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _errors(fit: "Fit", rows: FloatArray, standardized: bool) -> FloatArray:
+    """Residuals of rows, (nodes, rows)."""
+    if standardized:
+        return standardized_residuals(fit.network, rows)
+    found = kernels.residuals(rows, fit.dag.families, fit.network.coefficient_array)
+    return np.asarray(found - fit.network.intercept_array[:, None])
+
+
+def _unset_residuals(fit: "Fit", standardized: bool) -> FloatArray:
+    """Residuals of all rows; NaN where a cell was set from outside."""
+    table = fit.required_data("fit again").all_rows().in_memory("this")
+    errors = _errors(fit, np.asarray(table.array, dtype=np.float64), standardized)
+    if table.set_cells is not None:
+        errors[table.set_cells.T] = np.nan
+    return np.ascontiguousarray(errors.T)
 
 
 def listed(names: Iterable[str], limit: int = 3) -> str:

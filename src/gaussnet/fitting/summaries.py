@@ -1,19 +1,23 @@
 """Summaries: what rows say about a network, to be added to, merged, kept and solved."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from gaussnet.data.design import Design
+from gaussnet.data.labels import Renumbered
 from gaussnet.data.missing import Missing, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Run
-from gaussnet.data.sources import ArraySource, Chain, watched
+from gaussnet.data.sources import ArraySource, Chain, Source, watched
+from gaussnet.data.study import Study
 from gaussnet.data.table import (
     FileTable,
+    Table,
     check_page_rows,
     default_page_rows,
     open_table,
-    page_summary,
 )
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.files import Path
@@ -24,9 +28,9 @@ from gaussnet.fitting.result import Fit
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials, merge_in_order
 from gaussnet.methods.base import Equations, Method, Scale, Solution, SummaryPass
-from gaussnet.methods.groups import FitData, ReadOptions
+from gaussnet.methods.groups import FitData, NodesPass, ReadOptions
 from gaussnet.methods.names import check_together, method_named, scale_named
-from gaussnet.types import FloatArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 NEEDS_ROWS = ("drop-by-node", "likelihood")
 """What `missing` may be where a summary cannot do without the rows."""
@@ -59,6 +63,10 @@ class Summary:
     """Rows of the open run after its last full page."""
     dropped: int = 0
     """Rows left out because they lack a value."""
+    targets: BoolArray | None = None
+    """Which nodes each regime of rows sets from outside, (regimes, nodes); None if none may be."""
+    interventions: Any = None
+    """Where data say what was set, if a column of them does."""
 
     def __post_init__(self) -> None:
         _ = self.question  # refuses a method that has none
@@ -66,8 +74,11 @@ class Summary:
     @property
     def question(self) -> SummaryPass:
         """The pass whose summaries these are."""
-        families = self.dag.families.sorted_by_size[1]
-        return self.method.summary_pass(Equations(families, self.intercept))
+        families = self.dag.families
+        if self.targets is not None:
+            return NodesPass(self.method, families, self.intercept, self.targets)
+        equations = Equations(families.sorted_by_size[1], self.intercept)
+        return self.method.summary_pass(equations)
 
     @property
     def rows(self) -> int:
@@ -77,15 +88,56 @@ class Summary:
         return known + self.rows_inside
 
     @property
+    def node_rows(self) -> IntArray:
+        """Rows in which each node was not set from outside, (nodes,)."""
+        return self.question.node_rows(self.total(), len(self.dag))
+
+    @property
     def rows_inside(self) -> int:
         """Rows that are kept as they are: fewer than a page, none after `share`."""
         return 0 if self.tail is None else len(self.tail)
 
-    def add(self, data: Any, *, threads: int | None = None) -> "Summary":
-        """The summary of these rows and then more: the same as of all rows at once."""
+    def add(self, data: Any, *, threads: int | None = None, interventions: Any = None) -> "Summary":
+        """The summary of these rows and then more: the same as of all rows at once.
+
+        `interventions` say which cells of the new rows were set from outside, as in
+        `gaussnet.fit`; by default the column does that said it of the first.
+        """
+        said = self.interventions if interventions is None else interventions
+        self._check_said(said)
         run = Run(thread_count(threads))
-        opened = open_table(data, self.dag.nodes, self.page_rows, run)
-        table = FileTable(opened.as_source(), self.dag.nodes, self.page_rows, run)
+        opened = open_table(data, self.dag.nodes, self.page_rows, run, study=Study(said))
+        known, source = self._knowing(opened)
+        table = FileTable(source, self.dag.nodes, self.page_rows, run, design=known.design)
+        return known._added(table)
+
+    @property
+    def design(self) -> Design | None:
+        """What is known of rows beside their values."""
+        return None if self.targets is None else Design(self.targets)
+
+    def _check_said(self, said: Any) -> None:
+        """Refuse rows of which nobody says what was set, and the other way round."""
+        if self.targets is not None and said is None:
+            raise SettingError(
+                "the summary knows of cells that were set from outside, and nothing is said of the "
+                "new rows: give interventions too"
+            )
+        if self.targets is None and said is not None:
+            raise SettingError(
+                "got interventions for a summary without: give them to gaussnet.summarize"
+            )
+
+    def _knowing(self, opened: Table) -> "tuple[Summary, Source]":
+        """This summary with the regimes of more rows, and those rows with its numbers of them."""
+        source = opened.as_source()
+        if self.targets is None or opened.design is None:
+            return self, source
+        design, numbers = Design(self.targets).merged(opened.design)
+        known = replace(self, targets=design.targets)
+        return known, Renumbered(source, source.width - 1, numbers)
+
+    def _added(self, table: FileTable) -> "Summary":
         try:
             return self._with(table)
         except NotFinite:
@@ -141,7 +193,7 @@ class Summary:
         """The summaries of all runs of rows, the open one among them."""
         question, partials = self.question, self.partials
         if self.tail is not None and len(self.tail):
-            partials = partials.add(page_summary(question, self.tail), question.merge)
+            partials = partials.add(question.page(self.tail), question.merge)
         return (*self.closed, *((partials.total(question.merge),) if partials.held else ()))
 
     def _with(self, table: FileTable) -> "Summary":
@@ -152,7 +204,7 @@ class Summary:
 
         def look(page: Rows) -> tuple[Any, FloatArray | None]:
             if len(page) == height:
-                return page_summary(question, page), None
+                return question.page(page), None
             return None, np.array(page, dtype=np.float64)
 
         partials, tail = self.partials, None
@@ -182,11 +234,13 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     missing: Missing = "raise",
     page_rows: int | None = None,
     threads: int | None = None,
+    interventions: Any = None,
 ) -> Summary:
     """Summarise rows for a fit later, here or elsewhere, alone or with others.
 
     The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree", and the
     data all that `gaussnet.fit` takes. Missing values are refused or drop their rows.
+    `interventions` are those of `gaussnet.fit`; then every node has a summary of its own.
 
     Examples
     --------
@@ -206,7 +260,11 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
     check_page_rows(height)
     empty = Summary(checked_dag(dag), method_named(method), bool(intercept), height, missing)
-    found = empty.add(data, threads=threads)
+    if interventions is not None:
+        nothing = np.zeros((1, len(empty.dag)), dtype=bool)
+        by_column = interventions if isinstance(interventions, str | Mapping) else None
+        empty = replace(empty, targets=nothing, interventions=by_column)
+    found = empty.add(data, threads=threads, interventions=interventions)
     if found.rows == 0:
         raise DataError("the data have no rows: give at least one")
     return found
@@ -236,7 +294,20 @@ def merge(first: Summary, second: Summary) -> Summary:
                 "rows of all sites in the same way"
             )
     left, right = first.share(), second.share()
+    left = replace(left, targets=_all_targets(left, right))
     return replace(left, closed=left.closed + right.closed, dropped=left.dropped + right.dropped)
+
+
+def _all_targets(first: Summary, second: Summary) -> BoolArray | None:
+    """The regimes of both summaries."""
+    if (first.targets is None) != (second.targets is None):
+        raise SettingError(
+            "one of the summaries knows of interventions and the other does not: summarise the "
+            "rows of all sites in the same way"
+        )
+    if first.design is None or second.design is None:
+        return None
+    return first.design.merged(second.design)[0].targets
 
 
 def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
@@ -262,14 +333,19 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
             "fit the rows themselves"
         )
     rows, dag = summary.rows, summary.dag
-    nodes, families = dag.families.sorted_by_size
+    nodes, _ = dag.families.sorted_by_size
     options = ReadOptions(dag, summary.intercept, None, summary.missing, summary.page_rows)
     builder = NetworkBuilder(options, summary.method, chosen)
-    equations = Equations(families, summary.intercept)
-    builder.require_rows(nodes, equations, rows)
+    served = summary.node_rows
+    shared = [nodes] if summary.targets is None else nodes[:, None]
+    for some in shared:  # nodes with the same rows
+        own = Equations(dag.families.subset(some), summary.intercept)
+        builder.require_rows(some, own, int(served[some[0]]))
     solution, notes = summary.solution()
     builder.enter(nodes, solution, rows)
-    builder.settle_variances(nodes, rows)
+    builder.details.set_rows[:] = rows - served
+    for some in shared:
+        builder.settle_variances(some, int(served[some[0]]))
     notes = general_notes((), rows + summary.dropped, rows) + notes
     return builder.result(builder.network(), rows, notes, kept=summary)
 
@@ -285,6 +361,11 @@ def update(fit: Fit, more_rows: Any) -> Fit:
         return solve(fit.kept.add(more_rows), scale=fit.scale)
     data = fit.required_data("update a summary of them instead, as summary.add(rows)")
     options, how = data.options, (fit.method, fit.scale)
+    if not options.study.is_empty:
+        raise SettingError(
+            "the fit knows of interventions, weights, clusters or groups, and nothing is said of "
+            "the new rows: fit all rows again"
+        )
     old = watched(data.all_rows().as_source())
     names, height, codes = options.dag.nodes, options.page_rows, options.missing_values
     more = open_table(more_rows, names, height, Run(), codes=codes)

@@ -15,7 +15,8 @@ from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials
 from gaussnet.methods.names import METHODS
 
-FORMAT, VERSION = "gaussnet summary", 2
+FORMAT, VERSION, WITH_TARGETS = "gaussnet summary", 2, 3
+"""A summary that knows of interventions has a version of its own, which others must not read."""
 BY_NAME = {kind.name: kind for kind in METHODS}
 
 Arrays = dict[str, Any]
@@ -26,7 +27,7 @@ def save(summary: Summary, path: Path) -> None:
     question = summary.question
     header = {
         "format": FORMAT,
-        "version": VERSION,
+        "version": VERSION if summary.targets is None else WITH_TARGETS,
         "nodes": list(summary.dag.nodes),
         "edges": [list(edge) for edge in summary.dag.edges],
         "method": {"name": summary.method.name, "settings": asdict(cast(Any, summary.method))},
@@ -36,6 +37,8 @@ def save(summary: Summary, path: Path) -> None:
         "dropped": summary.dropped,
         "closed": len(summary.closed),
         "sizes": [size for size, _ in summary.partials.held],
+        "targets": None if summary.targets is None else summary.targets.tolist(),
+        "interventions": summary.interventions,
     }
     arrays: Arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
     runs = (*summary.closed, *(own for _, own in summary.partials.held))
@@ -68,7 +71,8 @@ def load_summary(path: Path) -> Summary:
             return _summary(dict(arrays))
     except _OtherVersion as problem:
         raise FileError(
-            f"{file!r} has version {problem} of the format of summaries, expected {VERSION}: "
+            f"{file!r} has version {problem} of the format of summaries, expected {VERSION} or "
+            f"{WITH_TARGETS}: "
             "read it with the gaussnet that wrote it, or summarize the rows again"
         ) from None
     except _OtherMethod as problem:
@@ -93,7 +97,7 @@ class _OtherMethod(Exception):
 def _summary(arrays: Arrays) -> Summary:
     header = json.loads(arrays["header"].tobytes().decode())
     _require(header["format"] == FORMAT)
-    if header["version"] != VERSION:
+    if header["version"] not in (VERSION, WITH_TARGETS):
         raise _OtherVersion(header["version"])
     dag = Dag.from_edges([tuple(edge) for edge in header["edges"]], nodes=header["nodes"])
     name = header["method"]["name"]
@@ -101,7 +105,10 @@ def _summary(arrays: Arrays) -> Summary:
         raise _OtherMethod(name)
     method = BY_NAME[name](**header["method"]["settings"])
     height = int(header["page_rows"])
-    summary = Summary(dag, method, bool(header["intercept"]), height, header["missing"])
+    settings = (dag, method, bool(header["intercept"]), height, header["missing"])
+    targets = header.get("targets")
+    said = None if targets is None else np.array(targets, dtype=bool).reshape(-1, len(dag))
+    summary = Summary(*settings, targets=said, interventions=header.get("interventions"))
     question = summary.question
     closed, sizes = int(header["closed"]), [int(size) for size in header["sizes"]]
     runs = range(closed + len(sizes))
@@ -114,7 +121,7 @@ def _summary(arrays: Arrays) -> Summary:
         summary,
         closed=tuple(found[:closed]),
         partials=Partials(held),
-        tail=_checked_tail(arrays.get("tail"), len(dag), height),
+        tail=_checked_tail(arrays.get("tail"), len(dag) + (said is not None), height),
         dropped=int(header["dropped"]),
     )
 

@@ -178,6 +178,15 @@ def checked_kind(fit: "Fit", kind: str | None, level: float) -> str:
     """The kind of errors that is asked for, or the method's own."""
     check_level(level)
     kinds, name = fit.method.error_kinds, fit.method.name
+    study = None if fit.data is None else fit.data.options.study
+    own = None if study is None else study.error_kind
+    if own is not None and kind in (None, own):
+        return own
+    if kind == "bootstrap" and study is not None and study.has_dependent_rows:
+        raise SettingError(
+            "got kind='bootstrap', which draws rows as if they were independent and counted alike: "
+            "leave kind out"
+        )
     if kind == "bootstrap" or kind in kinds:
         return str(kind)
     if kind == EXPECTED and fit.maximizes_likelihood:
@@ -330,6 +339,16 @@ def _deviations(found: FloatArray) -> FloatArray:
 def certificate_of(fit: "Fit", delta: float) -> Certificate:
     """How far the learnt network can be from the truth; see `Fit.certificate`."""
     method, scale = fit.method.certified_as(fit.scale, fit.trimming)
+    if fit.data is not None and fit.data.options.study.has_dependent_rows:
+        raise SettingError(
+            "the rows have weights or clusters, and a certificate is one about independent rows "
+            "that count alike: see fit.uncertainty()"
+        )
+    if fit.details.set_rows.any():
+        raise SettingError(
+            "some nodes were set from outside in some rows, so that their parents follow another "
+            "law there: see fit.uncertainty(), or fit the other rows for a certificate"
+        )
     if fit.details.dropped.any():
         raise SettingError(
             "some nodes were learnt from fewer rows than others, where no law is known: "

@@ -144,7 +144,7 @@ def _held_out(network: GaussianNetwork, unseen: MemoryTable) -> tuple[float, flo
 
 def _learn(rows: MemoryTable, dag: Dag, name: str, settings: Settings) -> GaussianNetwork:
     try:
-        network = fit(rows, **{"dag": dag, **settings}).network
+        network: GaussianNetwork = fit(rows, **{"dag": dag, **settings}).network
         network._check_has_density()
     except GaussnetError as problem:
         raise EstimationError(f"{name!r} cannot be scored: {problem}") from None
@@ -169,7 +169,8 @@ def _settings(methods: Methods, intercept: bool) -> dict[str, Settings]:
 
 def _known(settings: Settings) -> dict[str, Any]:
     """The settings, if `fit` has them all."""
-    known = [name for name in signature(fit).parameters if name != "data"]
+    apart = ("data", "interventions", "groups", "clusters", "weights")
+    known = [name for name in signature(fit).parameters if name not in apart]
     unknown = [str(name) for name in settings if name not in known]
     if unknown:
         raise SettingError(

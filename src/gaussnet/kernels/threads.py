@@ -4,7 +4,7 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
@@ -115,3 +115,20 @@ def merge_in_order(items: Iterable[Item], merge: Callable[[Item, Item], Item]) -
     for item in items:
         partials = partials.add(item, merge)
     return partials.total(merge)
+
+
+def merge_known(merge: Callable[[Item, Item], Item]) -> Callable[[Any, Any], Any]:
+    """The same merge, with None for what has nothing to say.
+
+    Examples
+    --------
+    >>> merge_known(max)(None, 3), merge_known(max)(2, 3)
+    (3, 3)
+    """
+
+    def merged(left: Any, right: Any) -> Any:
+        if left is None or right is None:
+            return right if left is None else left
+        return merge(left, right)
+
+    return merged

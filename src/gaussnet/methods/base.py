@@ -15,13 +15,14 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
+from gaussnet.data.design import Part
 from gaussnet.data.passes import Limits, Pass, Run, Stripe
-from gaussnet.data.table import Table
+from gaussnet.data.table import Table, page_summary
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Block, Families
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import log_likelihoods
-from gaussnet.types import BoolArray, FloatArray, IntArray
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.methods.groups import Fitted
@@ -162,9 +163,17 @@ class SummaryPass(Pass):
 
     __slots__ = ()
 
+    def page(self, page: Rows) -> Any:
+        """The summary of a page."""
+        return page_summary(self, page)
+
     @abstractmethod
     def rows(self, summary: Any) -> int:
         """Rows that a summary is of."""
+
+    def node_rows(self, summary: Any, nodes: int) -> IntArray:
+        """Rows that serve each node's equation, (nodes,)."""
+        return np.full(nodes, self.rows(summary))
 
     @abstractmethod
     def solve(self, summary: Any) -> Solution:
@@ -201,6 +210,8 @@ class Method(ABC):
     """Whether the answer depends on the order of the rows, as that of batches does."""
     error_kinds: ClassVar[tuple[str, ...]] = ()
     """Kinds of standard errors that the method has itself, its own first."""
+    uses: ClassVar[frozenset[Part]] = frozenset({"regime"})
+    """What it can use of what is known of rows beside their values."""
 
     @abstractmethod
     def first(self, equations: Equations, scale: "Scale") -> Pass:
@@ -301,6 +312,8 @@ class Scale(ABC):
     """Whether mean squared residuals are all that it needs."""
     has_factors: ClassVar[bool] = False
     """Whether variances are to be multiplied by `factors`."""
+    uses_weights: ClassVar[bool] = False
+    """Whether rows may have weights."""
 
     @abstractmethod
     def first(self, equations: Equations, coefficients: FloatArray) -> Pass:

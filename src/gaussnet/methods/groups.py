@@ -2,21 +2,29 @@
 
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gaussnet.data.codes import Codes
-from gaussnet.data.design import Selection
+from gaussnet.data.design import Design, Selection
 from gaussnet.data.missing import Missing, Survey, SurveyPass, treat_missing
-from gaussnet.data.passes import Run
+from gaussnet.data.passes import Run, Stripe
 from gaussnet.data.sources import CHANGED
 from gaussnet.data.study import Study
-from gaussnet.data.table import MemoryTable, Table, ask, open_table
+from gaussnet.data.table import Layout, MemoryTable, Table, ask, open_table, page_summary
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
-from gaussnet.methods.base import EquationGroup, Equations, Scale
+from gaussnet.kernels.threads import merge_known
+from gaussnet.methods.base import (
+    EquationGroup,
+    Equations,
+    Method,
+    Scale,
+    Solution,
+    SummaryPass,
+)
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import BoolArray, IntArray, Rows
 
@@ -178,6 +186,103 @@ def _groups(
         equations = Equations(own, intercept, rows.limits)
         groups.append(EquationGroup(nodes, equations, rows, int(serving.set_rows[nodes[0]])))
     return groups
+
+
+class NodeSummaries(NamedTuple):
+    """Number of rows, and what those say of each node in which it was not set from outside."""
+
+    rows: int
+    nodes: tuple[Any, ...]
+    """None for a node that was set in all of them."""
+
+
+@dataclass(frozen=True)
+class NodesPass(SummaryPass):
+    """A summary for each node by itself, of the rows in which it was not set from outside."""
+
+    method: Method
+    families: Families
+    intercept: bool
+    targets: BoolArray
+    """Which nodes each regime of rows sets, (regimes, nodes)."""
+
+    def own(self, node: int) -> tuple[IntArray, SummaryPass]:
+        """The columns of a node's family, and the pass over them."""
+        columns, family = self.families.subset(np.array([node])).over_own_columns()
+        return columns, self.method.summary_pass(Equations(family, self.intercept))
+
+    def page(self, page: Rows) -> NodeSummaries:
+        """Rows are left out as a fit leaves them out, so that both are the same."""
+        design, found = Design(self.targets), []
+        for node in range(len(self.families)):
+            columns, question = self.own(node)
+            rows = Selection(columns, ~self.targets[:, node]).rows_of(page, design)
+            layout = Layout(design.of_columns(columns), page.shape[1])
+            found.append(page_summary(question, rows, layout=layout))
+        return NodeSummaries(len(page), tuple(found))
+
+    def summarize(self, stripe: Stripe) -> Any:
+        """Never called: rows are left out page by page."""
+        raise AssertionError("rows are left out page by page")
+
+    def merge(self, left: NodeSummaries, right: NodeSummaries) -> NodeSummaries:
+        """The summaries of both, node by node."""
+        merged = (
+            merge_known(self.own(node)[1].merge)(*pair)
+            for node, pair in enumerate(zip(left.nodes, right.nodes, strict=True))
+        )
+        return NodeSummaries(left.rows + right.rows, tuple(merged))
+
+    def rows(self, summary: NodeSummaries) -> int:
+        """Rows of the summary."""
+        return summary.rows
+
+    def node_rows(self, summary: NodeSummaries, nodes: int) -> IntArray:
+        """Rows in which each node was not set, (nodes,)."""
+        pairs = enumerate(summary.nodes)
+        return np.array([0 if own is None else self.own(node)[1].rows(own) for node, own in pairs])
+
+    def solve(self, summary: NodeSummaries) -> Solution:
+        """The solutions of all nodes, in the order of their number of parents."""
+        order = self.families.sorted_by_size[0]
+        parts = [self.own(node)[1].solve(summary.nodes[node]) for node in order.tolist()]
+        names = ("coefficients", "ranks", "batches", "singular", "intercepts", "mean_squares")
+        arrays: dict[str, Any] = {
+            name: np.concatenate([getattr(part, name) for part in parts]) for name in names
+        }
+        return Solution(**arrays, rows=self.node_rows(summary, len(order))[order])
+
+    def notes(self, summary: NodeSummaries) -> tuple[str, ...]:
+        """What is worth knowing of any node's solution."""
+        found = (
+            self.own(node)[1].notes(own)
+            for node, own in enumerate(summary.nodes)
+            if own is not None
+        )
+        return tuple(dict.fromkeys(note for notes in found for note in notes))
+
+    def to_arrays(self, summary: NodeSummaries) -> dict[str, Any]:
+        """The summaries of all nodes as plain arrays."""
+        arrays: dict[str, Any] = {"rows": np.array([summary.rows])}
+        for node, own in enumerate(summary.nodes):
+            if own is not None:
+                parts = self.own(node)[1].to_arrays(own)
+                arrays |= {f"{node}.{key}": value for key, value in parts.items()}
+        return arrays
+
+    def from_arrays(self, arrays: dict[str, Any]) -> NodeSummaries:
+        """The summaries that `to_arrays` gave."""
+        (rows,) = arrays["rows"].tolist()
+        found = []
+        for node in range(len(self.families)):
+            start = f"{node}."
+            own = {
+                key.removeprefix(start): value
+                for key, value in arrays.items()
+                if key.startswith(start)
+            }
+            found.append(self.own(node)[1].from_arrays(own) if own else None)
+        return NodeSummaries(int(rows), tuple(found))
 
 
 def checked_split(split: tuple[int, int], rows: int) -> tuple[int, int]:

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.data.design import Part
 from gaussnet.data.passes import Pass
+from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution, SummaryPass
 from gaussnet.methods.moments import Factors, FactorsPass, Moments, MomentsPass, intercepts
@@ -32,6 +34,7 @@ class LeastSquares(Method):
     finds_mean_squares = True
     maximizes_likelihood = True
     error_kinds: ClassVar[tuple[str, ...]] = ("classical", "heteroscedastic")
+    uses: ClassVar[frozenset[Part]] = frozenset({"regime", "cluster", "weight"})
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
         """Moments; then factors of what they lack the digits for."""
@@ -55,7 +58,7 @@ class LeastSquares(Method):
         found = regress(group)
         if kind == "classical":
             return [classical(own, level) for own in found]
-        return [part.slopes for part in heteroscedastic(group, found, level)]
+        return [part.slopes for part in heteroscedastic(group, found, level, kind)]
 
 
 @dataclass(frozen=True)
@@ -118,9 +121,17 @@ def solve_moments(moments: Moments, equations: Equations) -> tuple[Solution, Int
         equations,
         coefficients,
         intercepts=intercepts(families, moments.means, coefficients),
-        mean_squares=squares / moments.rows,
+        mean_squares=squares / moments.divisor,
+        **_counted(moments, families),
     )
     return solution, np.flatnonzero(doubtful)
+
+
+def _counted(moments: Moments, families: Families) -> dict[str, Any]:
+    """The rows that count, where weights say that it is not all of them, or more."""
+    if moments.weighing is None:
+        return {}
+    return {"rows": np.full(len(families), round(moments.effective_rows))}
 
 
 def solve_factors(factors: Factors, equations: Equations) -> Solution:
@@ -137,5 +148,5 @@ def solve_factors(factors: Factors, equations: Equations) -> Solution:
         coefficients,
         ranks=ranks,
         intercepts=intercepts(families, factors.means, coefficients),
-        mean_squares=squares / factors.rows,
+        mean_squares=squares / factors.divisor,
     )

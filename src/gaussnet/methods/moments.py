@@ -9,11 +9,12 @@ T' is a Cholesky factor of the parents' cross-products.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.data.design import WeightKind
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED, centred, packed_indices
@@ -21,46 +22,91 @@ from gaussnet.methods.base import Equations, Solution
 from gaussnet.types import FloatArray
 
 
+class Weighing(NamedTuple):
+    """The sum of the weights of some rows, and what they mean."""
+
+    kind: WeightKind
+    total: float
+
+    def merge(self, other: "Weighing | None") -> "Weighing":
+        """The sum of both."""
+        assert other is not None
+        return Weighing(self.kind, self.total + other.total)
+
+
 @dataclass(frozen=True)
 class Moments:
-    """Row count, column means and packed cross-products about them (about 0 if not centred)."""
+    """Row count, column means and packed cross-products about them (about 0 if not centred).
+
+    With weights the means and products are weighted, and rows of weight 0 do not count.
+    """
 
     families: Families
     rows: int
     means: FloatArray
     products: FloatArray
+    weighing: Weighing | None = None
 
     @classmethod
     def of(cls, stripe: Stripe, equations: Equations) -> "Moments":
         """The moments of a stripe's rows, about the mean if there is an intercept."""
-        families = equations.families
-        means, products = kernels.family_moments(stripe.rows, families, equations.intercept)
-        return cls(families, stripe.stop - stripe.start, means, products)
+        families, weights = equations.families, stripe.weights
+        if weights is None:
+            means, products = kernels.family_moments(stripe.rows, families, equations.intercept)
+            return cls(families, stripe.stop - stripe.start, means, products)
+        scaled, centres = weighted_rows(stripe, weights, equations.intercept)
+        _, products = kernels.family_moments(scaled, families, False)
+        own = centres[families.columns]
+        return cls(families, _counted(weights), own, products, weighing_of(stripe, weights))
 
     @property
     def is_finite(self) -> bool:
         """Whether no product overflows, and so no value of the rows is NaN or infinite."""
         return bool(np.isfinite(self.products).all())
 
+    @property
+    def total(self) -> float:
+        """Sum of the weights: the number of rows if there are none."""
+        return self.rows if self.weighing is None else self.weighing.total
+
+    @property
+    def divisor(self) -> float:
+        """What a sum of squared residuals is divided by for a variance."""
+        return divisor(self.rows, self.weighing)
+
+    @property
+    def effective_rows(self) -> float:
+        """Number of rows that degrees of freedom are counted from."""
+        frequent = self.weighing is not None and self.weighing.kind == "frequency"
+        return self.total if frequent else self.rows
+
     @np.errstate(over="ignore", invalid="ignore")
     def merge(self, other: "Moments") -> "Moments":
         r"""The moments of the rows of both.
 
         .. math:: S = S_1 + S_2 + \frac{m_1 m_2}{m_1 + m_2} (\mu_2 - \mu_1)(\mu_2 - \mu_1)'
+
+        With weights, m are their sums.
         """
-        rows = self.rows + other.rows
+        if self.weighing is not None and 0.0 in (self.total, other.total):
+            return other if self.total == 0.0 else self
+        size = self.total + other.total
         products = self.products + other.products
         shift = other.means - self.means
         if shift.any():
             row, column = self.families.product_columns
-            products += (self.rows * other.rows / rows) * shift[row] * shift[column]
-        means = self.means + shift * (other.rows / rows)
-        return Moments(self.families, rows, means, products)
+            products += (self.total * other.total / size) * shift[row] * shift[column]
+        means = self.means + shift * (other.total / size)
+        weighing = None if self.weighing is None else self.weighing.merge(other.weighing)
+        return Moments(self.families, self.rows + other.rows, means, products, weighing)
 
     def to_arrays(self) -> dict[str, Any]:
         """Row count, means and products as plain arrays."""
         rows = np.array([self.rows], dtype=np.int64)
-        return {"rows": rows, "means": self.means, "products": self.products}
+        arrays = {"rows": rows, "means": self.means, "products": self.products}
+        if self.weighing is not None:
+            arrays["weight"] = np.array([self.weighing.total])
+        return arrays
 
     @classmethod
     def from_arrays(cls, families: Families, arrays: dict[str, Any]) -> "Moments":
@@ -94,6 +140,44 @@ def intercepts(families: Families, means: FloatArray, coefficients: FloatArray) 
     return np.asarray(means[last] - terms)
 
 
+def weighted_rows(
+    stripe: Stripe, weights: FloatArray, intercept: bool
+) -> tuple[FloatArray, FloatArray]:
+    r"""Rows times the roots of their weights, about the weighted means if there is an intercept.
+
+    .. math:: \sqrt{w_k} (x_k - \bar x), \qquad \bar x = \sum_k w_k x_k / \sum_k w_k
+
+    Then sums of products are weighted sums. Also the means, (columns,); 0 without intercept.
+    """
+    rows = stripe.rows.astype(np.float64, order="C")  # sums must not depend on the layout
+    means, total = np.zeros(rows.shape[1]), weights.sum()
+    if intercept and total > 0.0:
+        means = rows[0] + weights @ (rows - rows[0]) / total
+        means += weights @ (rows - means) / total  # once more, for the rounding of the first
+        rows -= means
+    return rows * np.sqrt(weights)[:, None], means
+
+
+def _counted(weights: FloatArray) -> int:
+    return int(np.count_nonzero(weights))
+
+
+def weighing_of(stripe: Stripe, weights: FloatArray) -> Weighing:
+    """The sum of a stripe's weights, and what they mean."""
+    assert stripe.design is not None
+    assert stripe.design.weights is not None
+    return Weighing(stripe.design.weights, float(weights.sum()))
+
+
+def divisor(rows: int, weighing: Weighing | None) -> float:
+    """What a sum of squared residuals is divided by for a variance.
+
+    Precision weights say how the variance of a row's noise differs from that of a row of weight
+    1, so that the number of rows stays; others say how many rows a row stands for.
+    """
+    return rows if weighing is None or weighing.kind == "precision" else weighing.total
+
+
 ROUNDING = 16 * np.finfo(np.float64).eps
 """What is smaller than this, beside the column it is left over from, is rounding error."""
 
@@ -108,11 +192,14 @@ class Factors:
     roundings: FloatArray
     """How far the values of each column may be off by having been rounded, (columns,)."""
     factors: tuple[FloatArray, ...]
+    weighing: Weighing | None = None
 
     @classmethod
     def of(cls, stripe: Stripe, equations: Equations) -> "Factors":
         """The factors of a stripe's rows, centred if there is an intercept."""
-        families = equations.families
+        families, weights = equations.families, stripe.weights
+        if weights is not None:
+            return cls._weighted(stripe, equations, weights)
         means = np.zeros(len(families.columns))
         roundings = np.zeros(len(families.columns))
         eps = np.finfo(stripe.page.dtype).eps
@@ -126,19 +213,44 @@ class Factors:
             factors.append(triangle(columns))
         return cls(families, stripe.stop - stripe.start, means, roundings, tuple(factors))
 
+    @classmethod
+    def _weighted(cls, stripe: Stripe, equations: Equations, weights: FloatArray) -> "Factors":
+        families = equations.families
+        scaled, centres = weighted_rows(stripe, weights, equations.intercept)
+        largest = np.abs(stripe.rows).max(axis=0, initial=0.0).astype(np.float64)
+        spans = [slice(*families.column_offsets[f : f + 2].tolist()) for f in range(len(families))]
+        factors = tuple(triangle(scaled[:, families.columns[span]]) for span in spans)
+        roundings = np.finfo(stripe.page.dtype).eps * largest[families.columns]
+        own = (centres[families.columns], roundings, factors)
+        return cls(families, _counted(weights), *own, weighing_of(stripe, weights))
+
+    @property
+    def total(self) -> float:
+        """Sum of the weights: the number of rows if there are none."""
+        return self.rows if self.weighing is None else self.weighing.total
+
+    @property
+    def divisor(self) -> float:
+        """What a sum of squared residuals is divided by for a variance."""
+        return divisor(self.rows, self.weighing)
+
     def merge(self, other: "Factors") -> "Factors":
         """The factors of the rows of both; the shift of the means is one more row."""
-        rows = self.rows + other.rows
+        if self.weighing is not None and 0.0 in (self.total, other.total):
+            return other if self.total == 0.0 else self
+        rows = self.total + other.total
         shift = other.means - self.means
-        weight = np.sqrt(self.rows * (other.rows / rows))
+        weight = np.sqrt(self.total * (other.total / rows))
         factors = []
         for family, (left, right) in enumerate(zip(self.factors, other.factors, strict=True)):
             span = slice(*self.families.column_offsets[family : family + 2].tolist())
             stacked = np.vstack((left, right, weight * shift[span]))
             factors.append(triangle(stacked))
-        means = self.means + shift * (other.rows / rows)
+        means = self.means + shift * (other.total / rows)
         roundings = np.maximum(self.roundings, other.roundings)
-        return Factors(self.families, rows, means, roundings, tuple(factors))
+        weighing = None if self.weighing is None else self.weighing.merge(other.weighing)
+        count = self.rows + other.rows
+        return Factors(self.families, count, means, roundings, tuple(factors), weighing)
 
     @np.errstate(over="ignore", invalid="ignore")
     def regress(self, family: int) -> tuple[FloatArray, float, int]:
@@ -151,7 +263,7 @@ class Factors:
         size = factor.shape[1] - 1
         lengths = np.linalg.norm(factor, axis=0)
         start = self.families.column_offsets[family]
-        roundings = np.sqrt(self.rows) * self.roundings[start : start + size + 1]
+        roundings = np.sqrt(self.total) * self.roundings[start : start + size + 1]
         parents, child = factor[:size, :size], factor[:size, size]
         coefficients, rank = least_norm(parents, child, lengths[:size], roundings[:size])
         rest = factor[:, size] - factor[:, :size] @ coefficients
@@ -250,7 +362,7 @@ def with_mean_squares(solution: Solution, moments: Moments) -> Solution:
     is_parent = np.ones(len(families.columns), dtype=bool)
     is_parent[families.column_offsets[1:] - 1] = False
     signed[is_parent] = -solution.coefficients
-    squares = _quadratic(families, moments.products, signed) / moments.rows
+    squares = _quadratic(families, moments.products, signed) / moments.divisor
     constants = intercepts(families, moments.means, solution.coefficients)
     return replace(solution, intercepts=constants, mean_squares=squares)
 

@@ -1,13 +1,14 @@
 """Variances as mean squared residuals, and multiples of these."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 
 from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.methods.base import EquationGroup, Equations, Scale, Spread
+from gaussnet.methods.moments import Weighing, divisor, weighing_of
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -20,6 +21,7 @@ class MeanSquare(Scale):
 
     name = "mean-square"
     uses_mean_squares = True
+    uses_weights: ClassVar[bool] = True
 
     def first(self, equations: Equations, coefficients: FloatArray) -> Pass:
         """Moments of the residuals."""
@@ -35,12 +37,16 @@ class MeanSquare(Scale):
     ) -> None:
         """Student's t and chi-square, or HC3 and the fourth moment."""
         from gaussnet.methods.standard_errors import enter_heteroscedastic, enter_mean_squares
-        from gaussnet.methods.standard_errors.regressions import heteroscedastic, regress
+        from gaussnet.methods.standard_errors.regressions import (
+            SANDWICHES,
+            heteroscedastic,
+            regress,
+        )
 
         found = regress(group)
         enter_mean_squares(spreads, group.nodes, found, level)
-        if kind == "heteroscedastic":
-            parts = heteroscedastic(group, found, level)
+        if kind in SANDWICHES:
+            parts = heteroscedastic(group, found, level, kind)
             enter_heteroscedastic(spreads, group.nodes, found, parts)
 
 
@@ -50,6 +56,7 @@ class ResidualMoments(NamedTuple):
     rows: int
     means: FloatArray
     squares: FloatArray
+    weighing: Weighing | None = None
 
 
 @dataclass(frozen=True)
@@ -61,23 +68,50 @@ class ResidualMomentsPass(Pass):
 
     def summarize(self, stripe: Stripe) -> ResidualMoments:
         """Moments of the residuals of a stripe."""
-        own = kernels.residual_moments(stripe.rows, self.equations.families, self.coefficients)
-        return ResidualMoments(stripe.stop - stripe.start, *own)
+        families, weights = self.equations.families, stripe.weights
+        if weights is None:
+            own = kernels.residual_moments(stripe.rows, families, self.coefficients)
+            return ResidualMoments(stripe.stop - stripe.start, *own)
+        residuals = kernels.residuals(stripe.rows, families, self.coefficients)
+        return _weighted_moments(stripe, residuals, weights)
 
     def merge(self, left: ResidualMoments, right: ResidualMoments) -> ResidualMoments:
         """Moments of both."""
-        rows = left.rows + right.rows
+        first, second = (_total(one) for one in (left, right))
+        if left.weighing is not None and 0.0 in (first, second):
+            return right if first == 0.0 else left
+        size = first + second
         shift = right.means - left.means
-        squares = left.squares + right.squares + shift**2 * (left.rows * right.rows / rows)
-        return ResidualMoments(rows, left.means + shift * (right.rows / rows), squares)
+        squares = left.squares + right.squares + shift**2 * (first * second / size)
+        weighing = None if left.weighing is None else left.weighing.merge(right.weighing)
+        means = left.means + shift * (second / size)
+        return ResidualMoments(left.rows + right.rows, means, squares, weighing)
 
     @np.errstate(over="ignore", invalid="ignore")
     def then(self, summary: ResidualMoments) -> Spread:
         """Means (0 without an intercept) and mean squares about them."""
-        variances = summary.squares / summary.rows
+        size = divisor(summary.rows, summary.weighing)
+        variances = summary.squares / size
         if self.equations.intercept:
             return Spread(summary.means, variances)
-        return Spread(np.zeros_like(summary.means), variances + summary.means**2)
+        about_0 = summary.means**2 * (_total(summary) / size)
+        return Spread(np.zeros_like(summary.means), variances + about_0)
+
+
+def _total(moments: ResidualMoments) -> float:
+    """Sum of the weights: the number of rows if there are none."""
+    return moments.rows if moments.weighing is None else moments.weighing.total
+
+
+def _weighted_moments(
+    stripe: Stripe, residuals: FloatArray, weights: FloatArray
+) -> ResidualMoments:
+    """Weighted mean and squared deviations of residuals, (families, rows)."""
+    total = max(float(weights.sum()), np.finfo(np.float64).tiny)
+    means = residuals[:, :1] + ((residuals - residuals[:, :1]) @ weights / total)[:, None]
+    squares = (residuals - means) ** 2 @ weights
+    count = int(np.count_nonzero(weights))
+    return ResidualMoments(count, means[:, 0], squares, weighing_of(stripe, weights))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,6 +131,7 @@ class KlOptimal(MeanSquare):
 
     name = "kl-optimal"
     has_factors = True
+    uses_weights = False
 
     def factors(self, rows: int | IntArray, parents: IntArray, intercept: bool) -> FloatArray:
         r"""What mean squares are to be multiplied by, (families,).

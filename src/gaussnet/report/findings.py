@@ -87,7 +87,9 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
 
     purpose = "ask where the data are, or fit again"
     table = ask("residuals", lambda: fit.required_data(purpose).table())
-    seen = None if table is None else table.every_row(thinning(fit.rows))
+    step = thinning(fit.rows)
+    seen = None if table is None else table.every_row(step)
+    was_set = None if table is None else table.every_set_cell(step)
     uncertainty = ask("uncertainty", lambda: fit.uncertainty(level=level))
     verdict = Verdict(fit)
     named = _roots_on_leaves(fit.dag) if effects is None else tuple(effects)
@@ -98,7 +100,7 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
     return Findings(
         network=fit.network,
         rows=fit.rows,
-        residuals=() if seen is None else tuple(find_residuals(fit.network, seen)),
+        residuals=() if seen is None else tuple(find_residuals(fit.network, seen, was_set)),
         notes=tuple(notes),
         rows_hash="" if table is None else table.fingerprint(),
         fit=fit,

@@ -7,7 +7,7 @@ from scipy.special import ndtr, ndtri
 
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.markup import number, text
-from gaussnet.types import FloatArray, Rows
+from gaussnet.types import BoolArray, FloatArray, Rows
 
 MOST_ROWS = 200_000
 """More rows than this are thinned: a picture shows no more."""
@@ -59,9 +59,17 @@ def thinning(rows: int) -> int:
     return max(1, -(-rows // MOST_ROWS))
 
 
-def find_residuals(network: GaussianNetwork, seen: Rows) -> list[Residuals | None]:
-    """The residuals of each node; None where there is no noise or no value to judge them by."""
-    return [_of_node(network, seen, position) for position in range(len(network.dag))]
+def find_residuals(
+    network: GaussianNetwork, seen: Rows, set_cells: BoolArray | None = None
+) -> list[Residuals | None]:
+    """The residuals of each node; None where there is no noise or no value to judge them by.
+
+    Cells that were set from outside have none.
+    """
+    every = range(len(network.dag))
+    if set_cells is None:
+        return [_of_node(network, seen, position) for position in every]
+    return [_of_node(network, seen[~set_cells[:, position]], position) for position in every]
 
 
 def _of_node(network: GaussianNetwork, rows: Rows, position: int) -> Residuals | None:

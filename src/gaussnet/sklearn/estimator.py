@@ -7,9 +7,10 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from sklearn.base import BaseEstimator, DensityMixin
 from sklearn.utils import check_array, check_random_state
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from gaussnet import kernels
+from gaussnet.data.study import Weights
 from gaussnet.errors import DataError, GraphError, SettingError
 from gaussnet.fitting.learn import fit
 from gaussnet.fitting.validation import first_within_noise
@@ -87,8 +88,10 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         self.variance_floor = variance_floor
         self.threads = threads
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the network from the rows of X; y is ignored.
+
+        A row of sample weight w stands for w equal rows; for least squares only.
 
         Columns with names find their nodes by name, columns without stand in the order of the
         graph's nodes. Columns that the graph leaves out are ignored.
@@ -100,10 +103,13 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         dag = graph_over(self.dag, names, named)
         position = {name: column for column, name in enumerate(names)}
         columns = [position.get(node, column) for column, node in enumerate(dag.nodes)]
-        scale: dict[str, Any] = {} if self.scale is None else {"scale": self.scale}
+        more: dict[str, Any] = {} if self.scale is None else {"scale": self.scale}
         own = np.asarray(rows)[:, columns]
+        if sample_weight is not None:
+            weights = _check_sample_weight(sample_weight, own, dtype=np.float64)
+            more["weights"] = Weights(weights, "frequency")
         self.fit_ = fit(
-            own, dag, self.method, intercept=self.intercept, threads=self.threads, **scale
+            own, dag, self.method, intercept=self.intercept, threads=self.threads, **more
         )
         self.network_ = with_floor(self.fit_.network, own, self.variance_floor)
         self.dag_, self._columns = dag, columns

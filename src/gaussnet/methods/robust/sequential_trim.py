@@ -3,10 +3,11 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
+from gaussnet.data.design import Part
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
@@ -103,6 +104,7 @@ class SequentialTrim(Method):
     name = "robust"
     default_scale = "core"
     needs_all_rows = True
+    uses: ClassVar[frozenset[Part]] = frozenset()
     error_kinds = ("fitted-rows",)
 
     def __post_init__(self) -> None:

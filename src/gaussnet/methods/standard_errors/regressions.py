@@ -1,4 +1,4 @@
-"""Least squares of every family with all that its errors need, and errors by HC3."""
+"""Least squares of every family with all that its errors need, and sandwich errors."""
 
 from dataclasses import dataclass
 from functools import cached_property, partial
@@ -8,13 +8,14 @@ import numpy as np
 
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
+from gaussnet.errors import EstimationError
 from gaussnet.kernels.families import Block
 from gaussnet.kernels.numpy_core import SCRATCH_VALUES
 from gaussnet.methods.base import EquationGroup, Equations, Solution
 from gaussnet.methods.least_squares import LeastSquaresPass
 from gaussnet.methods.moments import Moments
 from gaussnet.methods.standard_errors import Slopes, correlations, student
-from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray
 
 NO_PART = 1e-6
 """A parent with a smaller part in what is collinear has its own coefficient determined."""
@@ -25,7 +26,8 @@ class Regressions:
     """Least squares of the families with p parents."""
 
     block: Block
-    rows: int
+    rows: float
+    """Number of rows, or the sum of their weights."""
     coefficients: FloatArray
     """(families, p)."""
     means: FloatArray
@@ -37,6 +39,10 @@ class Regressions:
     ranks: IntArray
     freedom: FloatArray
     """Rows minus rank, minus 1 with an intercept, (families,); NaN if none is left."""
+    count: float
+    """Number of rows that degrees of freedom are counted from."""
+    is_centred: bool
+    """Whether there is an intercept."""
 
     @cached_property
     def whitening(self) -> FloatArray:
@@ -112,17 +118,19 @@ def _block_regressions(
     offsets = moments.families.column_offsets
     columns = slice(int(offsets[chosen.start]), int(offsets[chosen.stop]))
     ranks = solution.ranks[chosen]
-    left = (moments.rows - ranks - intercept).astype(np.float64)
+    left = (moments.effective_rows - ranks - intercept).astype(np.float64)
     assert solution.mean_squares is not None
     return Regressions(
         block,
-        moments.rows,
+        moments.total,
         solution.coefficients[block.edges].reshape(block.count, block.size),
         moments.means[columns].reshape(block.count, block.size + 1),
         _upper(block, moments, ranks, careful),
-        solution.mean_squares[chosen] * moments.rows,
+        solution.mean_squares[chosen] * moments.divisor,
         ranks,
         np.where(left > 0, left, np.nan),
+        moments.effective_rows,
+        intercept,
     )
 
 
@@ -143,18 +151,31 @@ def _upper(
     return np.asarray(upper, dtype=np.float64)
 
 
+SANDWICHES = ("heteroscedastic", "sampling", "clustered")
+"""Kinds of errors from sums of squared scores."""
+
+
 class Sandwich(NamedTuple):
-    """What rows say of the errors of the families of one size."""
+    """What rows say of the errors of the families of one size.
+
+    The score of a row is its weighted residual times (1, whitened parents), and last what it
+    says of the noise, w (e^2 / s^2 - 1).
+    """
 
     products: FloatArray
-    """Sums of squared adjusted residuals times the products of (1, whitened parents),
-    (families, p + 1, p + 1)."""
-    fourths: FloatArray
-    """Sums of fourth powers of the residuals over their scale, (families,)."""
+    """Sums of products of scores, (families, p + 2, p + 2)."""
+    scores: FloatArray
+    """Sums of the scores of each cluster of rows, (clusters, families, p + 2); (0, ...) if rows
+    are independent."""
 
     def merge(self, other: "Sandwich") -> "Sandwich":
         """Sums of both."""
-        return Sandwich(self.products + other.products, self.fourths + other.fourths)
+        return Sandwich(self.products + other.products, self.scores + other.scores)
+
+    @property
+    def of_clusters(self) -> FloatArray:
+        """Sums over clusters of products of their scores."""
+        return np.asarray(np.einsum("cfi,cfj->fij", self.scores, self.scores))
 
 
 @dataclass(frozen=True)
@@ -175,51 +196,113 @@ class Heteroscedastic:
 
 
 def heteroscedastic(
-    group: EquationGroup, found: list[Regressions], level: float
+    group: EquationGroup, found: list[Regressions], level: float, kind: str = "heteroscedastic"
 ) -> list[Heteroscedastic]:
-    r"""HC3: :math:`B \left(\sum_k \frac{e_k^2}{(1 - h_k)^2} z_k z_k'\right) B`, size by size.
+    r"""Sandwich errors, size by size.
 
-    z is the row of the design, h its leverage, e its residual, B the inverse of the design's
-    cross-products. NaN where a leverage is 1: that row alone decides a coefficient.
+    .. math:: B \left(\sum_c u_c u_c'\right) B, \qquad u_c = \sum_{k \in c} w_k e_k z_k
+
+    z is the row of the design, w its weight, e its residual, B the inverse of the design's
+    cross-products. "heteroscedastic" is HC3: every row by itself, its residual over 1 - h with h
+    its leverage; NaN where that is 1, since the row alone decides a coefficient. "sampling" is
+    every row by itself times n / (n - 1), as in surveys. "clustered" takes c as clusters of rows,
+    times :math:`\frac{C}{C - 1} \frac{n - 1}{n - p}`, or with sampling weights
+    :math:`\frac{C}{C - 1}`.
     """
-    sums: list[Sandwich] = ask(group.table, SandwichPass(group.equations, found))
-    return [_hc3(own, part, level) for own, part in zip(found, sums, strict=True)]
+    design = group.table.design
+    clusters = 0 if design is None or design.clusters is None else design.clusters
+    if kind == "clustered" and clusters < 2:
+        raise EstimationError(
+            "there is one cluster only, which says nothing of errors: give more clusters"
+        )
+    question = SandwichPass(group.equations, found, kind, clusters if kind == "clustered" else 0)
+    sums: list[Sandwich] = ask(group.table, question)
+    survey = design is not None and design.weights == "sampling"
+    return [
+        _errors(own, part, level, _correction(own, part, kind, survey))
+        for own, part in zip(found, sums, strict=True)
+    ]
+
+
+class Correction(NamedTuple):
+    """What sums of squared scores are multiplied by, and the freedom of the errors."""
+
+    factor: FloatArray
+    """(families,)."""
+    freedom: FloatArray
+    """(families,)."""
+
+
+def _correction(own: Regressions, sums: Sandwich, kind: str, survey: bool) -> Correction:
+    ones = np.ones(own.block.count)
+    if kind == "heteroscedastic":
+        return Correction(ones, own.freedom)
+    rows = float(own.count)
+    if kind == "sampling":
+        return Correction(ones * rows / (rows - 1.0), own.freedom)
+    clusters = float(np.count_nonzero(sums.scores.any(axis=(1, 2))))
+    factor = ones * clusters / (clusters - 1.0) if clusters > 1.0 else ones * np.nan
+    if not survey:
+        factor = factor * (rows - 1.0) / (rows - own.ranks - own.is_centred)
+    return Correction(factor, ones * (clusters - 1.0 if clusters > 1.0 else np.nan))
 
 
 @dataclass(frozen=True)
 class SandwichPass(Pass):
-    """Asks for the sums that HC3 needs, of regressions that are known."""
+    """Asks for the sums that sandwich errors need, of regressions that are known."""
 
     equations: Equations
     found: list[Regressions]
+    kind: str
+    clusters: int
 
     def summarize(self, stripe: Stripe) -> list[Sandwich]:
         """Sums over a stripe, size by size."""
-        sums = []
-        for own, (size, _, columns) in zip(
-            self.found, self.equations.families.by_size, strict=True
-        ):
-            step = max(1, SCRATCH_VALUES // max(len(stripe.rows) * (size + 1), 1))
-            whitening = own.whitening
-            parts = [
-                _products(stripe.rows, own, whitening, columns, slice(first, first + step))
-                for first in range(0, len(columns), step)
-            ]
-            sums.append(Sandwich(*(np.concatenate(arrays) for arrays in zip(*parts, strict=True))))
-        return sums
+        return [
+            self._sums(stripe, own, columns)
+            for own, (_, _, columns) in zip(
+                self.found, self.equations.families.by_size, strict=True
+            )
+        ]
 
     def merge(self, left: list[Sandwich], right: list[Sandwich]) -> list[Sandwich]:
         """Sums over both."""
         return [one.merge(other) for one, other in zip(left, right, strict=True)]
 
+    def _sums(self, stripe: Stripe, own: Regressions, columns: IntArray) -> Sandwich:
+        """Sums over a stripe for the families of one size, some at a time."""
+        step = max(1, SCRATCH_VALUES // max(len(stripe.rows) * (own.block.size + 2), 1))
+        whitening, parts = own.whitening, []
+        for first in range(0, len(columns), step):
+            chosen = slice(first, first + step)
+            scores = _scores(stripe, own, whitening, columns, chosen, self.kind)
+            parts.append(Sandwich(*self._products(stripe, scores)))
+        return Sandwich(
+            np.concatenate([part.products for part in parts]),
+            np.concatenate([part.scores for part in parts], axis=1),
+        )
 
-def _hc3(found: Regressions, sums: Sandwich, level: float) -> Heteroscedastic:
-    covariance = sums.products.copy()
+    def _products(self, stripe: Stripe, scores: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Sums of products, and sums by cluster, of scores (families, rows, p + 2)."""
+        families, _, size = scores.shape
+        sums = np.zeros((self.clusters, families, size))
+        codes = stripe.column("cluster")
+        if not self.clusters or codes is None:
+            return scores.transpose(0, 2, 1) @ scores, sums
+        np.add.at(sums, codes.astype(np.int64), scores.transpose(1, 0, 2))
+        return np.zeros((families, size, size)), sums
+
+
+def _errors(
+    found: Regressions, sums: Sandwich, level: float, correction: Correction
+) -> Heteroscedastic:
+    products = sums.of_clusters if len(sums.scores) else sums.products
+    covariance = products[:, :-1, :-1] * correction.factor[:, None, None]
     covariance[:, 0, :] /= found.rows
     covariance[:, :, 0] /= found.rows
     errors = np.sqrt(np.diagonal(covariance, axis1=1, axis2=2))
     together = correlations(covariance)
-    point = student(level, found.freedom)
+    point = student(level, correction.freedom)
     distance = errors * point[:, None]
     slopes = Slopes(
         found.block,
@@ -230,29 +313,61 @@ def _hc3(found: Regressions, sums: Sandwich, level: float) -> Heteroscedastic:
         distance[:, 1:],
         together[:, 1:, 1:],
     )
-    relative = np.sqrt(np.maximum(sums.fourths / found.rows - 1.0, 0.0) / found.freedom)
+    relative = np.sqrt(np.maximum(products[:, -1, -1], 0.0) * correction.factor) / found.rows
+    if not len(sums.scores):
+        relative *= np.sqrt(found.count / found.freedom)
     relative[found.squares == 0.0] = 0.0
     return Heteroscedastic(
         slopes, errors[:, 0], distance[:, 0], together[:, 0, 1:], relative, relative * point
     )
 
 
-def _products(
-    rows: Rows, own: Regressions, whitening: FloatArray, columns: IntArray, chosen: slice
-) -> Sandwich:
-    size = own.block.size
-    picked = rows[:, columns[chosen].ravel()].reshape(len(rows), -1, size + 1)
+def _scores(
+    stripe: Stripe,
+    own: Regressions,
+    whitening: FloatArray,
+    columns: IntArray,
+    chosen: slice,
+    kind: str,
+) -> FloatArray:
+    """The scores of the rows of a stripe, (families, rows, p + 2)."""
+    rows, size = stripe.rows, own.block.size
+    taken = np.ascontiguousarray(rows[:, columns[chosen].ravel()], dtype=np.float64)
+    picked = taken.reshape(len(rows), -1, size + 1)
     values = picked.transpose(1, 0, 2) - own.means[chosen, None, :]
     residuals = values[:, :, size] - np.einsum(
         "fkp,fp->fk", values[:, :, :size], own.coefficients[chosen]
     )
-    design = np.ones_like(values)
-    design[:, :, 1:] = values[:, :, :size] @ whitening[chosen]
-    centred = own.rows - own.ranks[chosen] - own.freedom[chosen]
-    leverages = np.einsum("fkp,fkp->fk", design[:, :, 1:], design[:, :, 1:])
-    left = 1.0 - leverages - (centred / own.rows)[:, None]
-    left[left < 1e-10] = np.nan
-    weighted = design * (residuals / left)[:, :, None]
-    scales = np.sqrt(own.squares[chosen] / own.rows)
+    scores = np.ones((*residuals.shape, size + 2))
+    scores[:, :, 1:-1] = values[:, :, :size] @ whitening[chosen]
+    counts, leverage_weights, noise = _row_weights(stripe, kind)
+    scales = np.sqrt(own.squares[chosen] / (own.count if noise is not None else own.rows))
     unit = residuals / np.where(scales > 0.0, scales, 1.0)[:, None]
-    return Sandwich(weighted.transpose(0, 2, 1) @ weighted, (unit**4).sum(axis=1))
+    adjusted_residuals = residuals
+    if kind == "heteroscedastic":
+        leverages = np.einsum("fkp,fkp->fk", scores[:, :, 1:-1], scores[:, :, 1:-1])
+        left = 1.0 - leverage_weights * (leverages + own.is_centred / own.rows)
+        left[left < 1e-10] = np.nan
+        adjusted_residuals = residuals / left
+    scores[:, :, :-1] *= (counts * adjusted_residuals)[:, :, None]
+    if noise is not None:
+        scores[:, :, -1] = (noise * unit**2 - 1.0) * (own.rows / own.count)
+    else:
+        scores[:, :, -1] = counts * (unit**2 - 1.0)
+    return scores
+
+
+def _row_weights(stripe: Stripe, kind: str) -> tuple[FloatArray, FloatArray, FloatArray | None]:
+    """What scores and leverages of rows are multiplied by, and precisions of their noise.
+
+    A row that stands for w equal ones has w scores, whose squares add up to w times its own.
+    """
+    weights = stripe.weights
+    ones = np.ones(stripe.stop - stripe.start)
+    if weights is None or stripe.design is None:
+        return ones, ones, None
+    if stripe.design.weights == "precision":
+        return weights, weights, weights
+    if stripe.design.weights == "frequency" and kind == "heteroscedastic":
+        return np.sqrt(weights), ones, None
+    return weights, weights, None

@@ -1,0 +1,231 @@
+"""Fits by group: against separate fits, lavaan and tests of scipy."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+from tests.forced import STREAMED
+
+import gaussnet as gn
+from gaussnet.data.passes import Run
+from gaussnet.data.study import Study
+from gaussnet.errors import DataError, EstimationError, SettingError
+from gaussnet.fitting.group_fits import fit_groups
+from gaussnet.methods.groups import ReadOptions
+from gaussnet.methods.names import method_named, scale_named
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+FRAME = pd.read_csv(GOLDEN / "groups.csv")
+LAVAAN = json.loads((GOLDEN / "groups.json").read_text())
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d|b:c]")
+SITES = ("Graz", "Oslo", "Ulm")
+
+
+def part(site):
+    return FRAME[FRAME.site == site]
+
+
+@pytest.mark.parametrize("method", ["least-squares", "batch-median", "cauchy", "robust"])
+def test_fits_are_those_of_each_group_alone_and_of_all_rows(method):
+    found = gn.fit(FRAME, DAG, method, groups="site")
+    assert tuple(found.fits) == SITES
+    for site in SITES:
+        alone = gn.fit(part(site), DAG, method)
+        assert found.fits[site].network == alone.network
+        assert found[site].rows == len(part(site))
+        errors = (one.standard_errors.coefficient_array for one in (found[site], alone))
+        assert np.array_equal(*errors, equal_nan=True)
+        assert found[site].notes == tuple(n for n in alone.notes if "ignored" not in str(n))
+    assert found.pooled.network == gn.fit(FRAME, DAG, method).network
+
+
+def test_streams_and_memory_are_alike(tmp_path):
+    path = tmp_path / "rows.csv"
+    FRAME.to_csv(path, index=False)
+    least_squares = method_named("least-squares")
+    how = (least_squares, scale_named(None, least_squares))
+    options = ReadOptions(DAG, True, None, "raise", 64, Study(groups="site"))
+    streamed = fit_groups(Run(2, **STREAMED), path, options, how)
+    expected = gn.fit(FRAME, DAG, groups="site", page_rows=64)
+    for site in SITES:
+        assert streamed[site].network == expected[site].network
+        assert streamed[site].rows == len(part(site))
+        errors = (one[site].standard_errors.coefficient_array for one in (streamed, expected))
+        assert np.array_equal(*errors, equal_nan=True)
+    assert streamed.pooled.network == expected.pooled.network
+
+
+def test_interventions_and_weights_go_with_groups():
+    rng = np.random.default_rng(0)
+    mask = np.zeros((len(FRAME), 4), dtype=bool)
+    mask[rng.random(len(FRAME)) < 0.2, 1] = True
+    weights = rng.gamma(2.0, size=len(FRAME))
+    found = gn.fit(
+        FRAME,
+        DAG,
+        groups="site",
+        interventions=mask,
+        weights=gn.Weights(weights, "precision"),
+    )
+    for site in SITES:
+        own = (FRAME.site == site).to_numpy()
+        alone = gn.fit(
+            FRAME[own],
+            DAG,
+            interventions=mask[own],
+            weights=gn.Weights(weights[own], "precision"),
+        )
+        assert found[site].network == alone.network
+        assert np.array_equal(found[site].details.set_rows, mask[own].sum(axis=0))
+
+
+@pytest.mark.parametrize(
+    ("what", "name"),
+    [
+        ("coefficients", "regressions"),
+        (("coefficients", "intercepts"), "regressions, intercepts"),
+        (("coefficients", "variances"), "regressions, residuals"),
+    ],
+)
+def test_likelihood_ratios_and_estimates_are_lavaans(what, name):
+    """lavaan leaves the mean and variance of the root free, which a graph without it does too."""
+    pool = gn.fit(FRAME, DAG, groups="site").pool(what)
+    golden = LAVAAN[name]
+    root = gn.fit(FRAME, gn.Dag.parse("[a]"), groups="site").pool(what)
+    statistic, freedom = pool.statistic - root.statistic, pool.freedom - root.freedom
+    assert freedom == golden["df"]
+    # lavaan's search ends where its gradient is 1e-5, which the likelihood has squared.
+    assert statistic == pytest.approx(golden["statistic"], rel=1e-7)
+    for one in golden["parameters"]:
+        network = pool.networks[LAVAAN["groups"][one["group"] - 1]]
+        found = {
+            "~": lambda n=network, o=one: n.coefficients[o["rhs"], o["lhs"]],
+            "~1": lambda n=network, o=one: n.intercepts[o["lhs"]],
+            "~~": lambda n=network, o=one: n.variances[o["lhs"]],
+        }[one["op"]]()
+        assert found == pytest.approx(one["est"], abs=2e-5)
+        if one["op"] == "~":
+            # lavaan takes the parents' covariance that the model implies, we that of the rows;
+            # where the model is contradicted these differ by some percent.
+            error = pool.standard_errors[one["rhs"], one["lhs"]]
+            assert error == pytest.approx(one["se"], rel=0.1)
+
+
+def test_free_groups_are_lavaans():
+    found = gn.fit(FRAME, DAG, groups="site")
+    for one in LAVAAN["free"]["parameters"]:
+        network = found[LAVAAN["groups"][one["group"] - 1]].network
+        if one["op"] == "~":
+            assert network.coefficients[one["rhs"], one["lhs"]] == pytest.approx(
+                one["est"], abs=2e-5
+            )
+
+
+def test_pooling_everything_is_the_pooled_fit():
+    found = gn.fit(FRAME, DAG, groups="site")
+    pool = found.pool(("coefficients", "intercepts", "variances"))
+    for network in pool.networks.values():
+        for name in ("coefficient_array", "intercept_array", "variance_array"):
+            gap = getattr(network, name) - getattr(found.pooled.network, name)
+            assert np.abs(gap).max() < 1e-10
+    assert pool.freedom == 2 * (5 + 4 + 4)
+    total = sum(fit.log_likelihood for fit in found.fits.values())
+    assert pool.statistic == pytest.approx(2 * (total - found.pooled.log_likelihood), rel=1e-9)
+
+
+def test_the_likelihood_of_a_pool_is_what_its_networks_say():
+    found = gn.fit(FRAME, DAG, groups="site")
+    total = sum(fit.log_likelihood for fit in found.fits.values())
+    for what in ("coefficients", "intercepts", "variances", ("intercepts", "variances")):
+        pool = found.pool(what)
+        own = sum(
+            pool.networks[site].log_density(part(site)[list("abcd")].to_numpy()).sum()
+            for site in SITES
+        )
+        assert pool.statistic == pytest.approx(2.0 * (total - own), rel=1e-9)
+        # No nearby values are more likely: the same with one coefficient moved.
+        nudged = 0.0
+        for site in SITES:
+            network = pool.networks[site]
+            arrays = [network.coefficient_array.copy(), network.variance_array]
+            arrays[0][0] += 1e-4
+            moved = gn.GaussianNetwork.from_arrays(DAG, *arrays, network.intercept_array)
+            nudged += moved.log_density(part(site)[list("abcd")].to_numpy()).sum()
+        assert nudged < own
+
+
+def test_parameters_are_compared_by_welch_and_bartlett():
+    tests = {(one.kind, one.name): one for one in gn.fit(FRAME, DAG, groups="site").test_equal()}
+    values = [part(site).a.to_numpy() for site in SITES]
+    assert tests["variance", "a"].p_value == pytest.approx(stats.bartlett(*values).pvalue, 1e-9)
+    pair = FRAME[FRAME.site != "Ulm"]
+    two = {(one.kind, one.name): one for one in gn.fit(pair, DAG, groups="site").test_equal()}
+    expected = stats.ttest_ind(*values[:2], equal_var=False)
+    assert two["intercept", "a"].p_value == pytest.approx(expected.pvalue, 1e-9)
+    assert two["intercept", "a"].statistic == pytest.approx(expected.statistic**2, 1e-9)
+    assert len(tests) == 5 + 4 + 4
+
+
+def test_false_alarms_come_as_often_as_the_level_says():
+    """Of 300 data sets with equal groups of 15 rows a share of 5 % may alarm; 4 sd are 5 %."""
+    truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a]"), seed=1)
+    sites = np.repeat(["x", "y", "z"], 15)
+    alarms = np.zeros(3)
+    for seed in range(300):
+        tests = gn.fit(truth.sample(45, seed=seed), truth.dag, groups=sites).test_equal()
+        own = {one.kind if one.name != "a" else one.name + one.kind: one for one in tests}
+        kinds = ("coefficient", "intercept", "variance")
+        alarms += [own[kind].p_value <= 0.05 for kind in kinds]
+    # sd of a share of 5 % in 300: 1.26 %; Welch's and Bartlett's tests are good to 1 % here.
+    assert (np.abs(alarms / 300 - 0.05) < 0.05).all()
+
+
+def test_verdict_names_what_differs_most():
+    found = gn.fit(FRAME, DAG, groups="site")
+    tests = found.test_equal()
+    first = tests.differing[0]
+    assert first.name in tests.verdict
+    assert str(len(tests.differing)) in tests.verdict
+    assert found.test_equal(adjust="benjamini-hochberg").adjustment == "benjamini-hochberg"
+    assert "contradict" in str(found.pool("coefficients"))
+
+
+def test_tables_have_a_row_for_each_group():
+    table = gn.fit(FRAME, DAG, groups="site").table()
+    assert len(table) == 5 * 4
+    assert table["group"][:4] == [*SITES, "all rows"]
+    assert "Coefficients by site" in str(table)
+
+
+@pytest.mark.parametrize(
+    ("groups", "error", "sentence"),
+    [
+        ("city", DataError, "no column for"),
+        ([None] * len(FRAME), DataError, "360 rows have no value in groups"),
+        (["x"] * 10, DataError, "one value for each row"),
+        (np.ones((len(FRAME), 2)), DataError, "of shape"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused(groups, error, sentence):
+    with pytest.raises(error, match=sentence):
+        gn.fit(FRAME, DAG, groups=groups)
+
+
+def test_groups_that_are_too_small_are_named():
+    sites = ["x"] * (len(FRAME) - 3) + ["y"] * 3
+    with pytest.raises(EstimationError, match="in the group 'y' of 'group'"):
+        gn.fit(FRAME, DAG, "batch-median", groups=sites)
+    small = gn.fit(FRAME, DAG, groups=sites).test_equal()
+    assert small.untested > 0
+    one = gn.fit(FRAME, DAG, groups=["x"] * len(FRAME))
+    with pytest.raises(SettingError, match="one group only"):
+        one.test_equal()
+    with pytest.raises(SettingError, match="there is no group 'q'"):
+        one["q"]
+    with pytest.raises(SettingError, match="expected 'coefficients'"):
+        one.pool("slopes")
+    with pytest.raises(SettingError, match="have a likelihood"):
+        gn.fit(FRAME, DAG, "batch-median", groups="site").pool()
