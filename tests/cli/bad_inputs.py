@@ -331,7 +331,7 @@ BAD_GRAPHS = [
     (
         fit_with("graph.csv"),
         graph("graph.csv", ""),
-        "'graph.csv' is empty: expected one edge a line, parent and child",
+        "'graph.csv' is empty: expected one edge per line, parent and child",
     ),
     (
         fit_with("graph.csv"),

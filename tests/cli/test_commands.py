@@ -163,7 +163,7 @@ def test_a_long_table_is_cut_and_says_so(folder, gaussnet):
     dag = gn.simulate.random_tree(80, seed=0)
     write_rows("long.csv", dag.nodes, [gn.simulate.random_network(dag, seed=0).sample(99, seed=0)])
     gn.write_dag(dag, "long.dot")
-    assert "... and 19 lines more; --json prints all" in gaussnet(
+    assert "... and 19 more rows; --json prints all" in gaussnet(
         "fit", "long.csv", "--dag", "long.dot"
     )
 

@@ -267,18 +267,18 @@ def simulate(  # noqa: PLR0913, PLR0917 (one argument an option)
     nodes: Annotated[int, typer.Option(help="Nodes of the graph.")] = 20,
     degree: Annotated[float, typer.Option(help="Mean neighbours of a node.")] = 3.0,
     rows: Annotated[int, typer.Option(help="Rows to draw.")] = 1_000,
-    share: Annotated[float, typer.Option(help="Share of the rows to spoil.")] = 0.0,
-    spoilt_nodes: Annotated[int, typer.Option(help="Values to spoil in such a row.")] = 1,
+    share: Annotated[float, typer.Option(help="Share of the rows to contaminate.")] = 0.0,
+    spoilt_nodes: Annotated[int, typer.Option(help="Values to contaminate in such a row.")] = 1,
     pattern: Annotated[str, typer.Option(help="fresh, fixed, rows or cells.")] = "fresh",
     value: Annotated[str, typer.Option(help="gaussian, cauchy, shift or resampled.")] = "gaussian",
-    size: Annotated[float | None, typer.Option(help="How far off spoilt values are.")] = None,
+    size: Annotated[float | None, typer.Option(help="How far off contaminated values are.")] = None,
     seed: RandomSeed = 0,
     graph: Annotated[Path | None, typer.Option(help="Write the graph here.")] = None,
     network: Annotated[Path | None, typer.Option(help="Write the network here.")] = None,
     out: Annotated[Path | None, typer.Option(help="Write the rows here.")] = None,
     as_json: Json = False,
 ) -> None:
-    """Draw a random graph, a network on it and rows, clean or spoilt, and write them to files.
+    """Draw a random graph, a network on it and rows, clean or contaminated, and write files.
 
     Example: gaussnet simulate tree --nodes 9 --share 0.1 --network truth.json --out spoilt.csv
     """
@@ -345,11 +345,11 @@ def explore(
 def demo(
     nodes: Annotated[int, typer.Option(help="Nodes of the random network.")] = 100,
     rows: Annotated[int, typer.Option(help="Rows to learn from.")] = 5_000,
-    share: Annotated[float, typer.Option(help="Share of the rows that are spoilt.")] = 0.05,
+    share: Annotated[float, typer.Option(help="Share of the rows that are contaminated.")] = 0.05,
     seed: RandomSeed = 0,
     as_json: JsonNotTable = False,
 ) -> None:
-    """Learn a random network from clean and from spoilt rows, with every method.
+    """Learn a random network from clean and from contaminated rows, with every method.
 
     Example: gaussnet demo --nodes 50 --rows 2000
     """

@@ -71,13 +71,13 @@ def print_demonstration(result: Demonstration) -> None:
     table = Table(
         title=f"KL divergence from the truth: {result.nodes} nodes, {result.edges} edges, "
         f"{result.rows:,} rows",
-        caption=f"spoilt: {result.share:.0%} of the rows have {result.spoilt_nodes} values "
+        caption=f"contaminated: {result.share:.0%} of the rows have {result.spoilt_nodes} values "
         "replaced by N(1000, 1); variances there by MAD, with robust by its own scale. "
         f"Limit for clean rows: {result.limit:.4f}",
     )
     table.add_column("method")
     table.add_column("clean rows", justify="right")
-    table.add_column("spoilt rows", justify="right")
+    table.add_column("contaminated rows", justify="right")
     for line in result.lines:
         table.add_row(line.method, f"{line.clean:.4f}", f"{line.spoilt:.4f}")
     Console().print(table)

@@ -281,7 +281,7 @@ def print_fit(learnt: Learnt) -> None:
     )
     print_table(
         "Nodes",
-        ("node", "intercept", "standard error", "scale"),
+        ("node", "intercept", "standard error", "noise sd"),
         (
             (node, network.intercepts[node], errors.intercepts[node], scale)
             for node, scale in zip(network.dag.nodes, network.scales.tolist(), strict=True)

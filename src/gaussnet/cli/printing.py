@@ -134,7 +134,7 @@ def print_table(title: str, heads: Sequence[str], lines: Iterable[Sequence[str |
     page.print(title)
     page.print(table)
     if len(rows) > LONGEST_TABLE:
-        page.print(f"... and {len(rows) - LONGEST_TABLE} lines more; --json prints all")
+        page.print(f"... and {len(rows) - LONGEST_TABLE} more rows; --json prints all")
 
 
 def print_json(value: Any, indent: int = 2) -> None:

@@ -145,7 +145,7 @@ def print_simulated(found: Simulated, files: OutputFiles) -> None:
     counts = found.to_dict()
     page.print(
         f"{counts['nodes']} nodes, {counts['edges']} edges, {counts['rows']:,} rows, "
-        f"{counts['spoilt_rows']:,} of them spoilt"
+        f"{counts['spoilt_rows']:,} of them contaminated"
     )
     for what, path in (
         ("graph", files.graph),

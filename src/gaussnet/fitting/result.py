@@ -650,7 +650,9 @@ class Fit:
     def required_data(self, purpose: str) -> "FitData":
         """The data behind the fit; else one sentence that says for what they are missing."""
         if self.data is None:
-            was = "comes from a summary" if self.kept is not None else "was copied or loaded"
+            was = "comes from a summary"
+            if self.kept is None:
+                was = "was copied or loaded, which keeps the numbers and not the rows"
             raise EstimationError(
                 "this fit no longer has the rows that it was learnt from, because it "
                 f"{was}: {purpose}"

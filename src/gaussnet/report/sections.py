@@ -350,7 +350,7 @@ def _left_out_words(findings: Findings) -> str:
 
 
 def _strips(found: Outliers, rows: int) -> str:
-    """One strip a node, from the first row to the last, with a mark where cells are flagged."""
+    """One strip per node, from the first row to the last, with a mark where cells are flagged."""
     names = np.array(found.nodes, dtype=object)
     nodes = sorted(
         (node for node in found.shares if found.shares[node]), key=lambda node: -found.shares[node]

@@ -46,7 +46,7 @@ def parse_edge_list(text: str, file: str) -> NodesAndEdges:
     """
     lines = list(split_lines(text, file))
     if not lines:
-        raise FileError(f"{file!r} is empty: expected one edge a line, parent and child")
+        raise FileError(f"{file!r} is empty: expected one edge per line, parent and child")
     columns = _named_columns(lines[0].cells)
     body = lines if columns is None else lines[1:]
     width = len(lines[0].cells) if columns else 2
@@ -85,7 +85,7 @@ def _pair(line: Line, width: int, columns: tuple[int, int], file: str) -> tuple[
 
 
 def graph_json(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
-    r"""The graph as JSON, one edge a line.
+    r"""The graph as JSON, one edge per line.
 
     Examples
     --------

@@ -21,7 +21,7 @@ def read_dag(path: Path) -> Dag:
     ``.gml``, ``.graphml``     as of networkx, igraph, Gephi (needs networkx)
     ``.json``                  ``{"nodes": [...], "edges": [[parent, child], ...]}``, the
                                node-link data of networkx, or a saved network
-    ``.csv``                   one edge a line, parent and child; a name alone is a node
+    ``.csv``                   one edge per line, parent and child; a name alone is a node
     ``.txt``                   a model string ``[a][b|a]`` or lines ``b ~ a``
     ``.rds``                   bnlearn's `bn` or `bn.fit` (needs rdata)
     ========================= =====================================================
