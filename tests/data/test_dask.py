@@ -94,6 +94,19 @@ def test_what_is_known_of_rows_goes_to_the_workers(client, tmp_path):
         gn.fit(parts, DAG, client=client, clusters=[1, 2, 3])
 
 
+def test_missing_cells_and_their_codes_by_likelihood_give_the_bits_of_memory(client, tmp_path):
+    coded = np.where(np.random.default_rng(5).random(ROWS.shape) < 0.1, -999.0, ROWS)
+    settings = {"missing": "likelihood", "missing_values": [-999], "page_rows": PAGE}
+    expected = gn.fit(coded, DAG, **settings)
+    path = tmp_path / "rows.parquet"
+    write_rows(path, DAG.nodes, [coded[:1_500], coded[1_500:]])
+    for data in (frame(coded), dask.array.from_array(coded, chunks=(700, 6)), path):
+        found = gn.fit(data, DAG, client=client, **settings)
+        same(found, expected)
+    errors = found.standard_errors.coefficient_array
+    assert np.array_equal(errors, expected.standard_errors.coefficient_array)
+
+
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_frames_and_arrays_give_the_bits_of_memory(client, method):
     expected = gn.fit(ROWS, DAG, method, page_rows=PAGE)
