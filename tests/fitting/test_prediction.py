@@ -124,6 +124,9 @@ def test_robust_fits_predict_too():
 def test_what_cannot_be_predicted_is_refused():
     with pytest.raises(EstimationError, match="leave nothing over"):
         gn.fit(TRUTH.sample(3, seed=0), DAG).predict(TRUTH.sample(2, seed=1), "c")
-    fit = gn.fit(TRUTH.sample(30, seed=0), DAG)
+    rows = TRUTH.sample(30, seed=0)
+    with pytest.raises(EstimationError, match="the rows have weights or clusters"):
+        gn.fit(rows, DAG, clusters=np.arange(30) // 3).predict(rows, "c")
+    fit = gn.fit(rows, DAG)
     with pytest.raises(SettingError, match="got level=2"):
         fit.predict(TRUTH.sample(2, seed=1), "c", level=2)

@@ -152,8 +152,13 @@ def find_learnt_errors(fit: "Fit") -> LearntErrors:
     """What the data leave open about the network of a fit."""
     from gaussnet.fitting.uncertainty import checked_kind
 
-    kind = checked_kind(fit, None, 0.95)
-    fitted = Fitted(fit.network, fit.scale, fit.required_data(PURPOSE), fit.trimming)
+    kind, data = checked_kind(fit, None, 0.95), fit.required_data(PURPOSE)
+    if data.options.study.has_dependent_rows:
+        raise EstimationError(
+            "the rows have weights or clusters, for which the error of a prediction is not known: "
+            "use network.predict, which takes the network as known"
+        )
+    fitted = Fitted(fit.network, fit.scale, data, fit.trimming)
     left: FloatArray = (fit.details.rows - fit.details.ranks - fit.intercept).astype(np.float64)
     if (left <= 0.0).any():
         node = fit.dag.nodes[int(np.argmin(left))]
