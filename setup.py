@@ -1,5 +1,6 @@
 """The compiled kernels; everything else about the package is in pyproject.toml."""
 
+import os
 from pathlib import Path
 
 from setuptools import Extension, setup
@@ -28,7 +29,10 @@ class BuildKernels(build_ext):
     def build_extensions(self) -> None:
         flags = MSVC_FLAGS if self.compiler.compiler_type == "msvc" else UNIX_FLAGS
         for extension in self.extensions:
-            extension.extra_compile_args = flags
+            extension.extra_compile_args = flags + os.environ.get("GAUSSNET_CFLAGS", "").split()
+            if self.compiler.compiler_type != "msvc":
+                extension.libraries = ["m"]
+                extension.extra_link_args = os.environ.get("GAUSSNET_LDFLAGS", "").split()
         super().build_extensions()
 
 

@@ -1,17 +1,28 @@
 """Files read with one clear sentence if that fails, written whole or not at all; small tables."""
 
+import io
 import os
 import re
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+import stat
+import time
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from errno import EACCES, EISDIR, ENOENT, ENOTDIR
 from typing import BinaryIO, NamedTuple, TypeAlias
 
 from gaussnet.errors import FileError, GaussnetError
 
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
 Path: TypeAlias = str | os.PathLike[str]
+
+LARGEST_UNPACKED = 256 << 20
+"""Bytes that a compressed file may unpack to: a short one may unpack to more than memory holds."""
 
 _MARKS = {b"\xff\xfe": "UTF-16", b"\xfe\xff": "UTF-16"}
 _CELL = re.compile(
@@ -19,6 +30,7 @@ _CELL = re.compile(
     r"(?P<end>,|\r\n|\r|\n|\Z)"
 )
 _LINE_END = re.compile(r"\r\n|\r|\n")
+_LEFT_OVER = re.compile(r"\.gaussnet-[0-9a-f]{16}\.tmp")
 _NEEDS_QUOTES = re.compile(r'[",\t\r\n]|^\s|\s$')
 
 
@@ -50,11 +62,42 @@ def suffix(path: Path) -> str:
 def read_bytes(path: Path) -> bytes:
     """All bytes of a file."""
     file = file_name(path)
+    check_not_pipe(file)
     try:
         with open(file, "rb") as stream:
             return stream.read()
     except (OSError, ValueError) as problem:
         raise FileError(f"cannot read {file!r}: {reason(problem)}") from None
+
+
+def check_not_pipe(file: str) -> None:
+    """Refuse a named pipe: to open one waits until somebody writes to it, maybe for ever."""
+    is_pipe = False
+    with suppress(OSError, ValueError):
+        is_pipe = stat.S_ISFIFO(os.lstat(file).st_mode)
+    if is_pipe:
+        raise FileError(f"{file!r} is a named pipe, which can wait for ever: write to a file first")
+
+
+def unpacked(raw: bytes, open_packed: Callable[[BinaryIO], BinaryIO], file: str) -> bytes:
+    """Compressed bytes as they were; refused if they are many times more, or very many.
+
+    Numbers shrink to a tenth at best; what shrinks to a hundredth is no network.
+    """
+    most = min(LARGEST_UNPACKED, max(LARGEST_UNPACKED // 16, 100 * len(raw)))
+    with open_packed(io.BytesIO(raw)) as stream:
+        found = stream.read(most + 1)
+    if len(found) > most:
+        raise too_large(file, most)
+    return found
+
+
+def too_large(file: str, most: int) -> FileError:
+    """The error for a file that unpacks to more bytes than a network or summary has use for."""
+    return FileError(
+        f"{file!r} unpacks to more than {most >> 20} MiB, which no network or summary of its size "
+        "does: is it the right file?"
+    )
 
 
 def read_text(path: Path) -> str:
@@ -124,19 +167,50 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
 
 def _beside(target: str) -> Iterator[BinaryIO]:
-    beside = os.path.join(os.path.dirname(target), f".{secrets.token_hex(8)}.tmp")
+    folder = os.path.dirname(target)
+    _sweep(folder)
+    beside = os.path.join(folder, f".gaussnet-{secrets.token_hex(8)}.tmp")
     try:
         with open(beside, "xb") as stream:
+            _lock(stream)
             yield stream
             stream.flush()
             os.fsync(stream.fileno())
-        if os.path.exists(target):
-            shutil.copymode(target, beside)
-        os.replace(beside, target)
+            if os.path.exists(target):
+                shutil.copymode(target, beside)
+            if fcntl is not None:  # elsewhere an open file cannot be renamed
+                os.replace(beside, target)
+        if fcntl is None:
+            os.replace(beside, target)
     except BaseException:
         with suppress(OSError):
             os.unlink(beside)
         raise
+
+
+def _lock(stream: BinaryIO) -> None:
+    """Hold a file until it is closed, or its process is gone."""
+    if fcntl is not None:
+        with suppress(OSError):  # a file system without locks
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+
+
+def _sweep(folder: str) -> None:
+    """Remove what writers that were killed have left here: nobody holds it any more."""
+    with suppress(OSError):
+        for entry in os.scandir(folder or "."):
+            if _LEFT_OVER.fullmatch(entry.name) and entry.stat().st_mtime < time.time() - 1.0:
+                _remove_unless_held(entry.path)
+
+
+def _remove_unless_held(path: str) -> None:
+    with suppress(OSError), open(path, "rb") as stream:
+        if fcntl is not None:
+            fcntl.flock(stream, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            os.unlink(path)
+    with suppress(OSError):
+        if fcntl is None:  # refused while a writer has it open
+            os.unlink(path)
 
 
 def check_folder(path: Path) -> None:

@@ -98,7 +98,7 @@ def test_duplicate_columns_are_refused():
         (None, "got data of type NoneType, expected an array"),
         ({"a": [1.0]}, "got data of type dict, expected an array"),
         (iter([[1.0, 2.0, 3.0]]), "got data of type list_iterator, expected an array"),
-        (pd.Series([1.0]), "got data of type Series, expected an array"),
+        (pd.Series([1.0]), r"got data of (type Series|shape \(1,\)), expected"),
         (pl.Series([1.0]), "got data of type Series, expected an array"),
     ],
 )

@@ -62,7 +62,7 @@ class Frame:
     """A pandas frame."""
 
     def __init__(self, folder):
-        self.data = pd.DataFrame(OLD, columns=DAG.nodes)
+        self.data = pd.DataFrame(OLD.copy(), columns=DAG.nodes)
 
     def overwrite(self):
         self.data.loc[:, :] = NEW

@@ -1,8 +1,8 @@
 """Our numbers equal those of other programs on rows of ecoli70, where they define the same thing.
 
 ecoli70.csv and ecoli70.json were written by scripts/golden/make_golden.py; the JSON says by which
-programs. bnlearn's definitions are computed there with R's own lm, and by bnlearn itself only
-where "made_by" names it. pgmpy is run here.
+programs: R's own lm, with the definitions of bnlearn, bnlearn 5.2.1 itself, and lavaan. pgmpy is
+run here.
 """
 
 import json
@@ -39,7 +39,7 @@ def degrees_of_freedom(node):
 def test_the_rows_are_those_that_the_numbers_were_made_from():
     assert GOLDEN["rows"] == len(FRAME) == 150
     assert sorted(FRAME.columns) == sorted(DAG.nodes)
-    assert {"R", "lm", "lavaan"} <= set(GOLDEN["made_by"])
+    assert {"R", "lm", "lavaan", "bnlearn"} <= set(GOLDEN["made_by"])
 
 
 def test_coefficients_and_scales_are_those_of_lm(fit):
@@ -80,14 +80,16 @@ def test_scores_by_the_definition_of_bnlearn(fit):
     assert 0 < fit.log_likelihood - likelihood < 1
 
 
-@pytest.mark.skipif("bnlearn" not in GOLDEN, reason="the golden file was made without bnlearn")
 def test_numbers_of_bnlearn_itself(fit):
     golden = GOLDEN["bnlearn"]
+    assert set(golden["coefficients"]) == set(golden["sd"]) == set(DAG.nodes)
     for node, numbers in golden["coefficients"].items():
-        assert fit.network.intercepts[node] == close(numbers["(Intercept)"])
+        slopes = {parent: fit.network.coefficients[parent, node] for parent in DAG.parents(node)}
+        assert numbers == close({"(Intercept)": fit.network.intercepts[node]} | slopes)
         unbiased = fit.network.variances[node] * len(FRAME) / degrees_of_freedom(node)
         assert np.sqrt(unbiased) == close(golden["sd"][node])
-    assert golden["bic"] == close(GOLDEN["lm"]["bic_g"])
+    for name, ours in {"loglik": "loglik_sd", "aic": "aic_g", "bic": "bic_g"}.items():
+        assert golden[name] == close(GOLDEN["lm"][ours]), name
 
 
 def test_the_whole_model_at_once_by_lavaan_is_the_same(fit):

@@ -256,7 +256,7 @@ def test_a_path_may_be_a_string_and_the_ending_in_capitals(tmp_path):
         ("g.dot", "digraph { a -> b [dir=back] }", "an edge with dir='back'"),
         ("g.dot", "digraph { a -> b", "line 1 has the end of the text"),
         ("g.dot", "digraph { a -> b } x", "expected nothing after the closing"),
-        ("g.dot", 'digraph { "a -> b }', "expected a node"),
+        ("g.dot", 'digraph { "a -> b }', "is not closed"),
         ("g.dot", "digraph { <a b }", "'<' that is not closed"),
         ("g.dot", "digraph " + "{" * 5000, "101 braces in each other"),
         ("g.dot", "digraph { a -> b a -> b }", "is listed twice"),

@@ -1,6 +1,9 @@
 """Networks of 10,000 nodes: everything but the dense matrices runs in little memory."""
 
 import tracemalloc
+from itertools import pairwise
+from time import process_time
+from timeit import repeat
 
 import numpy as np
 import pytest
@@ -78,3 +81,39 @@ def test_kl_divergence_of_a_large_network_agrees_with_its_log_densities(large, n
     gains = large.log_density(rows) - near.log_density(rows)
     error = gains.std() / np.sqrt(len(gains))
     assert abs(gains.mean() - kl_divergence(large, near)) < 5.0 * error
+
+
+@pytest.mark.parametrize("kind", ["chain", "polytree"])
+def test_kl_over_a_polytree_is_that_of_dense_gaussians(kind):
+    rng = np.random.default_rng(3)
+    earlier = (lambda i: i - 1) if kind == "chain" else (lambda i: int(rng.integers(0, i)))
+    pairs = [(f"x{earlier(i)}", f"x{i}") for i in range(1, 40)]
+    pairs = [pair if kind == "chain" or rng.random() < 0.5 else pair[::-1] for pair in pairs]
+    dag = Dag.from_edges(pairs, nodes=[f"x{i}" for i in range(40)])
+    p, q = (
+        GaussianNetwork.from_arrays(
+            dag, rng.uniform(-1.0, 1.0, 39), rng.uniform(0.5, 2.0, 40), rng.normal(size=40)
+        )
+        for _ in range(2)
+    )
+    # Covariances of condition below 1e6 lose six digits in the dense form.
+    expected = kl_divergence(p.to_gaussian(), q.to_gaussian())
+    assert kl_divergence(p, q) == pytest.approx(expected, rel=1e-9)
+
+
+def test_kl_of_a_long_chain_takes_linear_time():
+    rng = np.random.default_rng(4)
+    times = {}
+    for nodes in (10_000, 100_000):
+        names = [f"x{i}" for i in range(nodes)]
+        dag = Dag.from_edges(list(pairwise(names)), nodes=names)
+        p, q = (
+            GaussianNetwork.from_arrays(dag, rng.uniform(-0.9, 0.9, nodes - 1), np.ones(nodes))
+            for _ in range(2)
+        )
+        assert kl_divergence(p, q) > 0.0
+        arguments = {"p": p, "q": q, "kl": kl_divergence}
+        tries = repeat("kl(p, q)", globals=arguments, timer=process_time, repeat=3, number=1)
+        times[nodes] = min(tries)
+    # Ten times the nodes: ten times the work, twice that allowed for caches; quadratic is 100.
+    assert times[100_000] < 40 * times[10_000]

@@ -90,9 +90,10 @@ def _progress_bar() -> Iterator[Listener]:
         TaskProgressColumn(),
         TimeRemainingColumn(elapsed_when_finished=True),
     )
-    with Progress(
-        *columns, console=console, disable=not console.is_terminal, speed_estimate_period=300.0
-    ) as bar:
+    if not console.is_terminal:  # some versions of rich print an empty line even if disabled
+        yield lambda done, total: None
+        return
+    with Progress(*columns, console=console, speed_estimate_period=300.0) as bar:
         shown = bar.add_task("reproducing", total=None)
 
         def tell(done: float, total: float) -> None:

@@ -7,13 +7,16 @@ machine, to the last bit, for any partitions, workers and lost workers.
 
 import pickle
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from itertools import accumulate
+from threading import Thread
+from time import monotonic, sleep
 from typing import Any, Self
 
 import numpy as np
 
+from gaussnet import kernels
 from gaussnet.data.codes import Codes, Recoded, recoded_rows
 from gaussnet.data.columns import as_rows, column_indices, other_columns
 from gaussnet.data.design import Design, Selection, uncounted
@@ -38,6 +41,12 @@ MOST_PAGES = 64
 """Pages that one task summarises, at most."""
 
 CONNECT_SECONDS = 20
+
+ALONE_SECONDS = 8
+"""So long a cluster may be without a worker."""
+
+ANSWER_SECONDS = 10
+"""So long a scheduler may take to answer."""
 
 TASKS_A_THREAD = 4
 """Tasks for each thread of the cluster, so that none waits long for the last."""
@@ -255,6 +264,7 @@ def open_cluster(
         raise SettingError(
             f"got client of type {type(client).__name__}, expected a distributed.Client"
         )
+    check_workers(client)
     if not names:
         raise SettingError("the graph has no nodes, so a cluster has nothing to do: add some")
     if hasattr(data, "dask") and hasattr(data, "to_delayed"):
@@ -329,9 +339,86 @@ def _value(value: Any) -> Any:
 
 
 def _computed(client: Any, work: Sequence[Any]) -> list[Any]:
-    """The results of some delayed work, computed on the cluster."""
+    """The results of some delayed work, computed on the cluster while somebody works there."""
+    from distributed import KilledWorker, wait
+
     futures = client.compute(list(work))
-    return list(client.gather(futures))
+    waiting = True
+    while waiting:
+        try:
+            wait(futures, timeout=ALONE_SECONDS / 2)  # type: ignore[no-untyped-call]
+            waiting = False
+        except TimeoutError:
+            present_workers(client)
+    try:
+        return list(client.gather(futures))
+    except KilledWorker:
+        raise SettingError(
+            "the workers of the cluster died again and again over the same rows: give them more "
+            "memory, or smaller pages"
+        ) from None
+
+
+def check_workers(client: Any) -> None:
+    """Refuse a cluster whose workers would not give the answer of this process.
+
+    Every worker is asked, before any work is sent, for its gaussnet and its kernels.
+    """
+    present_workers(client)
+    own, found = worker_state(), _within(client, _ask_state)
+    for worker, state in sorted(found.items()):
+        if not isinstance(state, dict):
+            raise SettingError(
+                f"the worker {worker} has no gaussnet that works ({state!r:.200}): install "
+                f"gaussnet {own['version']} there"
+            )
+        for key, what in (("version", "gaussnet"), ("kernels", "kernels")):
+            if state[key] != own[key]:
+                raise SettingError(
+                    f"the worker {worker} has {what} {state[key]}, this process {own[key]}, which "
+                    "would change the answer: use the same on all machines (docs/trust.md)"
+                )
+
+
+def _ask_state(client: Any) -> dict[str, Any]:
+    # An expression in words: a function of ours could not be read where gaussnet is missing.
+    words = "__import__('gaussnet.data.cluster', fromlist=['cluster']).worker_state()"
+    found: dict[str, Any] = client.run(eval, words, on_error="return")
+    return found
+
+
+def present_workers(client: Any) -> list[str]:
+    """The workers of a cluster; one sentence if there are none for some time."""
+    start = monotonic()
+    while True:
+        workers = list(_within(client, lambda one: one.nthreads()))
+        if workers:
+            return workers
+        if monotonic() - start > ALONE_SECONDS:
+            raise SettingError(
+                f"the cluster has had no worker for {ALONE_SECONDS} seconds: start some, for "
+                "instance with 'dask worker ADDRESS'"
+            )
+        sleep(0.2)
+
+
+def _within(client: Any, question: Callable[[Any], Any]) -> Any:
+    """What a client answers, if it does so soon."""
+    answers: list[Any] = []
+
+    def ask() -> None:
+        with suppress(Exception):
+            answers.append(question(client))
+
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(ANSWER_SECONDS)
+    if not answers:
+        raise SettingError(
+            "the scheduler of the cluster does not answer: is it still there? Connect again with a "
+            "new client"
+        )
+    return answers[0]
 
 
 # The rest runs on the workers.
@@ -352,6 +439,18 @@ class Part:
         """The rows first .. last of these."""
         end = self.last if last is None else self.first + last
         yield from self.source.chunks(self.first + first, end)
+
+
+def worker_state() -> dict[str, str]:
+    """The gaussnet and the kernels of this process, on which the bits of an answer depend."""
+    import gaussnet
+
+    build = "numpy"
+    if kernels.backend == "native":
+        from gaussnet.kernels import _native
+
+        build = f"native {_native.builds()[0]}"
+    return {"version": gaussnet.__version__, "kernels": build}
 
 
 def packed(value: Any) -> bytes:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from gaussnet import kernels
 from gaussnet.data.columns import Loaded, open_rows
 from gaussnet.errors import DataError, EstimationError, FileError
-from gaussnet.files import Path, file_name, reason, suffix
+from gaussnet.files import Path, check_not_pipe, file_name, reason, suffix
 from gaussnet.types import FloatArray, Rows
 
 Chunk: TypeAlias = list[NDArray[Any]]
@@ -271,6 +271,7 @@ class Stamp:
     @classmethod
     def of(cls, file: str) -> "Stamp":
         """The stamp of a file that can be read."""
+        check_not_pipe(file)
         try:
             with open(file, "rb") as stream:
                 state = os.fstat(stream.fileno())

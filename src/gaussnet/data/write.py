@@ -5,7 +5,7 @@ from typing import BinaryIO
 
 import numpy as np
 
-from gaussnet.errors import FileError
+from gaussnet.errors import DataError, FileError
 from gaussnet.files import Path, file_name, join_line, suffix, whole_file
 from gaussnet.types import FloatArray
 
@@ -38,7 +38,16 @@ def write_rows(path: Path, names: Sequence[str], pages: Pages) -> None:
 
 
 def write_csv(stream: BinaryIO, names: Sequence[str], pages: Pages, delimiter: str = ",") -> None:
-    """Write pages of rows as CSV to an open stream."""
+    """Write pages of rows as CSV to an open stream.
+
+    Names that a spreadsheet would take for a formula are refused: such a file is opened by others.
+    """
+    formula = next((name for name in names if name.lstrip()[:1] in ("=", "@", "+")), None)
+    if formula is not None:
+        raise DataError(
+            f"the column {formula!r:.60} begins with {formula.lstrip()[0]!r}, which spreadsheets "
+            "take for a formula: rename it, or write Parquet"
+        )
     stream.write(join_line(names, delimiter).encode("utf-8"))
     for page in pages:
         lines = (delimiter.join(map(repr, row)) for row in page.tolist())

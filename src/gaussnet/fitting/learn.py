@@ -172,7 +172,14 @@ def fit_with(
         given = table
     elif not table.is_stream and (given is not data or _is_read_once(data)):
         given = table.in_memory("this").array
-    return learn(table, FitData(given, options, run, table.ignored), how)
+    try:
+        with np.errstate(over="ignore", invalid="ignore"):  # what is not finite is refused below
+            return learn(table, FitData(given, options, run, table.ignored), how)
+    except np.linalg.LinAlgError:
+        raise EstimationError(
+            "the rows hold values beyond 1e154, whose squares are no numbers: rescale the columns, "
+            "or remove these values"
+        ) from None
 
 
 def check_study(options: ReadOptions, how: tuple[Method, Scale]) -> None:

@@ -2,6 +2,7 @@
 
 import io
 import json
+import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
 from typing import Any, cast
@@ -9,7 +10,7 @@ from typing import Any, cast
 import numpy as np
 
 from gaussnet.errors import FileError
-from gaussnet.files import Path, file_name, read_bytes, whole_file
+from gaussnet.files import Path, file_name, read_bytes, too_large, whole_file
 from gaussnet.fitting.summaries import Summary
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials
@@ -67,8 +68,13 @@ def load_summary(path: Path) -> Summary:
     file = file_name(path)
     raw = read_bytes(file)
     try:
+        with zipfile.ZipFile(io.BytesIO(raw)) as archive:
+            if sum(entry.file_size for entry in archive.infolist()) > len(raw):
+                raise too_large(file, len(raw))  # `save` compresses nothing
         with np.load(io.BytesIO(raw), allow_pickle=False) as arrays:
             return _summary(dict(arrays))
+    except FileError:
+        raise
     except _OtherVersion as problem:
         raise FileError(
             f"{file!r} has version {problem} of the format of summaries, expected {VERSION} or "
@@ -104,13 +110,16 @@ def _summary(arrays: Arrays) -> Summary:
     if name not in BY_NAME:
         raise _OtherMethod(name)
     method = BY_NAME[name](**header["method"]["settings"])
-    height = int(header["page_rows"])
-    settings = (dag, method, bool(header["intercept"]), height, header["missing"])
+    height, missing = _count(header["page_rows"]), header["missing"]
+    _require(height >= 1 and missing in ("raise", "drop-rows"))
+    _require(isinstance(header["intercept"], bool))
+    settings = (dag, method, header["intercept"], height, missing)
     targets = header.get("targets")
     said = None if targets is None else np.array(targets, dtype=bool).reshape(-1, len(dag))
     summary = Summary(*settings, targets=said, interventions=header.get("interventions"))
     question = summary.question
-    closed, sizes = int(header["closed"]), [int(size) for size in header["sizes"]]
+    closed, sizes = _count(header["closed"]), [_count(size) for size in header["sizes"]]
+    _require(closed <= len(arrays))
     runs = range(closed + len(sizes))
     found = [question.from_arrays(_part(arrays, index)) for index in runs]
     held = tuple(zip(sizes, found[closed:], strict=True))
@@ -122,8 +131,14 @@ def _summary(arrays: Arrays) -> Summary:
         closed=tuple(found[:closed]),
         partials=Partials(held),
         tail=_checked_tail(arrays.get("tail"), len(dag) + (said is not None), height),
-        dropped=int(header["dropped"]),
+        dropped=_count(header["dropped"]),
     )
+
+
+def _count(value: Any) -> int:
+    """A whole number from 0 on."""
+    _require(isinstance(value, int) and not isinstance(value, bool) and value >= 0)
+    return int(value)
 
 
 def _checked_tail(tail: Any, width: int, page_rows: int) -> Any:

@@ -50,13 +50,19 @@ class MeanSquare(Scale):
             enter_heteroscedastic(spreads, group.nodes, found, parts)
 
 
+LEFT_OVER = 2 * np.finfo(np.float64).eps
+"""What is left of a difference of values that are equal but for rounding, beside their size."""
+
+
 class ResidualMoments(NamedTuple):
-    """Number of rows, and mean and squared deviations of each family's residuals."""
+    """Number of rows, mean and squared deviations of each family's residuals, and the largest size
+    of each column."""
 
     rows: int
     means: FloatArray
     squares: FloatArray
     weighing: Weighing | None = None
+    sizes: FloatArray | float = 0.0
 
 
 @dataclass(frozen=True)
@@ -68,6 +74,10 @@ class ResidualMomentsPass(Pass):
 
     def summarize(self, stripe: Stripe) -> ResidualMoments:
         """Moments of the residuals of a stripe."""
+        sizes = np.abs(stripe.rows).max(axis=0, initial=0.0).astype(np.float64)
+        return self._moments(stripe)._replace(sizes=sizes)
+
+    def _moments(self, stripe: Stripe) -> ResidualMoments:
         families, weights = self.equations.families, stripe.weights
         if weights is None:
             own = kernels.residual_moments(stripe.rows, families, self.coefficients)
@@ -85,17 +95,27 @@ class ResidualMomentsPass(Pass):
         squares = left.squares + right.squares + shift**2 * (first * second / size)
         weighing = None if left.weighing is None else left.weighing.merge(right.weighing)
         means = left.means + shift * (second / size)
-        return ResidualMoments(left.rows + right.rows, means, squares, weighing)
+        sizes = np.maximum(left.sizes, right.sizes)
+        return ResidualMoments(left.rows + right.rows, means, squares, weighing, sizes)
 
     @np.errstate(over="ignore", invalid="ignore")
     def then(self, summary: ResidualMoments) -> Spread:
-        """Means (0 without an intercept) and mean squares about them."""
+        """Means (0 without an intercept) and mean squares about them; 0 where these are no more
+        than the rounding of the values that residuals are differences of."""
         size = divisor(summary.rows, summary.weighing)
-        variances = summary.squares / size
-        if self.equations.intercept:
-            return Spread(summary.means, variances)
-        about_0 = summary.means**2 * (_total(summary) / size)
-        return Spread(np.zeros_like(summary.means), variances + about_0)
+        variances, means = summary.squares / size, summary.means
+        if not self.equations.intercept:
+            variances = variances + means**2 * (_total(summary) / size)
+            means = np.zeros_like(means)
+        rounded = np.sqrt(variances) <= LEFT_OVER * self._sizes(np.asarray(summary.sizes))
+        return Spread(means, np.where(rounded, 0.0, variances))
+
+    def _sizes(self, sizes: FloatArray) -> FloatArray:
+        """The size of what each family's residuals are differences of."""
+        families = self.equations.families
+        parts = np.abs(self.coefficients) * sizes[families.parents]
+        sums = np.bincount(families.family_of_edge, parts, minlength=len(families))
+        return np.asarray(sizes[families.children] + sums)
 
 
 def _total(moments: ResidualMoments) -> float:

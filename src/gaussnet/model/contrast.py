@@ -221,8 +221,15 @@ class NetworkContrast:
     def errors(self) -> Errors:
         """The errors of Q's equations under P, found in blocks of nodes."""
         errors = Errors(*(np.zeros(self.width) for _ in range(3)))
-        errors.bias[:] = self._scaled(self.shifts, np.arange(self.width))
+        everyone = np.arange(self.width)
+        errors.bias[:] = self._scaled(self.shifts, everyone)
         nodes = self._changed
+        if len(nodes) and self._has_independent_parents:
+            spread, bias = self._sums_over_parents()
+            errors.bias[:] = self._scaled(self.shifts + bias, everyone)
+            errors.spread[:] = spread / np.where(self.q_variances > 0.0, self.q_variances, 1.0)
+            errors.spread[(self.q_variances == 0.0) & (spread > 0.0)] = np.inf
+            return errors
         for block in blocks(len(nodes), self.width):
             chosen = nodes[block]
             loads, feedback, errors.bias[chosen] = self._loads(chosen)
@@ -231,6 +238,33 @@ class NetworkContrast:
             exact = self.q_variances[chosen] == 0.0
             errors.spread[chosen[exact]] = np.where(loads[exact].any(axis=1), np.inf, 0.0)
         return errors
+
+    @property
+    def _has_independent_parents(self) -> bool:
+        """Whether P's graph is a polytree and no coefficient differs but on its edges: then the
+        parents of a node are independent, and no ancestor need be looked at."""
+        dag = self.p.dag
+        if not dag.is_polytree:
+            return False
+        keys = dag.families.family_of_edge * self.width + dag.families.parents
+        differing = self.differences != 0.0
+        child, parent = self.families.family_of_edge[differing], self.families.parents[differing]
+        return bool(np.isin(child * self.width + parent, keys).all())
+
+    def _sums_over_parents(self) -> tuple[FloatArray, FloatArray]:
+        r"""Variance and mean of each equation's error over independent parents, (nodes,) each.
+
+        .. math:: \sum_k D_{ik}^2 \operatorname{var} x_k, \qquad \sum_k D_{ik} \operatorname{E} x_k
+        """
+        dag, a = self.p.dag, self.p.coefficient_array
+        variances, means = self.p.variance_array[None].copy(), self.p.intercept_array[None].copy()
+        kernels.propagate(variances, dag.order, dag.families, a * a)
+        kernels.propagate(means, dag.order, dag.families, a)
+        child, parent = self.families.family_of_edge, self.families.parents
+        spread, bias = np.zeros(self.width), np.zeros(self.width)
+        np.add.at(spread, child, np.square(self.differences) * variances[0, parent])
+        np.add.at(bias, child, self.differences * means[0, parent])
+        return spread, bias
 
     @cached_property
     def kl_terms(self) -> FloatArray:

@@ -6,6 +6,7 @@ all.
 
 import json
 import math
+from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
@@ -13,7 +14,16 @@ from typing import Any
 import numpy as np
 
 from gaussnet.errors import FileError, GaussnetError, GraphError
-from gaussnet.files import Path, file_name, read_bytes, read_text, suffix, write_bytes, write_text
+from gaussnet.files import (
+    Path,
+    file_name,
+    not_utf8,
+    read_bytes,
+    read_text,
+    suffix,
+    write_bytes,
+    write_text,
+)
 from gaussnet.graph.dag import Dag
 from gaussnet.graph.formats.rds import read_rds
 from gaussnet.model.formats.bnlearn import from_bnlearn, to_bnlearn
@@ -199,18 +209,27 @@ def _entries(file: str) -> list[object]:
 
 
 def _parsed(file: str) -> object:
-    raw = read_bytes(file)
+    text = read_json_text(file)
     try:
-        return json.loads(raw, object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
+        return json.loads(text, object_pairs_hook=_unrepeated, parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as problem:
         raise FileError(f"{file!r} is not whole JSON ({problem}): save the network again") from None
+
+
+def read_json_text(file: str) -> str:
+    """The text of a UTF-8 file; half characters in names pass, as json itself would read them."""
+    raw = read_bytes(file)
+    try:
+        return raw.decode("utf-8-sig", "surrogatepass")
+    except UnicodeDecodeError as problem:
+        raise not_utf8(raw, file, problem.start) from None
 
 
 def _unrepeated(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     found = dict(pairs)
     if len(found) < len(pairs):
-        keys = [key for key, _ in pairs]
-        raise ValueError(f"the key {next(k for k in keys if keys.count(k) > 1)!r} stands twice")
+        twice = next(key for key, count in Counter(key for key, _ in pairs).items() if count > 1)
+        raise ValueError(f"the key {twice!r:.80} stands twice")
     return found
 
 

@@ -14,16 +14,20 @@ from gaussnet.errors import GraphError
 from gaussnet.graph.formats import NodesAndEdges
 
 DEEPEST_SUBGRAPH = 100
+MOST_EDGES = 2_000_000
+"""``{a b ...} -> {c d ...}`` is as many edges as there are pairs: a short text may ask for more
+than memory holds."""
 
 _TOKEN = re.compile(
-    r"""(?P<blank>[\s\ufeff]+|//[^\n]*|/\*.*?\*/|^\#[^\n]*)
+    r"""(?P<blank>[\s\ufeff]+|//[^\n]*|/\*.*?(?:\*/|\Z)|^\#[^\n]*)
     |(?P<arrow>->|--)
-    |(?P<quoted>"[^"\\]*(?:\\.[^"\\]*)*")
+    |(?P<quoted>"[^"\\]*(?:\\.[^"\\]*)*(?:"|\\?\Z))
     |(?P<number>-(?:\.[0-9]+|[0-9]+(?:\.[0-9]*)?))
     |(?P<word>[A-Za-z0-9_.\u0080-\U0010ffff]+)
     |(?P<sign>.)""",
     re.VERBOSE | re.DOTALL | re.MULTILINE,
 )
+_NOT_CLOSED = re.compile(r"""/\*(?!.*?\*/)|"(?![^"\\]*(?:\\.[^"\\]*)*")""", re.DOTALL)
 _ESCAPE = re.compile(r"\\(\r\n|.)", re.DOTALL)
 _ESCAPED = {'"': '"', "\\": "\\", "n": "\n", "\n": "", "\r\n": ""}
 _KEYWORDS = ("node", "edge", "graph", "digraph", "subgraph", "strict")
@@ -132,6 +136,8 @@ class _Reader:
                 raise self._refusal("the undirected edge '--'", "'->' from parent to child")
             self.index += 1
             ends.append(self._end(defaults))
+            if len(self.edges) + len(ends[-2]) * len(ends[-1]) > MOST_EDGES:
+                raise self._refusal(f"more than {MOST_EDGES} edges", "fewer")
             self.edges += [(parent, child) for parent in ends[-2] for child in ends[-1]]
         start = self.index
         direction = (defaults | self._attributes())["dir"]
@@ -244,11 +250,24 @@ def _tokens(text: str) -> list[_Token]:
         if match is None or kind is None:  # every character matches `sign`
             break
         start, index = index, match.end()
+        if index == len(text):
+            _require_closed(text, start)
         if kind == "sign" and match.group() == "<":
             kind, index = "markup", _markup_end(text, start)
         if kind != "blank":
             tokens.append(_Token(kind, text[start:index], start))
     return [*tokens, _Token("end", "", len(text))]
+
+
+def _require_closed(text: str, start: int) -> None:
+    """Refuse a comment or a quoted name that runs to the end of the text without its own end."""
+    found = _NOT_CLOSED.match(text, start)
+    if found:
+        line = 1 + text.count("\n", 0, start)
+        end = "'*/'" if found.group() == "/*" else "a quote"
+        raise GraphError(
+            f"line {line} has {found.group()!r} that is not closed, expected {end} to match"
+        )
 
 
 def _markup_end(text: str, start: int) -> int:

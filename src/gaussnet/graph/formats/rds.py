@@ -2,12 +2,13 @@
 
 import warnings
 from collections.abc import Mapping
+from importlib import import_module
 from typing import Any
 
 import numpy as np
 
 from gaussnet.errors import FileError
-from gaussnet.files import Path, file_name, read_bytes
+from gaussnet.files import Path, file_name, read_bytes, unpacked
 from gaussnet.graph.formats import NodesAndEdges
 
 
@@ -24,11 +25,21 @@ def read_rds(path: Path) -> Any:
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # it warns of every class that it does not know
-            return conversion.convert(parser.parse_data(raw))
+            return conversion.convert(parser.parse_data(_unpacked(raw, file)))
+    except FileError:
+        raise
     except Exception as problem:  # a foreign parser fails in any way on a broken file
         raise FileError(
             f"{file!r} is not a whole .rds file: write it again with saveRDS in R"
         ) from problem
+
+
+def _unpacked(raw: bytes, file: str) -> bytes:
+    """The bytes of an .rds file as R has them before it compresses."""
+    for magic, module in ((b"\x1f\x8b", "gzip"), (b"BZh", "bz2"), (b"\xfd7zXZ\x00", "lzma")):
+        if raw.startswith(magic):
+            return unpacked(raw, import_module(module).open, file)
+    return raw
 
 
 def bn_parts(value: Any, file: str) -> NodesAndEdges:

@@ -139,7 +139,8 @@ static int see_spread(const Equations *net, const Holes *holes, Spread *spread)
         if (!spread->with_cells || !spread->with_residuals)
             return NO_MEMORY;
     }
-    memset(spread->with_cells, 0, (size_t)(touched * count) * sizeof(double));
+    if (touched * count > 0)
+        memset(spread->with_cells, 0, (size_t)(touched * count) * sizeof(double));
     ptrdiff_t at = 0;
     for (ptrdiff_t t = 0; t < touched; t++) {
         double *own = spread->with_cells + t * count;

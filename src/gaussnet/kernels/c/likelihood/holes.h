@@ -308,7 +308,8 @@ static int see_holes(const Equations *net, Holes *holes, const double *row)
     }
     order_cells(net, holes);
     list_members(net, holes);
-    memset(holes->factor, 0, (size_t)(count * count) * sizeof(double));
+    if (count > 0)
+        memset(holes->factor, 0, (size_t)(count * count) * sizeof(double));
     for (ptrdiff_t t = 0; t < holes->touched; t++) {
         const double scale = net->inverses[holes->families[t]];
         for (ptrdiff_t i = holes->starts[t]; i < holes->starts[t + 1]; i++)

@@ -282,7 +282,7 @@ INLINE void note_row(const JudgeTask *task, JudgeWork *work, ptrdiff_t i, int64_
     noted->variances[cell] = task->scale * task->scale * (1.0 + work->vagueness[i]);
     judged->cell_count += status != FINE;
     judged->evidence += evidence;
-    *row_evidence = (work->suspects[i] == 1.0) | (evidence < 0.0) ? evidence : 0.0;
+    *row_evidence = ((work->suspects[i] == 1.0) | (evidence < 0.0)) ? evidence : 0.0;
     judged->events[judged->event_count] = row;
     judged->event_count += work->recorded[i] <= task->limit * task->limit;
 }

@@ -286,7 +286,7 @@ static void mark_sound(const Matrix *x, const Learning *learning, const CellTabl
     const double *child = (const double *)(x->data + f * x->column_stride);
     memset(sound, 1, (size_t)x->rows);
     for (ptrdiff_t r = 0; (learning->verdicts[f] & IS_HOLED) && r < x->rows; r++)
-        sound[r] = !isnan(child[r]);
+        sound[r] = (unsigned char)!isnan(child[r]);
     for (int64_t e = families->offsets[f]; e < families->offsets[f + 1]; e++) {
         const int64_t parent = families->parents[e];
         for (int64_t cell = known->firsts[parent]; cell < known->lasts[parent]; cell++)

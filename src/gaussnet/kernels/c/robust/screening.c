@@ -129,7 +129,7 @@ static double explained_half(ScreenSpace *space, double median, const double *me
     Factor *factor = &space->factor;
     clear_products(factor);
     for (ptrdiff_t c = 1; intercept && c < factor->size; c++)
-        space->far[c] = lies_far(space->columns[c], space->rows, means[c - 1]);
+        space->far[c] = (unsigned char)lies_far(space->columns[c], space->rows, means[c - 1]);
     for (ptrdiff_t first = 0; first < space->rows; first += PIECE) {
         const ptrdiff_t count = smaller(PIECE, space->rows - first);
         find_pieces(space, first);

@@ -262,7 +262,7 @@ static int trim_regression(Regression *own, Trimmed *state)
     *state = whole_state(own);
     if (is_beyond_judging(own))
         return 0;
-    if (!limits->suspected) {
+    if (limits->suspected == 0.0) {
         const int clean = looks_clean(own);
         copy_trial(own, &own->whole, &own->trial);
         if (clean)

@@ -1,0 +1,58 @@
+"""Values near the end of floating point, and nodes that copy another: a sentence or the truth."""
+
+import numpy as np
+import pytest
+
+import gaussnet as gn
+
+DAG = gn.Dag.parse("[a][b|a][c|a:b]")
+TRUTH = gn.simulate.random_network(DAG, seed=0)
+METHODS = (
+    "least-squares",
+    "batch-average",
+    "batch-median",
+    "cauchy-tree",
+    "cauchy",
+    "robust",
+    "auto",
+)
+
+
+@pytest.mark.parametrize("size", [1.7e308, 1e308, 1e200, 1e154])
+@pytest.mark.parametrize("method", METHODS)
+def test_ten_huge_values_are_refused_or_flagged(method, size):
+    rows = TRUTH.sample(200, seed=1)
+    rows[:10, 1] = size
+    if method not in ("robust", "auto"):
+        # The intercept or variance is no number, or no window has an answer.
+        with pytest.raises(gn.GaussnetError, match=r"finite|beyond 1e154|has no answer"):
+            gn.fit(rows, DAG, method)
+        return
+    if method == "auto" and size > 1e200:
+        with pytest.raises(gn.GaussnetError, match="beyond 1e154"):
+            gn.fit(rows, DAG, method)
+        return
+    fit = gn.fit(rows, DAG, method)
+    flagged = {(cell.row, cell.node) for cell in fit.outliers()}
+    assert {(row, "b") for row in range(10)} <= flagged
+    assert np.isfinite(fit.network.coefficient_array).all()
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e3, 1e6])
+@pytest.mark.parametrize("method", METHODS[:5])
+def test_a_copy_has_variance_zero_and_a_note(method, offset):
+    for seed in range(8):
+        rows = gn.simulate.random_network(DAG, seed=seed).sample(200, seed=seed) + offset
+        rows[:, 2] = rows[:, 0]
+        fit = gn.fit(rows, DAG, method)
+        assert fit.network.variances["c"] == 0.0
+        assert any("residual variance is zero" in note.text for note in fit.notes)
+
+
+def test_small_noise_is_not_taken_for_rounding():
+    # A thousand times the rounding of the values: 1e-13 beside 1.
+    rows = TRUTH.sample(500, seed=1)
+    rows[:, 2] = rows[:, 0] + 1e-13 * np.random.default_rng(2).normal(size=500)
+    for method in METHODS[:5]:
+        sd = np.sqrt(gn.fit(rows, DAG, method).network.variances["c"])
+        assert 0.5e-13 < sd < 2e-13, method
