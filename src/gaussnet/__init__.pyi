@@ -73,6 +73,7 @@ from .model.inference.counterfactual import Counterfactual as Counterfactual
 from .model.inference.effects import PathEffect as PathEffect
 from .model.inference.queries import Prediction as Prediction
 from .model.scores import robust_score as robust_score
+from .named_rows import NamedRows as NamedRows
 from .planning import Certificate as Certificate, Plan as Plan, certify as certify, plan as plan
 from .report.explorer import write_explorer as write_explorer
 from .report.page import write_report as write_report

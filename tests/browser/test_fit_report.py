@@ -5,7 +5,10 @@ import pytest
 
 import gaussnet as gn
 
-DAG = gn.Dag.parse("season; rain ~ season; sprinkler ~ season; wet ~ rain + sprinkler")
+DAG = gn.Dag.parse(
+    "season; rain ~ season; sprinkler ~ season; wet ~ rain + sprinkler",
+    nodes=["season", "rain", "sprinkler", "wet"],
+)
 HOSTILE = (
     "<script>alert(1)</script>",
     '"><img src=x onerror=alert(2)>',

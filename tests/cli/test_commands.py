@@ -19,7 +19,7 @@ from gaussnet.data.table import default_page_rows
 from gaussnet.data.write import write_rows
 from gaussnet.methods.names import METHODS, SCALES
 
-DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
 ROWS = TRUTH.sample(300, seed=2)
 
@@ -119,9 +119,10 @@ def test_fit_prints_coefficients_with_errors_scales_and_notes(gaussnet):
 @pytest.mark.parametrize("ending", ["tsv", "parquet", "arrow", "feather", "npy"])
 def test_fit_reads_every_format(gaussnet, ending):
     write_rows(f"rows.{ending}", DAG.nodes, [ROWS])
+    names = ["--columns", ",".join(DAG.nodes)] if ending == "npy" else []
     told = [
-        json.loads(gaussnet("fit", name, "--dag", "graph.txt", "--json"))
-        for name in ("rows.csv", f"rows.{ending}")
+        json.loads(gaussnet("fit", *given, "--dag", "graph.txt", "--json"))
+        for given in (["rows.csv"], [f"rows.{ending}", *names])
     ]
     assert told[0] == told[1]
 

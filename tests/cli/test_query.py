@@ -11,7 +11,7 @@ import gaussnet as gn
 from gaussnet.cli import main
 from gaussnet.cli.app import query
 
-DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
 NETWORK = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
 
 

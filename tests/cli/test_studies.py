@@ -10,7 +10,7 @@ import pytest
 import gaussnet as gn
 from gaussnet.cli import main
 
-DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(300, seed=2)
 NAMES = np.where(np.arange(300) < 60, "rain", np.where(np.arange(300) < 90, "rain, wet", ""))
 MASK = np.column_stack([[node in name for name in NAMES] for node in DAG.nodes])

@@ -15,7 +15,7 @@ from gaussnet.fitting.learn import fit_with
 from gaussnet.methods.groups import ReadOptions
 from gaussnet.methods.names import method_named, scale_named
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(300, seed=2)
 HOLES = np.random.default_rng(3).random(ROWS.shape) < 0.1
 NAN = np.where(HOLES, np.nan, ROWS)
@@ -75,7 +75,7 @@ def test_codes_in_single_precision_and_whole_numbers():
     single = recoded_rows(np.array([[0.1, 2.0]], dtype=np.float32), (0.1,))
     assert np.isnan(single).tolist() == [[True, False]]
     whole = np.array([[1, 5], [2, -9], [3, 4], [4, 6], [5, 7]])
-    dag = gn.Dag.parse("[a][b|a]")
+    dag = gn.Dag.parse("[a][b|a]", nodes="ab")
     fit = gn.fit(whole, dag, missing="drop-rows", missing_values=[-9])
     assert fit.rows == 4
 

@@ -23,7 +23,7 @@ from gaussnet.data.passes import Run
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, FileError, SettingError
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]", nodes="abcdef")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(3_001, seed=2) + np.arange(6.0)
 PAGE = 64
 METHODS = (gn.LeastSquares(), gn.CauchyTree(), gn.Cauchy())

@@ -80,7 +80,7 @@ def test_a_file_without_rows_has_none(tmp_path, csv_reader, ending):
 
 @pytest.mark.parametrize("ending", ENDINGS)
 def test_fit_reads_a_path(tmp_path, ending):
-    dag = gn.Dag.parse("y ~ x; z ~ y")
+    dag = gn.Dag.parse("y ~ x; z ~ y", nodes="yxz")
     rows = gn.simulate.random_network(dag, seed=0).sample(60, seed=1)
     write_rows(tmp_path / f"rows{ending}", dag.nodes, [rows])
     assert gn.fit(tmp_path / f"rows{ending}", dag).network == gn.fit(rows, dag).network

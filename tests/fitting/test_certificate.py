@@ -5,7 +5,7 @@ import pytest
 
 import gaussnet as gn
 
-DAG = gn.Dag.parse("[a][b][c|a:b]")
+DAG = gn.Dag.parse("[a][b][c|a:b]", nodes="abc")
 ROWS = gn.simulate.random_network(DAG, seed=0).sample(400, seed=1)
 
 

@@ -17,7 +17,7 @@ from gaussnet.data.sources import ArraySource, Chain, watched
 from gaussnet.data.write import write_rows
 from gaussnet.kernels import numpy_core
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c]", nodes="abcd")
 TRUTH = gn.simulate.random_network(DAG, seed=1)
 OLD = TRUTH.sample(400, seed=2)
 OLD[7, 2] = 900.0

@@ -129,7 +129,7 @@ def test_a_copy_of_a_parent_is_no_candidate():
 
 @pytest.mark.parametrize("rows", [1, 2, 3])
 def test_too_few_rows_test_nothing(rows):
-    dag = gn.Dag.from_edges([("a", "b"), ("b", "c")])
+    dag = gn.Dag.from_edges([("a", "b"), ("b", "c")], nodes="abc")
     data = np.random.default_rng(0).normal(size=(rows, 3))
     check = gn.fit(data, dag).check_graph()
     assert len(check) == 0
@@ -139,7 +139,7 @@ def test_too_few_rows_test_nothing(rows):
 
 def test_a_graph_with_all_edges_has_nothing_to_test():
     check = gn.fit(
-        np.random.default_rng(0).normal(size=(9, 2)), gn.Dag.parse("y ~ x")
+        np.random.default_rng(0).normal(size=(9, 2)), gn.Dag.parse("y ~ x", nodes="yx")
     ).check_graph()
     assert len(check) == 0
     assert str(check) == "There is no missing edge to test."

@@ -12,7 +12,7 @@ import gaussnet as gn
 from gaussnet.methods.robust.contamination import log_beta_chance, log_choices
 from gaussnet.seeds import children
 
-DAG = gn.Dag.parse("[a][b][c|a:b][d|c][e|c:d]")
+DAG = gn.Dag.parse("[a][b][c|a:b][d|c][e|c:d]", nodes="abcde")
 TRUTH = gn.simulate.random_network(DAG, seed=1)
 CLEAN = TRUTH.sample(300, seed=5)
 SPOILT = TRUTH.sample(600, seed=3)

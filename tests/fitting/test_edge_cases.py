@@ -9,7 +9,7 @@ import gaussnet as gn
 from gaussnet.data.passes import Run
 
 METHODS = ["least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy"]
-PAIR = gn.Dag.parse("[x][y|x]")
+PAIR = gn.Dag.parse("[x][y|x]", nodes="xy")
 
 
 def noisy_line(rows, seed=0):
@@ -80,7 +80,7 @@ def test_collinear_parents_leave_no_batch_and_name_the_node(method, factor):
     a = rng.normal(size=300)
     data = np.column_stack((a, factor * a, rng.normal(size=300)))
     with pytest.raises(gn.EstimationError, match=r"the node 'c' has no answer, all \d+ batches"):
-        gn.fit(data, gn.Dag.parse("[a][b][c|a:b]"), method)
+        gn.fit(data, gn.Dag.parse("[a][b][c|a:b]", nodes="abc"), method)
 
 
 @pytest.mark.parametrize("method", METHODS[1:])
@@ -287,7 +287,8 @@ def test_memory_parts_leave_the_answer_alone():
 
 
 def test_hostile_names_are_only_names():
-    dag = gn.Dag.from_edges([("a b", "<script>"), ("ключ", "<script>")])
+    names = ["a b", "<script>", "ключ"]
+    dag = gn.Dag.from_edges([("a b", "<script>"), ("ключ", "<script>")], nodes=names)
     data = np.random.default_rng(0).normal(size=(60, 3))
     fit = gn.fit(data, dag, "cauchy")
     assert set(fit.network.coefficients) == {("a b", "<script>"), ("ключ", "<script>")}
@@ -314,7 +315,7 @@ def test_parents_that_differ_by_units_are_collinear(other):
         celsius = celsius.astype(np.float32)
     child = celsius + noise
     data = np.column_stack((celsius, other(celsius), child)).astype(celsius.dtype)
-    dag = gn.Dag.parse("[a][b][c|a:b]")
+    dag = gn.Dag.parse("[a][b][c|a:b]", nodes="abc")
     fit = gn.fit(data, dag)
     assert fit.node("c").rank == 1
     assert max(map(abs, fit.network.coefficients.values())) < 1e5

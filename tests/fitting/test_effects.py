@@ -7,7 +7,7 @@ import gaussnet as gn
 
 
 def chain_fit(rows, seed, weights=(0.8, -1.2)):
-    dag = gn.Dag.parse("[a][b|a][c|b]")
+    dag = gn.Dag.parse("[a][b|a][c|b]", nodes="abc")
     truth = gn.GaussianNetwork.from_arrays(dag, weights, [1.0, 1.0, 1.0])
     return gn.fit(truth.sample(rows, seed=seed), dag)
 
@@ -34,7 +34,7 @@ def test_a_single_edge_has_the_interval_of_its_coefficient(kind):
 
 def test_two_parents_bring_their_covariance():
     """effect(a, c) = direct + through b; the witness is the full sandwich over all edges."""
-    dag = gn.Dag.parse("[a][b|a][c|a:b]")
+    dag = gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")
     truth = gn.GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0], [1.0, 1.0, 1.0])
     rows = truth.sample(300, seed=0)
     fit = gn.fit(rows, dag)
@@ -60,7 +60,7 @@ def test_two_parents_bring_their_covariance():
 )
 def test_intervals_hold_the_true_effect_as_often_as_they_say(method, scale):
     """200 repetitions at 0.9: 3.5 binomial standard errors are 0.074."""
-    dag = gn.Dag.parse("[a][b|a][c|a:b][d|b:c]")
+    dag = gn.Dag.parse("[a][b|a][c|a:b][d|b:c]", nodes="abcd")
     truth = gn.GaussianNetwork.from_arrays(dag, [0.7, -0.5, 1.1, 0.4, 0.9], [1.0] * 4)
     value, held, repetitions = truth.effect("a", "d"), 0, 200
     settings = {} if scale is None else {"scale": scale}
@@ -83,7 +83,7 @@ def test_collinear_parents_spoil_only_the_effects_that_they_share():
     first = rng.normal(size=60)
     rows = np.column_stack((first, first, first + rng.normal(size=60)))
     rows = np.column_stack((rows, rows[:, 2] + rng.normal(size=60)))
-    dag = gn.Dag.parse("[a][b][c|a:b][d|c]")
+    dag = gn.Dag.parse("[a][b][c|a:b][d|c]", nodes="abcd")
     fit = gn.fit(rows, dag)
     assert np.isnan(fit.effect("a", "d").standard_error)
     assert np.isfinite(fit.effect("c", "d").standard_error)

@@ -9,7 +9,7 @@ from scipy.stats import chi2, norm, truncnorm
 import gaussnet as gn
 from gaussnet.methods.robust.fitted_rows import information
 
-DAG = gn.Dag.parse("[a][b][c|a:b][d|c]")
+DAG = gn.Dag.parse("[a][b][c|a:b][d|c]", nodes="abcd")
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-2.0, 2.0))
 ROWS = TRUTH.sample(500, seed=3)
 ROWS[:60, 2] += 30.0

@@ -20,7 +20,7 @@ from gaussnet.methods.names import method_named, scale_named
 GOLDEN = Path(__file__).parents[1] / "golden"
 FRAME = pd.read_csv(GOLDEN / "groups.csv")
 LAVAAN = json.loads((GOLDEN / "groups.json").read_text())
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d|b:c]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d|b:c]", nodes="abcd")
 SITES = ("Graz", "Oslo", "Ulm")
 
 
@@ -171,7 +171,7 @@ def test_parameters_are_compared_by_welch_and_bartlett():
 
 def test_false_alarms_come_as_often_as_the_level_says():
     """Of 300 data sets with equal groups of 15 rows a share of 5 % may alarm; 4 sd are 5 %."""
-    truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a]"), seed=1)
+    truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a]", nodes="ab"), seed=1)
     sites = np.repeat(["x", "y", "z"], 15)
     alarms = np.zeros(3)
     for seed in range(300):

@@ -8,7 +8,7 @@ import pytest
 import gaussnet as gn
 from gaussnet.errors import EstimationError, SettingError
 
-DAG = gn.Dag.parse("[a][b|a][c|b]")
+DAG = gn.Dag.parse("[a][b|a][c|b]", nodes="abc")
 TRUTH = gn.GaussianNetwork.from_arrays(DAG, [1.0, -0.8], [1.0, 0.5, 1.0], [2.0, 0.0, 1.0])
 
 
@@ -58,7 +58,7 @@ def test_codes_are_filled_in_too():
 def test_nodes_without_noise_are_filled_in_exactly():
     rows = np.random.default_rng(0).normal(size=(50, 2)) @ [[1.0, 2.0], [0.0, 0.0]]
     rows[3, 1] = np.nan
-    fit = gn.fit(rows, gn.Dag.parse("[a][b|a]"), missing="likelihood")
+    fit = gn.fit(rows, gn.Dag.parse("[a][b|a]", nodes="ab"), missing="likelihood")
     assert fit.impute()[3, 1] == pytest.approx(2.0 * rows[3, 0], rel=1e-9)
 
 

@@ -327,7 +327,7 @@ def frame_with(column):
 )
 def test_what_cannot_be_meant_is_refused(data, said, error, sentence):
     with pytest.raises(error, match=sentence):
-        gn.fit(data, gn.Dag.parse("b ~ a"), interventions=said)
+        gn.fit(data, gn.Dag.parse("b ~ a", nodes="ba"), interventions=said)
 
 
 def test_reports_show_residuals_of_cells_that_were_not_set(tmp_path):

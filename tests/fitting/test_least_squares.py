@@ -40,7 +40,7 @@ def test_nearly_collinear_parents_cost_no_accuracy(noise):
     a = rng.normal(size=rows)
     b = a + noise * rng.normal(size=rows)
     c = a - b + rng.normal(size=rows)
-    dag = gn.Dag.parse("[a][b|a][c|a:b]")
+    dag = gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")
     fit = gn.fit(np.column_stack((a, b, c)), dag, intercept=False, page_rows=300)
     q, r = np.linalg.qr(np.column_stack((a, b)))
     expected = np.linalg.solve(r, q.T @ c)
@@ -56,7 +56,7 @@ def test_large_means_cost_no_accuracy():
     rng = np.random.default_rng(1)
     x = rng.normal(size=500)
     y = 2.0 * x + rng.normal(size=500)
-    dag = gn.Dag.parse("y ~ x")
+    dag = gn.Dag.parse("y ~ x", nodes="yx")
     near = gn.fit(np.column_stack((y, x)), dag)
     far = gn.fit(np.column_stack((y - 3e8, x + 1e8)), dag)
     # Adding 1e8 rounds the data themselves to 1e-8.
@@ -83,7 +83,7 @@ def test_collinear_parents_get_the_solution_of_least_norm_and_a_note():
     rng = np.random.default_rng(2)
     a = rng.normal(size=50)
     c = 3.0 * a + rng.normal(size=50)
-    dag = gn.Dag.parse("[a][b][c|a:b]")
+    dag = gn.Dag.parse("[a][b][c|a:b]", nodes="abc")
     data = np.column_stack((a, 2.0 * a, c))
     fit = gn.fit(data, dag, intercept=False)
     expected = np.linalg.lstsq(data[:, :2], c, rcond=None)[0]
@@ -110,7 +110,7 @@ def test_constant_parent_and_constant_child_are_learnt():
     rng = np.random.default_rng(4)
     x = rng.normal(size=40)
     data = np.column_stack((np.full(40, 0.1), x, x + rng.normal(size=40)))
-    dag = gn.Dag.parse("[k][x][y|k:x]")
+    dag = gn.Dag.parse("[k][x][y|k:x]", nodes="kxy")
     fit = gn.fit(data, dag)
     assert fit.network.variances["k"] == 0.0
     assert fit.network.coefficients["k", "y"] == pytest.approx(0.0, abs=1e-6)
@@ -123,6 +123,6 @@ def test_a_node_that_its_parents_determine_has_variance_zero():
     rng = np.random.default_rng(5)
     x = rng.normal(size=(30, 2))
     data = np.column_stack((x, 2.0 * x[:, 0] - x[:, 1] / 3.0))
-    fit = gn.fit(data, gn.Dag.parse("[a][b][c|a:b]"))
+    fit = gn.fit(data, gn.Dag.parse("[a][b][c|a:b]", nodes="abc"))
     assert fit.network.variances["c"] == 0.0
     np.testing.assert_allclose(fit.network.coefficient_array, [2.0, -1.0 / 3.0], rtol=1e-12)

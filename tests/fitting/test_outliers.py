@@ -10,7 +10,7 @@ import pytest
 
 import gaussnet as gn
 
-DAG = gn.Dag.parse("[rain][wet|rain][slippery|wet]")
+DAG = gn.Dag.parse("[rain][wet|rain][slippery|wet]", nodes=["rain", "wet", "slippery"])
 TRUTH = gn.simulate.random_network(DAG, seed=1)
 CLEAN = TRUTH.sample(1_000, seed=2)
 SPOILT = CLEAN.copy()
@@ -197,7 +197,7 @@ def test_lists_of_files_are_cleaned_and_have_errors(tmp_path):
 
 
 def test_a_cell_found_wrong_through_its_children_is_flagged_not_confirmed():
-    dag = gn.Dag.parse("[a][b|a][c|a][d|a]")
+    dag = gn.Dag.parse("[a][b|a][c|a][d|a]", nodes="abcd")
     rng = np.random.default_rng(11)
     a = rng.normal(size=(1_000, 1))
     rows = np.hstack((a, 5.0 * a + rng.normal(size=(1_000, 3))))

@@ -7,7 +7,7 @@ from scipy import stats
 import gaussnet as gn
 from gaussnet.errors import EstimationError, SettingError
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c]", nodes="abcd")
 TRUTH = gn.GaussianNetwork.from_arrays(
     DAG, [0.8, 0.5, -0.7, 1.0], [1.0, 0.5, 1.0, 2.0], [1.0, 0.0, -1.0, 2.0]
 )

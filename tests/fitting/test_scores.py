@@ -15,7 +15,7 @@ import gaussnet as gn
 from gaussnet.errors import DataError, EstimationError, NetworkError, SettingError
 from gaussnet.fitting.validation import first_within_noise
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d]", nodes="abcd")
 
 
 @pytest.fixture
@@ -74,16 +74,18 @@ def test_missing_values_count_for_the_nodes_that_lack_nothing(rows):
 
 def test_collinear_parents_count_by_their_rank(rows):
     twice = np.column_stack((rows[:, :2], rows[:, 0], rows[:, 2]))
-    fit = gn.fit(twice, gn.Dag.parse("[a][b][a2][c|a:b:a2]"))
+    fit = gn.fit(twice, gn.Dag.parse("[a][b][a2][c|a:b:a2]", nodes=["a", "b", "a2", "c"]))
     assert fit.scores.parameters == 2 + 2 * 4
-    without = gn.fit(rows[:, :3], gn.Dag.parse("[a][b][c|a:b]"))
+    without = gn.fit(rows[:, :3], gn.Dag.parse("[a][b][c|a:b]", nodes="abc"))
     alone = gn.fit(rows[:, [0]], gn.Dag.parse("[a2]"))
     expected = without.log_likelihood + alone.log_likelihood
     np.testing.assert_allclose(fit.log_likelihood, expected, rtol=1e-9)
 
 
 def test_a_node_without_noise_and_a_fit_without_rows_have_no_likelihood(rows):
-    exact = gn.fit(np.column_stack((rows[:, 0], 2 * rows[:, 0])), gn.Dag.parse("[a][b|a]"))
+    exact = gn.fit(
+        np.column_stack((rows[:, 0], 2 * rows[:, 0])), gn.Dag.parse("[a][b|a]", nodes="ab")
+    )
     with pytest.raises(NetworkError, match="the node 'b' has variance 0"):
         _ = exact.log_likelihood
     copied = pickle.loads(pickle.dumps(gn.fit(rows, DAG)))
@@ -215,7 +217,9 @@ def test_without_rows_the_table_has_no_held_out_columns(rows):
 
 
 def test_what_has_no_likelihood_is_noted_and_not_fatal(rows):
-    exact = gn.fit(np.column_stack((rows[:, 0], 2 * rows[:, 0])), gn.Dag.parse("[a][b|a]"))
+    exact = gn.fit(
+        np.column_stack((rows[:, 0], 2 * rows[:, 0])), gn.Dag.parse("[a][b|a]", nodes="ab")
+    )
     table = gn.compare({"exact": exact}, rows[:, :2])
     assert math.isnan(table["exact"].bic)
     assert math.isnan(table["exact"].robust)
@@ -246,7 +250,7 @@ def test_what_is_no_fit_is_not_compared(rows):
         gn.compare(None)
     assert len(gn.compare(fit)) == 1
     with pytest.raises(SettingError, match="only some of the fits have 'd'"):
-        gn.compare([fit, gn.fit(rows[:, :3], gn.Dag.parse("[a][b|a][c|a:b]"))])
+        gn.compare([fit, gn.fit(rows[:, :3], gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc"))])
     with pytest.raises(SettingError, match="there is no fit 'x'"):
         gn.compare([fit])["x"]
 
@@ -354,6 +358,6 @@ def test_the_robust_method_has_a_likelihood_of_all_rows(rows):
 
 
 def test_two_fits_that_are_not_in_a_list_are_refused():
-    fit = gn.fit(np.eye(3), gn.Dag.parse("[a][b][c]"))
+    fit = gn.fit(np.eye(3), gn.Dag.parse("[a][b][c]", nodes="abc"))
     with pytest.raises(gn.SettingError, match="to compare fits give a list"):
         gn.compare(fit, fit)

@@ -9,7 +9,9 @@ from scipy.optimize import brentq
 import gaussnet as gn
 from gaussnet.fitting.sensitivity import interval_robustness_value, robustness_value
 
-DAG = gn.Dag.parse("[age][sex][diet|age:sex][weight|diet:age:sex]")
+DAG = gn.Dag.parse(
+    "[age][sex][diet|age:sex][weight|diet:age:sex]", nodes=["age", "sex", "diet", "weight"]
+)
 
 
 def ols(rows, target, columns):
@@ -161,7 +163,7 @@ def test_a_measured_cause_that_is_too_strong_for_a_double_is_told(rows):
 
 
 def test_total_effects_through_others_use_a_set_without_them():
-    dag = gn.Dag.parse("[a][x|a][m|x][y|m:a]")
+    dag = gn.Dag.parse("[a][x|a][m|x][y|m:a]", nodes="axmy")
     truth = gn.GaussianNetwork.from_arrays(dag, [1.0, 2.0, 1.0, 1.5], [1.0] * 4)
     data = truth.sample(4_000, seed=0)
     found = gn.fit(data, dag).sensitivity("x", "y")
@@ -190,7 +192,7 @@ def test_scales_do_not_matter(rows):
 
 def test_a_perfect_relation_cannot_be_explained_away():
     values = np.arange(10.0)
-    found = gn.fit(np.column_stack((values, values)), gn.Dag.parse("[x][y|x]"))
+    found = gn.fit(np.column_stack((values, values)), gn.Dag.parse("[x][y|x]", nodes="xy"))
     found = found.sensitivity("x", "y")
     assert found.partial_r2 == pytest.approx(1.0)
     assert found.robustness_value == pytest.approx(1.0)

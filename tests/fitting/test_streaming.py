@@ -19,7 +19,7 @@ from gaussnet.data.sources import Chain
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, EstimationError, FileError, SettingError
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]", nodes="abcdef")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(2_345, seed=2) + np.arange(6.0)
 PAGE = 256
 METHODS = (

@@ -14,7 +14,7 @@ from gaussnet.data.sources import open_data
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, EstimationError, FileError, SettingError
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e][g]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e][g]", nodes="abcdefg")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(2_345, seed=2) + np.arange(7.0)
 PAGE = 128
 METHODS = (
@@ -231,7 +231,7 @@ def test_drift_is_noted_with_its_rank_error_where_no_row_is_left():
 
 @pytest.mark.parametrize(
     ("change", "value"),
-    [("dag", gn.Dag.parse("a ~ b")), ("method", "cauchy-tree"), ("intercept", False),
+    [("dag", gn.Dag.parse("a ~ b", nodes="ab")), ("method", "cauchy-tree"), ("intercept", False),
      ("page_rows", 64), ("missing", "drop-rows")],
 )  # fmt: skip
 def test_summaries_of_different_things_do_not_merge(change, value):

@@ -7,7 +7,7 @@ import pytest
 
 import gaussnet as gn
 
-DAG = gn.Dag.parse("[a][b][c|a:b][d|c][e|c:d]")
+DAG = gn.Dag.parse("[a][b][c|a:b][d|c][e|c:d]", nodes="abcde")
 TRUTH = gn.simulate.random_network(DAG, seed=1)
 CLEAN = TRUTH.sample(400, seed=5)
 SPOILT = TRUTH.sample(600, seed=3)

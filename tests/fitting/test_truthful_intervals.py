@@ -7,7 +7,7 @@ from scipy import stats
 import gaussnet as gn
 from gaussnet.errors import SettingError
 
-CHAIN = gn.Dag.parse("[a][b|a][c|b]")
+CHAIN = gn.Dag.parse("[a][b|a][c|b]", nodes="abc")
 
 
 def spoilt_noise(rows, seed):
@@ -67,7 +67,7 @@ def test_an_unknown_kind_of_errors_is_refused():
 
 def test_bootstrap_intervals_of_variances_hold_the_truth_with_few_rows():
     """25 rows, 2 parents: the share of 240 intervals that hold the variance, to 1.6 %."""
-    dag = gn.Dag.parse("[a][b][c|a:b]")
+    dag = gn.Dag.parse("[a][b][c|a:b]", nodes="abc")
     truth = gn.GaussianNetwork.from_arrays(dag, [1.0, -1.0], [1.0, 1.0, 4.0])
     held = []
     for seed in range(80):
@@ -94,8 +94,8 @@ def test_coefficients_beside_a_constant_parent_have_their_errors(kind):
     rows = rng.normal(size=(50, 4))
     rows[:, 1] = 3.0
     rows[:, 3] += rows[:, 0] - rows[:, 2]
-    fit = gn.fit(rows, gn.Dag.parse("[p][k][q][y|p:k:q]"))
-    plain = gn.fit(rows[:, [0, 2, 3]], gn.Dag.parse("[p][q][y|p:q]"))
+    fit = gn.fit(rows, gn.Dag.parse("[p][k][q][y|p:k:q]", nodes="pkqy"))
+    plain = gn.fit(rows[:, [0, 2, 3]], gn.Dag.parse("[p][q][y|p:q]", nodes="pqy"))
     found, expected = (one.uncertainty(kind) for one in (fit, plain))
     for parent in "pq":
         own = found.standard_errors.coefficients[parent, "y"]
@@ -114,8 +114,10 @@ def test_copies_have_no_errors_but_their_neighbours_do():
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(50, 4))
     rows[:, 1] = rows[:, 0]
-    errors = gn.fit(rows, gn.Dag.parse("[p][k][q][y|p:k:q]")).standard_errors.coefficients
+    errors = gn.fit(
+        rows, gn.Dag.parse("[p][k][q][y|p:k:q]", nodes="pkqy")
+    ).standard_errors.coefficients
     assert np.isnan(errors["p", "y"])
     assert np.isnan(errors["k", "y"])
-    plain = gn.fit(rows[:, [0, 2, 3]], gn.Dag.parse("[p][q][y|p:q]")).standard_errors
+    plain = gn.fit(rows[:, [0, 2, 3]], gn.Dag.parse("[p][q][y|p:q]", nodes="pqy")).standard_errors
     assert errors["q", "y"] == pytest.approx(plain.coefficients["q", "y"], rel=1e-9)

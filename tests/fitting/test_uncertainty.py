@@ -24,7 +24,7 @@ METHODS = [
     gn.Cauchy("sliding"),
 ]
 SCALES = ["mean-square", "mad"]
-DAG = gn.Dag.parse("[a][b|a][c][y|a:b:c]")
+DAG = gn.Dag.parse("[a][b|a][c][y|a:b:c]", nodes="abcy")
 PARENTS = "abc"
 
 
@@ -85,7 +85,7 @@ def test_nearly_collinear_parents_keep_their_digits():
     a, c = rng.normal(size=(2, 400))
     difference = rng.normal(size=400)
     data = np.column_stack((a, a + 1e-7 * difference, c, a + c + rng.normal(size=400)))
-    fit = gn.fit(data, gn.Dag.parse("[a][b][c][y|a:b:c]"))
+    fit = gn.fit(data, gn.Dag.parse("[a][b][c][y|a:b:c]", nodes="abcy"))
     # The same regression in well-conditioned columns: y on a + b's sum, difference and c.
     other = sm.OLS(data[:, 3], sm.add_constant(np.column_stack((a, data[:, 1] - a, c)))).fit()
     for kind, robust in (("classical", other), ("heteroscedastic", None)):
@@ -139,7 +139,7 @@ def test_batch_average_is_a_mean_of_batches_with_students_t():
 
 def test_median_intervals_end_between_the_order_statistics_of_the_level():
     data = problem(rows=202)
-    dag = gn.Dag.parse("[a][b|a]")
+    dag = gn.Dag.parse("[a][b|a]", nodes="ab")
     pairs = data[:, :2].reshape(101, 2, 2)
     slopes = np.sort((pairs[:, 1, 1] - pairs[:, 0, 1]) / (pairs[:, 1, 0] - pairs[:, 0, 0]))
     for method in ("cauchy-tree", "cauchy"):
@@ -259,7 +259,7 @@ def test_collinear_parents_have_no_errors_but_the_others_and_the_variance_have()
     found = gn.fit(data, DAG).uncertainty()
     *unknown, last = at_y(found.standard_errors, True)
     assert np.isnan(unknown).all()
-    plain = gn.fit(data[:, [0, 2, 3]], gn.Dag.parse("[a][c][y|a:c]")).standard_errors
+    plain = gn.fit(data[:, [0, 2, 3]], gn.Dag.parse("[a][c][y|a:c]", nodes="acy")).standard_errors
     assert last == pytest.approx(plain.coefficients["c", "y"], rel=1e-9)
     rest = sm.OLS(data[:, 3], sm.add_constant(data[:, [0, 2]])).fit()
     expected = rest.ssr / stats.chi2.ppf([0.975, 0.025], 297)
@@ -271,7 +271,9 @@ def test_collinear_parents_have_no_errors_but_the_others_and_the_variance_have()
 def test_exact_relations_have_errors_of_zero():
     x = np.random.default_rng(0).normal(size=100)
     for scale in SCALES:
-        fit = gn.fit(np.column_stack((x, 2.0 * x)), gn.Dag.parse("[x][y|x]"), scale=scale)
+        fit = gn.fit(
+            np.column_stack((x, 2.0 * x)), gn.Dag.parse("[x][y|x]", nodes="xy"), scale=scale
+        )
         assert fit.standard_errors.coefficients["x", "y"] == pytest.approx(0.0, abs=1e-14)
         assert fit.confidence_intervals().variances["y"] == pytest.approx((0.0, 0.0), abs=1e-28)
 
@@ -334,7 +336,7 @@ def test_errors_follow_the_units_of_tiny_and_huge_data(power, method, scale, kin
 
 def test_bootstrap_repeats_with_its_seed_and_agrees_with_the_method():
     data = np.random.default_rng(0).normal(size=(400, 2))
-    fit = gn.fit(data, gn.Dag.parse("[a][b|a]"))
+    fit = gn.fit(data, gn.Dag.parse("[a][b|a]", nodes="ab"))
     first = fit.uncertainty("bootstrap", repetitions=400, seed=3)
     again = fit.uncertainty("bootstrap", repetitions=400, seed=3)
     other = fit.uncertainty("bootstrap", repetitions=400, seed=4)

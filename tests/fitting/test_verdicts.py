@@ -10,7 +10,7 @@ from tests.forced import fit_streamed
 import gaussnet as gn
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reading-a-fit.md"
-DAG = gn.Dag.parse("[rain][wet|rain][mud|wet][slip|wet:mud]")
+DAG = gn.Dag.parse("[rain][wet|rain][mud|wet][slip|wet:mud]", nodes=["rain", "wet", "mud", "slip"])
 TRUTH = gn.GaussianNetwork.from_arrays(
     DAG, [0.8, 0.7, 0.5, 0.6], [1.0, 1.0, 1.0, 1.0], [1.0, 0.0, 0.0, 0.0]
 )
@@ -48,7 +48,7 @@ def copied_column():
     return rows
 
 
-WRONG = gn.Dag.parse("[rain][wet|rain][mud|rain][slip|wet]")
+WRONG = gn.Dag.parse("[rain][wet|rain][mud|rain][slip|wet]", nodes=["rain", "wet", "mud", "slip"])
 SITUATIONS = {
     "clean data, the right graph": lambda: gn.fit(ROWS, DAG),
     "edges are missing in the graph": lambda: gn.fit(ROWS, WRONG),

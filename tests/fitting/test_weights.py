@@ -12,7 +12,7 @@ sm = pytest.importorskip("statsmodels.api")
 
 RNG = np.random.default_rng(5)
 ROWS = 600
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c]", nodes="abcd")
 VALUES = gn.simulate.random_network(DAG, seed=3).sample(ROWS, seed=4)
 VALUES += np.array([5.0, 0.0, -3.0, 100.0])
 CLUSTERS = RNG.integers(0, 25, ROWS)
@@ -219,7 +219,7 @@ def test_nearly_collinear_parents_keep_their_digits():
     b = a + 1e-7 * rng.normal(size=400)
     c = a + b + rng.normal(size=400)
     weights = rng.gamma(2.0, size=400)
-    rows, dag = np.column_stack((a, b, c)), gn.Dag.parse("[a][b][c|a:b]")
+    rows, dag = np.column_stack((a, b, c)), gn.Dag.parse("[a][b][c|a:b]", nodes="abc")
     fit = gn.fit(rows, dag, weights=gn.Weights(weights, "precision"))
     roots = np.sqrt(weights)[:, None]
     design = np.column_stack((np.ones(400), a, b))

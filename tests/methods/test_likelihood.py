@@ -86,7 +86,7 @@ def test_without_a_hole_it_is_least_squares():
 
 def test_one_hole_in_a_root_without_children_costs_only_that_cell():
     """The equations of the others are those of least squares on all rows."""
-    dag = gn.Dag.parse("[a][b|a][c]")
+    dag = gn.Dag.parse("[a][b|a][c]", nodes="abc")
     rows = np.random.default_rng(1).normal(size=(40, 3))
     whole = gn.fit(rows, dag).network
     rows[7, 2] = np.nan
@@ -99,7 +99,7 @@ def test_one_hole_in_a_root_without_children_costs_only_that_cell():
 
 def test_two_nodes_with_a_missing_child_are_least_squares_on_the_complete_rows():
     """Rows without the child say nothing of its equation, but of the parent."""
-    dag = gn.Dag.parse("[a][b|a]")
+    dag = gn.Dag.parse("[a][b|a]", nodes="ab")
     rows = np.random.default_rng(1).normal(size=(60, 2)) @ [[1.0, 2.0], [0.0, 1.0]]
     rows[30:, 1] = np.nan
     found, half = likelihood(rows, dag).network, gn.fit(rows[:30], dag).network
@@ -110,14 +110,14 @@ def test_two_nodes_with_a_missing_child_are_least_squares_on_the_complete_rows()
 
 def test_a_family_without_a_complete_row_has_an_answer():
     """a -> b -> c with a and c never in the same row, and b always: two regressions."""
-    dag = gn.Dag.parse("[a][b|a][c|a:b]")
+    dag = gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(400, 3)) @ [[1.0, 1.0, 0.5], [0.0, 1.0, 1.0], [0.0, 0.0, 1.0]]
     rows[::2, 0] = np.nan
     rows[1::2, 2] = np.nan
     found = likelihood(rows, dag).network
     assert np.isfinite(found.coefficient_array).all()
-    half = gn.fit(rows[1::2, :2], gn.Dag.parse("[a][b|a]")).network
+    half = gn.fit(rows[1::2, :2], gn.Dag.parse("[a][b|a]", nodes="ab")).network
     assert found.coefficients["a", "b"] == pytest.approx(half.coefficients["a", "b"], abs=0.2)
 
 
@@ -165,7 +165,7 @@ def test_a_large_mean_costs_no_digits():
 
 
 def test_a_sum_of_its_parents_is_filled_in_exactly():
-    dag = gn.Dag.parse("[a][b][c|a:b][d|a:b:c]")
+    dag = gn.Dag.parse("[a][b][c|a:b][d|a:b:c]", nodes="abcd")
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(300, 4))
     rows[:, 2] = rows[:, 0] + rows[:, 1]
@@ -179,7 +179,7 @@ def test_a_sum_of_its_parents_is_filled_in_exactly():
 
 
 def test_a_constant_column_with_holes_is_a_constant():
-    dag = gn.Dag.parse("[a][b|a][c|a:b]")
+    dag = gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")
     rng = np.random.default_rng(0)
     rows = rng.normal(size=(100, 3))
     rows[:, 0] = 7.0
@@ -241,7 +241,7 @@ def test_a_likelihood_without_a_maximum_is_refused():
     rows = np.cumsum(np.random.default_rng(1).normal(size=(60, 3)), axis=1)
     rows[2:, 1] = np.nan
     with pytest.raises(gn.EstimationError, match="the likelihood has no maximum: cells of 'c'"):
-        likelihood(rows, gn.Dag.parse("[a][b|a][c|a:b]"))
+        likelihood(rows, gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc"))
 
 
 @pytest.mark.parametrize("count", [1, 2, 3])

@@ -151,7 +151,7 @@ class RidgePass(MomentsPass, SummaryPass):
         return Moments.from_arrays(self.equations.families, arrays)
 
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]", nodes="abcdef")
 PAGE = 256
 METHODS = (Huber(), Huber(0.7), Ridge())
 

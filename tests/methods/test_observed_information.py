@@ -8,7 +8,7 @@ import gaussnet as gn
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.methods.standard_errors.observed_information import inverted
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d|b]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d|b]", nodes="abcd")
 TRUTH = gn.GaussianNetwork.from_arrays(DAG, [0.7, -0.5, 1.1, 0.4], [1.0, 0.5, 2.0, 1.0])
 
 
@@ -97,7 +97,7 @@ def test_streams_give_the_same_errors(tmp_path):
 
 def test_nodes_without_noise_have_no_errors_and_collinear_ones_unknown_ones():
     rng = np.random.default_rng(0)
-    dag = gn.Dag.parse("[a][b][c|a:b][d|a:b:c]")
+    dag = gn.Dag.parse("[a][b][c|a:b][d|a:b:c]", nodes="abcd")
     rows = rng.normal(size=(200, 4))
     rows[:, 2] = rows[:, 0] + rows[:, 1]
     rows[rng.random(rows.shape) < 0.1] = np.nan
@@ -111,7 +111,7 @@ def test_nodes_without_noise_have_no_errors_and_collinear_ones_unknown_ones():
 def test_what_no_row_tells_has_no_error():
     """a and c are never in one row, and c depends on a given b: nothing tells how."""
     rng = np.random.default_rng(0)
-    dag = gn.Dag.parse("[a][b][c|a:b]")
+    dag = gn.Dag.parse("[a][b][c|a:b]", nodes="abc")
     rows = rng.normal(size=(300, 3))
     rows[::2, 0] = np.nan
     rows[1::2, 2] = np.nan

@@ -8,7 +8,7 @@ import pytest
 
 import gaussnet as gn
 
-DAG = gn.Dag.parse("wet ~ rain; mud ~ wet")
+DAG = gn.Dag.parse("wet ~ rain; mud ~ wet", nodes=["wet", "rain", "mud"])
 NETWORK = gn.simulate.random_network(DAG, seed=0, intercepts=(1.0, 2.0))
 ROWS = NETWORK.sample(6, seed=1)
 HOLES = np.where(np.eye(6, 3, dtype=bool), np.nan, ROWS)

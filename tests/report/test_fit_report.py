@@ -15,7 +15,7 @@ from gaussnet.data.write import write_rows
 from gaussnet.report.markup import brief, number, share, text
 from gaussnet.report.page import MOST_NODES
 
-DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
 TRUTH = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
 ROWS = TRUTH.sample(400, seed=2)
 VOID = {"meta", "input", "br", "img"}
@@ -290,10 +290,10 @@ def test_a_name_that_is_no_page_is_refused(tmp_path):
              "\u202egnp.exe", "日本", "]]>"]
 )  # fmt: skip
 def test_a_name_is_text_wherever_it_stands(target, name):
-    dag = gn.Dag.from_edges([(name, "y")])
-    other = gn.fit(ROWS[:, :2], gn.Dag.from_edges([("x", "y")]))
+    dag = gn.Dag.from_edges([(name, "y")], nodes=[name, "y"])
+    other = gn.fit(np.asarray(ROWS)[:, :2], gn.Dag.from_edges([("x", "y")], nodes="xy"))
     plain = write(target, other, title="x", command="x", date="x")
-    page = write(target, gn.fit(ROWS[:, :2], dag), title=name, command=name, date=name)
+    page = write(target, gn.fit(np.asarray(ROWS)[:, :2], dag), title=name, command=name, date=name)
     assert page.tags == plain.tags
     assert [key for key, _ in page.attributes] == [key for key, _ in plain.attributes]
     assert "\x00" not in page.source
@@ -308,11 +308,11 @@ def test_text_escapes_every_sign_of_markup():
 
 def test_odd_fits_have_a_report(target):
     rows = np.column_stack((np.ones(30), np.arange(30.0), 2 * np.arange(30.0)))
-    dag = gn.Dag.parse("still; free; double ~ free + still")
+    dag = gn.Dag.parse("still; free; double ~ free + still", nodes=["still", "free", "double"])
     page = write(target, gn.fit(rows, dag))
     assert not re.search(r'[>"]\W?(nan|inf)', page.source)
     assert page.tags.count("figure") == 2  # the drawing, and the residuals of "free"
-    write(target, gn.fit(ROWS[:1, :1], gn.Dag.parse("[a]")))
+    write(target, gn.fit(np.asarray(ROWS)[:1, :1], gn.Dag.parse("[a]")))
     write(target, gn.fit(ROWS * 1e150, DAG))
     write(target, gn.fit(ROWS * 1e-150, DAG))
 
@@ -363,7 +363,7 @@ def test_other_numbers():
 def test_the_top_of_the_page_says_whether_the_model_fits(target):
     right = write(target, gn.fit(ROWS, DAG))
     body = right.source[right.source.index("<body>") :]
-    wrong = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain"))
+    wrong = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain", nodes=["season", "rain", "wet"]))
     page = write(target, wrong)
     first = page.source[page.source.index('<section id="summary"') :]
     assert 'class="summary warning"' in first[:80]
@@ -378,7 +378,7 @@ def test_the_top_of_the_page_says_whether_the_model_fits(target):
 
 
 def test_contradicted_pairs_are_drawn_and_listed(target):
-    fit = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain"))
+    fit = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain", nodes=["season", "rain", "wet"]))
     rejected = fit.check_graph().rejected
     page = write(target, fit)
     assert page.source.count('class="edge refuted"') == len(rejected) == 2

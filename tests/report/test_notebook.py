@@ -8,7 +8,7 @@ import pytest
 
 import gaussnet as gn
 
-DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
 NETWORK = gn.simulate.random_network(DAG, seed=1)
 ROWS = NETWORK.sample(300, seed=2)
 FIT = gn.fit(ROWS, DAG)
@@ -19,7 +19,9 @@ VALUES = {
     "Conditional": NETWORK.condition({"wet": 1.0}),
     "Fit": FIT,
     "Fit without rows": gn.solve(gn.summarize(ROWS, DAG)),
-    "wrong Fit": gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain")),
+    "wrong Fit": gn.fit(
+        ROWS, gn.Dag.parse("season; rain; wet ~ rain", nodes=["season", "rain", "wet"])
+    ),
     "ResultTable": FIT.table(),
     "FitMeasures": FIT.fit_measures(),
     "FitSummary": FIT.summary(),

@@ -7,7 +7,7 @@ import pytest
 import gaussnet as gn
 
 mpl.use("Agg")
-DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season")
+DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(300, seed=2)
 
 
@@ -35,7 +35,9 @@ def test_a_forest_plot_has_a_point_and_an_interval_per_edge_and_fit():
 
 
 def test_fits_of_other_graphs_stand_side_by_side():
-    other = gn.fit(ROWS, gn.Dag.parse("season; rain ~ season; wet ~ rain"))
+    other = gn.fit(
+        ROWS, gn.Dag.parse("season; rain ~ season; wet ~ rain", nodes=["season", "rain", "wet"])
+    )
     axes = gn.fit(ROWS, DAG).plot_coefficients([other], standardized=True)
     assert len(axes.containers[1].lines[0].get_xdata()) == 2
     assert len(axes.get_yticks()) == 3
@@ -45,7 +47,7 @@ def test_the_network_has_every_node_and_every_contradiction():
     axes = gn.fit(ROWS, DAG).plot()
     texts = [text.get_text() for text in axes.texts]
     assert set(DAG.nodes) <= set(texts)
-    wrong = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain"))
+    wrong = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain", nodes=["season", "rain", "wet"]))
     arrows = [text for text in wrong.plot().texts if getattr(text, "arrow_patch", None)]
     assert len(arrows) == 1 + len(wrong.check_graph().rejected)
 
@@ -71,7 +73,7 @@ def test_outliers_have_a_mark_per_flagged_cell():
 
 
 def test_what_cannot_be_plotted_is_refused():
-    alone = gn.fit(ROWS[:, :1], gn.Dag.parse("[a]"))
+    alone = gn.fit(np.asarray(ROWS)[:, :1], gn.Dag.parse("[a]"))
     with pytest.raises(gn.SettingError, match="no edges"):
         alone.plot_coefficients()
     dag = gn.simulate.erdos_renyi(200, 2, seed=0)

@@ -8,7 +8,7 @@ import gaussnet as gn
 from gaussnet.report.findings import findings_of_network
 from gaussnet.report.residuals import MOST_ROWS, find_residuals
 
-DAG = gn.Dag.parse("rain; wet ~ rain")
+DAG = gn.Dag.parse("rain; wet ~ rain", nodes=["rain", "wet"])
 NETWORK = gn.GaussianNetwork(
     DAG, coefficients={("rain", "wet"): 2.0}, variances={"rain": 1.0, "wet": 0.25},
     intercepts={"rain": 0.0, "wet": 3.0},

@@ -22,7 +22,7 @@ import gaussnet as gn
 from gaussnet.errors import DataError, EstimationError, GraphError, NetworkError, SettingError
 from gaussnet.sklearn import GaussianBayesianNetwork, robust_score, simplest_within_noise
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b][d]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d]", nodes="abcd")
 CHECKED = [
     GaussianBayesianNetwork(),
     GaussianBayesianNetwork(target=0),
@@ -98,7 +98,7 @@ def test_columns_are_found_by_name_in_any_order(frame):
     drawn = model.sample(5, random_state=0)
     assert drawn.shape == (5, 3)
     np.testing.assert_array_equal(drawn, model.sample(5, random_state=0))
-    straight = gn.fit(frame, gn.Dag.parse("[a][b|a][c|a:b]")).network
+    straight = gn.fit(frame, gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")).network
     np.testing.assert_allclose(model.score(shuffled), straight.score(frame), rtol=1e-12)
     assert model.get_feature_names_out(list("cdab")).tolist() == ["c", "a", "b"]
 

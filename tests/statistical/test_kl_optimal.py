@@ -111,12 +111,12 @@ def test_a_hundred_rows_of_a_random_graph_lose_nine_percent_less():
 def test_other_methods_are_refused(method):
     data = np.random.default_rng(0).normal(size=(100, 2))
     with pytest.raises(gn.SettingError, match=f"'kl-optimal' with method='{method}'"):
-        gn.fit(data, gn.Dag.parse("[x][y|x]"), method, scale="kl-optimal")
+        gn.fit(data, gn.Dag.parse("[x][y|x]", nodes="xy"), method, scale="kl-optimal")
 
 
 @pytest.mark.parametrize(("intercept", "needed"), [(False, 4), (True, 5)])
 def test_too_few_rows_are_an_error_that_names_the_node(intercept, needed):
-    dag = gn.Dag.parse("[x][y|x]")
+    dag = gn.Dag.parse("[x][y|x]", nodes="xy")
     data = np.random.default_rng(0).normal(size=(needed, 2))
     fit = gn.fit(data, dag, scale=gn.KlOptimal(), intercept=intercept)
     assert (

@@ -67,6 +67,9 @@ AllowSingular = Annotated[
     bool,
     typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
 ]
+Columns = Annotated[
+    str | None, typer.Option(help="Names of the columns of a .npy file: rain,wet,...")
+]
 Title = Annotated[str | None, typer.Option(help="Title of the report.")]
 Date = Annotated[str | None, typer.Option(help="Date to stand in the report; none by default.")]
 Level = Annotated[float, typer.Option(help="Of the intervals and the certificate in the report.")]
@@ -138,6 +141,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     weights: Weights = None,
     weights_kind: WeightsKind = None,
     clusters: Clusters = None,
+    columns: Columns = None,
     as_json: Json = False,
 ) -> None:
     """Learn the numbers of a network from rows and a graph.
@@ -156,7 +160,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind)
     how = (method, scale, intercept, missing, allow_singular)
-    request = FitRequest(data, dag, *how, out, cluster, missing_values, study)
+    request = FitRequest(data, dag, *how, out, cluster, missing_values, study, columns)
     if groups is not None:
         if report is not None or out is not None:
             raise SettingError("got --groups with --out or --report: a file holds one network")
@@ -187,6 +191,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     weights: Weights = None,
     weights_kind: WeightsKind = None,
     clusters: Clusters = None,
+    columns: Columns = None,
     as_json: Json = False,
 ) -> None:
     """Write one HTML file: the network drawn, its numbers and errors, residuals, origin.
@@ -209,10 +214,10 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     if dag is not None and model is None:
         study = StudyRequest(interventions, None, clusters, weights, weights_kind)
         how = (method, scale, intercept, missing, allow_singular)
-        request = FitRequest(data, dag, *how, missing_values=missing_values, study=study)
+        request = FitRequest(data, dag, *how, None, None, missing_values, study, columns)
         written = report_fit(request, target)
     elif model is not None and dag is None:
-        written = report_network(data, model, target)
+        written = report_network(data, model, target, columns)
     else:
         raise SettingError("give either --dag, to learn a network, or --model, to show a saved one")
     _print(written, as_json, print_report)

@@ -4,15 +4,18 @@ import os
 import shlex
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, cast
 
 import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
+from gaussnet.data.column_order import in_column_order
 from gaussnet.data.missing import Missing
 from gaussnet.data.sources import STANDARD_INPUT, open_data
 from gaussnet.errors import EstimationError, SettingError
@@ -69,6 +72,8 @@ class FitRequest:
     cluster: str | None = None
     missing_values: str | None = None
     study: StudyRequest = field(default_factory=StudyRequest)
+    columns: str | None = None
+    """Names of the columns of a .npy file, with commas between them."""
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -167,18 +172,18 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
 def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
     """Read rows and graph, and learn; also the columns that were ignored."""
     tell("reading")
-    dag = gn.read_dag(request.graph)
-    fit = _fitted(request, dag, tell, client)
+    fit = _fitted(request, gn.read_dag(request.graph), tell, client)
     if not request.allow_singular:
         _require_determined(fit)
     return fit, fit.ignored
 
 
-def _fitted(request: FitRequest, dag: gn.Dag, tell: Steps, client: Any = None) -> Any:
+def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None) -> Any:
     """What `gaussnet.fit` gives."""
     more = request.study.settings
     by_path = client is not None or bool(more)
-    data = request.data if by_path else open_data(request.data, dag.nodes)
+    given, dag = in_column_order(request.data, graph, split_columns(request.columns))
+    data = given if by_path else open_data(given, dag.nodes)
     tell("learning")
     return gn.fit(
         data,
@@ -244,6 +249,17 @@ def _codes(text: str | None) -> list[float] | None:
         raise SettingError(
             f"got --missing-values {text!r}, expected numbers with commas between, such as -999,-99"
         ) from None
+
+
+def split_columns(columns: str | None) -> list[str] | None:
+    """The names in a list with commas between them.
+
+    Examples
+    --------
+    >>> split_columns("rain, wet")
+    ['rain', 'wet']
+    """
+    return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
 def _client(address: str | None) -> AbstractContextManager[Any]:
@@ -351,23 +367,28 @@ def report_fit(request: FitRequest, target: ReportRequest) -> Written:
     return Written(fit.network, target.path)
 
 
-def report_network(data: str, model: Path, target: ReportRequest) -> Written:
+def report_network(
+    data: str, model: Path, target: ReportRequest, columns: str | None = None
+) -> Written:
     """Write the report of a saved network on rows."""
     network = gn.read_network(model)
     with progress(1) as tell:
         tell("writing the report")
-        _write_report(network, data, target, data=data)
+        _write_report(network, data, target, {"data": data, "columns": split_columns(columns)})
     return Written(network, target.path)
 
 
 def _write_report(
-    result: gn.Fit | gn.GaussianNetwork, source: str, target: ReportRequest, data: str | None = None
+    result: gn.Fit | gn.GaussianNetwork,
+    source: str,
+    target: ReportRequest,
+    rows: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write the report of what was learnt from, or shown with, this file of rows."""
     gn.write_report(
         result,
         target.path,
-        data=data,
+        **rows,
         level=target.level,
         title=target.title,
         source=None if source == STANDARD_INPUT else source,

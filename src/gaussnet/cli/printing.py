@@ -110,6 +110,9 @@ def in_shell_words(sentence: str) -> str:
     "a value is missing: fill it, or give --missing 'drop-rows'"
     """
     sentence = re.sub(r"\b(missing|method|scale)=(?=')", r"--\1 ", sentence)
+    sentence = sentence.replace(
+        "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"
+    ).replace("give a frame", "give a file with named columns")
     sentence = sentence.replace("see fit.outliers()", "--report and --json list them")
     return re.sub(r"(,| or an estimator such as) gn\.\w+\(\d*\)( or gn\.\w+\(\))?", "", sentence)
 

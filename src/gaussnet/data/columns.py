@@ -11,6 +11,7 @@ import numpy as np
 
 from gaussnet.errors import DataError
 from gaussnet.graph.dag import shorten
+from gaussnet.named_rows import did_you_mean, names_of
 from gaussnet.types import Rows
 
 
@@ -41,10 +42,12 @@ def column_indices(
     if missing:
         asked = set(names)
         others = sorted(columns, key=asked.__contains__)  # those that no node calls come first
+        free = [column for column in columns if column not in asked]
         raise DataError(
             f"{who_has} no column for {len(missing)} of {len(names)} nodes "
             f"({', '.join(map(repr, missing[:6]))}), only {shorten(others)}: "
-            f"rename the columns or leave these nodes out of the graph{_hint(columns, missing)}"
+            f"rename the columns or leave these nodes out of the graph"
+            f"{_hint(columns, missing) or did_you_mean(missing[0], free)}"
         )
     for name in names:
         if (exact[name] or bare[name]) > 1:
@@ -107,7 +110,12 @@ def open_rows(data: Any, names: Sequence[str]) -> Loaded:
         from gaussnet.data.npy import check_mapped
 
         check_mapped(data)
-    return Loaded(_array_rows(data, names))
+    own = names_of(data)
+    if own is None:
+        return Loaded(_array_rows(data, names))
+    indices = column_indices(own, names)
+    rows = np.asarray(data) if own == tuple(names) else np.asarray(data)[:, indices]
+    return Loaded(_array_rows(rows, names), other_columns(own, indices))
 
 
 def is_frame(data: Any) -> bool:

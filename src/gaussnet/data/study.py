@@ -48,7 +48,7 @@ class Weights:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> rows, dag = [[0.0, 1.0], [1.0, 3.0], [2.0, 4.9]], gn.Dag.parse("[x][y|x]")
+    >>> rows, dag = [[0.0, 1.0], [1.0, 3.0], [2.0, 4.9]], gn.Dag.parse("[x][y|x]", nodes="xy")
     >>> counted = gn.fit(rows, dag, weights=gn.Weights([1, 2, 1], "frequency"))
     >>> repeated = gn.fit([rows[0], rows[1], rows[1], rows[2]], dag)
     >>> round(counted.standard_errors.coefficients["x", "y"], 6)

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussnet.data.column_order import has_names, in_column_order
 from gaussnet.data.columns import as_rows
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError, NetworkError, SettingError
@@ -15,6 +16,7 @@ from gaussnet.fitting.result import Fit
 from gaussnet.fitting.text import text_table
 from gaussnet.graph.dag import shorten
 from gaussnet.model.scores import robust_score
+from gaussnet.named_rows import NamedRows, named
 
 Fits = Mapping[str, Fit] | Iterable[Fit]
 
@@ -109,7 +111,7 @@ class ScoreTable:
         return "\n".join([*text, *self.notes])
 
 
-def compare(fits: Fits, data: Any = None) -> ScoreTable:
+def compare(fits: Fits, data: Any = None, *, columns: Iterable[object] | None = None) -> ScoreTable:
     """The scores of several fits over the same nodes, as a table that prints.
 
     Log-likelihood, AIC and BIC are on the rows that each fit was learnt from; AIC and BIC are
@@ -123,6 +125,8 @@ def compare(fits: Fits, data: Any = None) -> ScoreTable:
         A mapping from names to fits, or fits alone, which are then called by their methods.
     data
         Rows that no fit has seen, in any form that `fit` takes.
+    columns
+        The names of the columns of an array, as in `fit`.
 
     Examples
     --------
@@ -134,12 +138,13 @@ def compare(fits: Fits, data: Any = None) -> ScoreTable:
     >>> min(table, key=lambda one: one.bic).name
     'chain'
     """
-    named = _named(fits)
+    by_name = _fits_by_name(fits)
     if isinstance(data, Fit):
         raise SettingError(
             "got a fit as data, expected rows: to compare fits give a list, [first, second]"
         )
-    table = tuple(_scored(name, fit, data) for name, fit in named.items())
+    unseen = None if data is None else _unseen(data, columns, list(by_name.values()))
+    table = tuple(_scored(name, fit, unseen) for name, fit in by_name.items())
     notes = []
     if len({one.rows for one in table}) > 1:
         notes.append(
@@ -149,22 +154,36 @@ def compare(fits: Fits, data: Any = None) -> ScoreTable:
     return ScoreTable(table, tuple(notes))
 
 
-def _named(fits: Fits) -> dict[str, Fit]:
+def _unseen(data: Any, columns: Iterable[object] | None, fits: list[Fit]) -> NamedRows:
+    """The rows, with the names of their columns."""
+    first = fits[0].dag
+    if columns is None and not has_names(data):
+        for fit in fits:
+            if fit.dag.column_order() != first.column_order():
+                raise SettingError(
+                    "the columns have no names, and the fits differ in the order of their nodes: "
+                    "say which column is which with columns=[...]"
+                )
+    given, ordered = in_column_order(data, first, columns)
+    return named(as_rows(given, ordered.nodes), ordered.nodes)
+
+
+def _fits_by_name(fits: Fits) -> dict[str, Fit]:
     if isinstance(fits, Mapping):
-        named = {str(name): fit for name, fit in fits.items()}
+        found = {str(name): fit for name, fit in fits.items()}
     else:
         given = list(fits) if isinstance(fits, Iterable) else [fits]
-        named = dict(zip(fit_labels(given), given, strict=True))
-    if not named:
+        found = dict(zip(fit_labels(given), given, strict=True))
+    if not found:
         raise SettingError("got no fit to compare, expected at least one")
-    for fit in named.values():
+    for fit in found.values():
         if not isinstance(fit, Fit):
             raise SettingError(
                 f"got a {type(fit).__name__} to compare, expected what gaussnet.fit gives: for two "
                 "networks use kl_divergence or total_variation"
             )
-    _check_same_nodes(named)
-    return named
+    _check_same_nodes(found)
+    return found
 
 
 def _check_same_nodes(named: Mapping[str, Fit]) -> None:
@@ -200,9 +219,8 @@ def _scored(name: str, fit: Fit, data: Any) -> FitScores:
     except (EstimationError, NetworkError) as problem:
         notes.append(str(problem))
     if data is not None:
-        rows = as_rows(data, fit.dag.nodes)
         try:
-            held_out, robust = fit.network.score(rows), robust_score(fit.network, rows)
+            held_out, robust = fit.network.score(data), robust_score(fit.network, data)
         except NetworkError as problem:
             notes += [str(problem)] if str(problem) not in notes else []
     count = int(fit.details.ranks.sum()) + len(fit.dag) * (1 + fit.intercept)

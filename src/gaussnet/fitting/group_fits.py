@@ -68,7 +68,7 @@ class GroupFit:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> dag = gn.Dag.parse("[rain][wet|rain]")
+    >>> dag = gn.Dag.parse("[rain][wet|rain]", nodes=["rain", "wet"])
     >>> here, there = (gn.simulate.random_network(dag, seed=s).sample(200, seed=1) for s in (0, 1))
     >>> sites = ["Graz"] * 200 + ["Ulm"] * 200
     >>> found = gn.fit([*here, *there], dag, groups=sites)
@@ -122,7 +122,7 @@ class GroupFit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("[rain][wet|rain]")
+        >>> dag = gn.Dag.parse("[rain][wet|rain]", nodes=["rain", "wet"])
         >>> rows = gn.simulate.random_network(dag, seed=0).sample(400, seed=2)
         >>> found = gn.fit(rows, dag, groups=["Graz"] * 200 + ["Ulm"] * 200)
         >>> pool = found.pool("coefficients")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from gaussnet.data.codes import checked_codes
+from gaussnet.data.column_order import check_mask_order, in_column_order
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.study import Study, Weights
@@ -69,16 +70,17 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     groups: Any = None,
     clusters: Any = None,
     weights: Weights | None = None,
+    columns: Iterable[object] | None = None,
 ) -> "Fit | GroupFit":
     """Learn the network over a known graph from rows of data.
 
     Parameters
     ----------
     data
-        Array (rows, nodes) with columns in the order of ``dag.nodes``, float32 or float64 in
-        any layout; or a pandas, polars or pyarrow frame, matched by column name; or the path
-        of a CSV, TSV, Parquet, Arrow or .npy file, a folder of such files or a list of them.
-        Files of more than 64 MiB are read page by page, as often as the method needs.
+        A pandas, polars or pyarrow frame or rows of ``network.sample``, matched by column name;
+        or an array, float32 or float64 in any layout, with `columns`; or the path of a CSV,
+        TSV, Parquet, Arrow or .npy file, a folder of such files or a list of them. Files of
+        more than 64 MiB are read page by page, as often as the method needs.
     method
         How coefficients are found: "least-squares", "batch-average", "batch-median",
         "cauchy-tree", "cauchy", "robust", "auto" (robust, and a test of whether the data look
@@ -126,29 +128,37 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     weights
         ``gn.Weights("column", "precision")``, or "frequency" or "sampling": how much a row
         counts, and what that means for errors. For least squares.
+    columns
+        The names of the columns of an array from left to right; those that are no nodes are left
+        out. The graph of the fit has its nodes in this order, so that later arrays need no
+        names. Not needed if the graph states the order, as with ``Dag.parse(text, nodes=[...])``
+        or a graph of an adjacency matrix.
 
     Examples
     --------
     >>> import gaussnet as gn
     >>> dag = gn.Dag.parse("wet ~ rain")
-    >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+    >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
+    >>> fit = gn.fit(rows, dag, columns=["wet", "rain"])
     >>> {edge: round(value, 2) for edge, value in fit.network.coefficients.items()}
     {('rain', 'wet'): 2.06}
     """
     chosen = method_named(method)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
-    height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
+    given, ordered = in_column_order(data, checked_dag(dag), columns)
+    check_mask_order(interventions, ordered)
+    height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     study = Study(interventions, groups, clusters, weights)
     codes = checked_codes(missing_values)
-    options = ReadOptions(dag, intercept, split, missing, height, study, codes)
+    options = ReadOptions(ordered, intercept, split, missing, height, study, codes)
     run = Run(thread_count(threads), progress)
     how = (chosen, spread)
     if groups is not None:
         from gaussnet.fitting.group_fits import fit_groups
 
-        return fit_groups(run, data, options, how, client)
-    return fit_with(run, data, options, how, client)
+        return fit_groups(run, given, options, how, client)
+    return fit_with(run, given, options, how, client)
 
 
 def fit_with(

@@ -40,7 +40,7 @@ class FitMeasures(Mapping[str, float]):
     Examples
     --------
     >>> import gaussnet as gn
-    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
+    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]", nodes="abc"), seed=0)
     >>> found = gn.fit(truth.sample(500, seed=1), truth.dag).fit_measures()
     >>> found["df"], round(found["chisq"], 2), round(found["cfi"], 3)
     (1.0, 1.89, 0.999)

@@ -12,6 +12,7 @@ from gaussnet.data.columns import is_frame
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.methods.robust.findings import STATUSES, Trimming
+from gaussnet.named_rows import named
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -137,7 +138,7 @@ def cleaned_data(fit: "Fit") -> Any:
         cells = trimming.cells[node]
         cleaned[trimming.numbered(cells.rows[indices]), node] = cells.expected[indices]
     if not is_frame(data):
-        return cleaned
+        return named(cleaned, fit.dag.nodes)
     from gaussnet.data.frames import with_columns
 
     return with_columns(data, fit.dag.nodes, cleaned)

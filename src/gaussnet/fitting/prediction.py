@@ -27,6 +27,7 @@ from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
 from gaussnet.model.inference.queries import Prediction, known_rows, patterns, predict
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.named_rows import named
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -204,13 +205,19 @@ def _joint_errors(fit: "Fit", law: ParameterLaw, left: FloatArray) -> LearntErro
 
 
 def predict_with_errors(
-    fit: "Fit", data: object, node: str, level: float, given: Iterable[str] | None
+    fit: "Fit",
+    data: object,
+    node: str,
+    level: float,
+    given: Iterable[str] | None,
+    columns: Iterable[object] | None = None,
 ) -> Prediction:
     """The prediction of one node in each row; see `Fit.predict`."""
     names = None if given is None else list(given)
-    plain = predict(fit.network, data, node, level, names)
+    labels = None if columns is None else list(columns)
+    plain = predict(fit.network, data, node, level, names, labels)
     learnt = fit.learnt_errors
-    rows = known_rows(fit.dag, data, node, names)
+    rows = named(known_rows(fit.dag, data, node, names, labels), fit.dag.nodes)
     squares, freedom = learnt.spread(rows, fit.dag.position(node))
     noise = predict(learnt.network, rows, node, level, None).scale
     scale = np.sqrt(noise**2 + squares)

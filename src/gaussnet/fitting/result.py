@@ -56,7 +56,7 @@ class Fit:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
     >>> fit = gn.fit([[2.0, 1.0], [4.1, 2.0], [5.9, 3.0]], dag)
     >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 3)
     (3, 1.95)
@@ -160,7 +160,8 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], gn.Dag.parse("y ~ x"))
+        >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
+        >>> fit = gn.fit(rows, gn.Dag.parse("y ~ x"), columns=["y", "x"])
         >>> fit.residuals().round(2).tolist()[0]
         [0.04, -1.5]
         """
@@ -228,7 +229,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
         >>> print(fit.table())
         Coefficients
@@ -255,7 +256,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
         >>> print(fit.node_table())
         Nodes
@@ -357,7 +358,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("[age][diet|age][weight|diet:age]")
+        >>> dag = gn.Dag.parse("[age][diet|age][weight|diet:age]", nodes=["age", "diet", "weight"])
         >>> rows = gn.simulate.random_network(dag, seed=2).sample(500, seed=1)
         >>> found = gn.fit(rows, dag).sensitivity("diet", "weight")
         >>> found.given, round(found.estimate, 3), round(found.robustness_value, 3)
@@ -405,7 +406,8 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], gn.Dag.parse("y ~ x"))
+        >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
+        >>> fit = gn.fit(rows, gn.Dag.parse("y ~ x", nodes="yx"), columns=["y", "x"])
         >>> fit.scores.parameters, round(fit.log_likelihood, 3), round(fit.bic, 3)
         (5, -0.18, 7.29)
         """
@@ -439,7 +441,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
         >>> rows[7, 1] = 900.0
         >>> [(cell.row, cell.node) for cell in gn.fit(rows, dag, "robust").outliers()]
@@ -469,6 +471,7 @@ class Fit:
         *,
         level: float = 0.95,
         given: Iterable[str] | None = None,
+        columns: Iterable[object] | None = None,
     ) -> "Prediction":
         """One node in each row, from the other columns: mean, scale and an interval.
 
@@ -482,14 +485,14 @@ class Fit:
         >>> import gaussnet as gn
         >>> truth = gn.simulate.random_network(gn.Dag.parse("wet ~ rain"), seed=0)
         >>> fit = gn.fit(truth.sample(10, seed=1), truth.dag)
-        >>> new = [[float("nan"), 2.0]]
+        >>> new = truth.sample(1, seed=2)
         >>> known, learnt = fit.network.predict(new, "wet"), fit.predict(new, "wet")
         >>> bool(known.mean == learnt.mean), bool(learnt.high > known.high)
         (True, True)
         """
         from gaussnet.fitting.prediction import predict_with_errors
 
-        return predict_with_errors(self, data, node, level, given)
+        return predict_with_errors(self, data, node, level, given, columns)
 
     @cached_property
     def learnt_errors(self) -> "LearntErrors":
@@ -509,7 +512,8 @@ class Fit:
         --------
         >>> import gaussnet as gn
         >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.0, 3.2], [float("nan"), 4.0]]
-        >>> fit = gn.fit(rows, gn.Dag.parse("wet ~ rain"), missing="likelihood")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
+        >>> fit = gn.fit(rows, dag, missing="likelihood")
         >>> fit.impute().round(2).tolist()[-1]
         [8.61, 4.0]
         """
@@ -548,7 +552,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0]], dag).update([[5.0, 2.0], [7.2, 3.0]])
         >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 2)
         (4, 2.06)
@@ -580,7 +584,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> rows = gn.simulate.random_network(dag, seed=0).sample(1_000, seed=1)
         >>> promise = gn.fit(rows, dag).certificate(delta=0.05)
         >>> round(promise.expected_kl, 5), round(promise.kl, 4)
@@ -599,7 +603,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
         >>> round(fit.standard_errors.coefficients["rain", "wet"], 4)
         0.0346
@@ -612,7 +616,7 @@ class Fit:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
         >>> low, high = fit.confidence_intervals(0.9).coefficients["rain", "wet"]
         >>> round(low, 3), round(high, 3)

@@ -39,7 +39,7 @@ def standardized_coefficients(network: GaussianNetwork) -> FloatArray:
     Examples
     --------
     >>> from gaussnet.graph.dag import Dag
-    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 12.0])
+    >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]", nodes="ab"), [2.0], [1.0, 12.0])
     >>> standardized_coefficients(network).round(12).tolist()
     [0.5]
     """

@@ -1,11 +1,12 @@
 """Summaries: what rows say about a network, to be added to, merged, kept and solved."""
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
+from gaussnet.data.column_order import by_node, check_mask_order, in_column_order
 from gaussnet.data.design import Design
 from gaussnet.data.labels import Renumbered
 from gaussnet.data.missing import Missing, check_missing, treat_missing
@@ -106,7 +107,9 @@ class Summary:
         said = self.interventions if interventions is None else interventions
         self._check_said(said)
         run = Run(thread_count(threads))
-        opened = open_table(data, self.dag.nodes, self.page_rows, run, study=Study(said))
+        opened = open_table(
+            by_node(data, self.dag), self.dag.nodes, self.page_rows, run, study=Study(said)
+        )
         known, source = self._knowing(opened)
         table = FileTable(source, self.dag.nodes, self.page_rows, run, design=known.design)
         return known._added(table)
@@ -235,17 +238,18 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     page_rows: int | None = None,
     threads: int | None = None,
     interventions: Any = None,
+    columns: Iterable[object] | None = None,
 ) -> Summary:
     """Summarise rows for a fit later, here or elsewhere, alone or with others.
 
-    The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree", and the
-    data all that `gaussnet.fit` takes. Missing values are refused or drop their rows.
+    The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data and
+    `columns` are as in `gaussnet.fit`. Missing values are refused or drop their rows.
     `interventions` are those of `gaussnet.fit`; then every node has a summary of its own.
 
     Examples
     --------
     >>> import gaussnet as gn
-    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
     >>> monday = gn.summarize([[1.0, 0.0], [3.0, 1.0]], dag)
     >>> week = monday.add([[5.0, 2.0], [7.2, 3.0]])
     >>> week, round(gn.solve(week).network.coefficients["rain", "wet"], 2)
@@ -257,14 +261,16 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
             f"got missing={missing!r}, expected 'raise' or 'drop-rows': what missing cells are "
             "worth is known only when all rows are seen, so fit the rows themselves"
         )
-    height = default_page_rows(len(checked_dag(dag))) if page_rows is None else page_rows
+    given, ordered = in_column_order(data, checked_dag(dag), columns)
+    height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
-    empty = Summary(checked_dag(dag), method_named(method), bool(intercept), height, missing)
+    empty = Summary(ordered, method_named(method), bool(intercept), height, missing)
+    check_mask_order(interventions, ordered)
     if interventions is not None:
         nothing = np.zeros((1, len(empty.dag)), dtype=bool)
         by_column = interventions if isinstance(interventions, str | Mapping) else None
         empty = replace(empty, targets=nothing, interventions=by_column)
-    found = empty.add(data, threads=threads, interventions=interventions)
+    found = empty.add(given, threads=threads, interventions=interventions)
     if found.rows == 0:
         raise DataError("the data have no rows: give at least one")
     return found
@@ -279,7 +285,7 @@ def merge(first: Summary, second: Summary) -> Summary:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
     >>> here, there = ([[1.0, 0.0], [3.0, 1.0]], [[5.0, 2.0], [7.2, 3.0]])
     >>> gn.merge(gn.summarize(here, dag), gn.summarize(there, dag))
     Summary(2 nodes, 4 rows, method='least-squares', 0 rows inside)
@@ -319,7 +325,7 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
     >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
     >>> gn.solve(gn.summarize(rows, dag)).network == gn.fit(rows, dag).network
     True
@@ -368,7 +374,7 @@ def update(fit: Fit, more_rows: Any) -> Fit:
         )
     old = watched(data.all_rows().as_source())
     names, height, codes = options.dag.nodes, options.page_rows, options.missing_values
-    more = open_table(more_rows, names, height, Run(), codes=codes)
+    more = open_table(by_node(more_rows, options.dag), names, height, Run(), codes=codes)
     added = watched(more.as_source())
     both = FileTable(
         Chain((old, added)),

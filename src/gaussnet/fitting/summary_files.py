@@ -30,6 +30,7 @@ def save(summary: Summary, path: Path) -> None:
         "format": FORMAT,
         "version": VERSION if summary.targets is None else WITH_TARGETS,
         "nodes": list(summary.dag.nodes),
+        "column_order": summary.dag.has_column_order,
         "edges": [list(edge) for edge in summary.dag.edges],
         "method": {"name": summary.method.name, "settings": asdict(cast(Any, summary.method))},
         "intercept": summary.intercept,
@@ -60,7 +61,7 @@ def load_summary(path: Path) -> Summary:
     >>> import pathlib, tempfile
     >>> import gaussnet as gn
     >>> path = pathlib.Path(tempfile.mkdtemp(), "monday.npz")
-    >>> dag = gn.Dag.parse("wet ~ rain")
+    >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
     >>> gn.summarize([[1.0, 0.0], [3.0, 1.0], [5.5, 2.0]], dag).save(path)
     >>> gn.load_summary(path)
     Summary(2 nodes, 3 rows, method='least-squares', 3 rows inside)
@@ -105,7 +106,8 @@ def _summary(arrays: Arrays) -> Summary:
     _require(header["format"] == FORMAT)
     if header["version"] not in (VERSION, WITH_TARGETS):
         raise _OtherVersion(header["version"])
-    dag = Dag.from_edges([tuple(edge) for edge in header["edges"]], nodes=header["nodes"])
+    dag = Dag.from_parts(header["nodes"], [tuple(edge) for edge in header["edges"]])
+    dag = dag.with_column_order(header.get("column_order") is True)
     name = header["method"]["name"]
     if name not in BY_NAME:
         raise _OtherMethod(name)

@@ -55,7 +55,8 @@ class ResultTable:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], gn.Dag.parse("y ~ x"))
+    >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
+    >>> fit = gn.fit(rows, gn.Dag.parse("y ~ x"), columns=["y", "x"])
     >>> table = fit.table()
     >>> table["estimate"], table.to_dicts()[0]["parent"]
     ([2.06], 'x')
@@ -100,7 +101,8 @@ class ResultTable:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], gn.Dag.parse("y ~ x"))
+        >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]]
+        >>> fit = gn.fit(rows, gn.Dag.parse("y ~ x"), columns=["y", "x"])
         >>> list(fit.node_table().to_frame("pandas").columns)[:3]
         ['node', 'parents', 'intercept']
         """
@@ -119,7 +121,8 @@ class ResultTable:
         Examples
         --------
         >>> import gaussnet as gn
-        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], gn.Dag.parse("y_1 ~ x"))
+        >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]]
+        >>> fit = gn.fit(rows, gn.Dag.parse("y_1 ~ x"), columns=["y_1", "x"])
         >>> print(fit.table().to_latex().splitlines()[4])
         x & y\_1 & 1.903 & 0.05233 & 0.017 & 1.238 & 2.568 & 0.9996 \\
         """

@@ -1,13 +1,14 @@
 """Cross-validation: every method scored on rows that it was not shown."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from inspect import signature
 from typing import Any
 
 import numpy as np
 
+from gaussnet.data.column_order import check_mask_order, in_column_order
 from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, default_page_rows, open_table
@@ -20,6 +21,7 @@ from gaussnet.methods.names import method_named
 from gaussnet.model.checks import check_finite
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import DISCOUNT, gamma_score, log_likelihoods, robust_score
+from gaussnet.named_rows import named
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, IntArray, Seed
 
@@ -66,6 +68,7 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     seed: Seed = 0,
     intercept: bool = True,
     interventions: Any = None,
+    columns: Iterable[object] | None = None,
 ) -> CrossValidation:
     """Scores of methods on held-out rows: each fold by a fit to the others.
 
@@ -75,7 +78,7 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     Parameters
     ----------
     data
-        Complete rows, in any form that `fit` takes.
+        Complete rows, in any form that `fit` takes, with `columns` for an array.
     methods
         Names or estimators, simplest first; or a mapping from names to them, or to settings of
         `fit`: ``{"kl": {"method": "least-squares", "scale": "kl-optimal"}}``.
@@ -94,8 +97,10 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     'robust'
     """
     settings = _settings(methods, intercept)
-    nodes, study = checked_dag(dag).nodes, Study(interventions)
-    table = open_table(data, nodes, default_page_rows(len(nodes)), Run(), study=study)
+    given, ordered = in_column_order(data, checked_dag(dag), columns)
+    check_mask_order(interventions, ordered)
+    nodes, study = ordered.nodes, Study(interventions)
+    table = open_table(given, nodes, default_page_rows(len(nodes)), Run(), study=study)
     rows = table.in_memory("cross-validation")
     check_finite(rows.array, nodes)
     parts = _folds(rows.rows, folds, seed)
@@ -104,7 +109,7 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
         unseen = rows.taken(part)
         seen = rows.taken(np.delete(np.arange(rows.rows), part))
         for position, (name, chosen) in enumerate(settings.items()):
-            network = _learn(seen, dag, name, chosen)
+            network = _learn(seen, ordered, name, chosen)
             scores[:, position, fold] = _held_out(network, unseen)
     return CrossValidation(tuple(settings), scores[0], scores[1])
 
@@ -133,7 +138,7 @@ def _held_out(network: GaussianNetwork, unseen: MemoryTable) -> tuple[float, flo
 
     With these the mean is one for each node, over the rows in which it was not set.
     """
-    rows, set_cells = unseen.array, unseen.set_cells
+    rows, set_cells = named(unseen.array, unseen.names), unseen.set_cells
     if set_cells is None:
         return network.score(rows), robust_score(network, rows)
     sums, counts = log_likelihoods(network, rows, set_cells)
@@ -144,7 +149,9 @@ def _held_out(network: GaussianNetwork, unseen: MemoryTable) -> tuple[float, flo
 
 def _learn(rows: MemoryTable, dag: Dag, name: str, settings: Settings) -> GaussianNetwork:
     try:
-        network: GaussianNetwork = fit(rows, **{"dag": dag, **settings}).network
+        chosen = {"dag": dag, **settings}
+        own = checked_dag(chosen["dag"]).reordered(rows.names)
+        network: GaussianNetwork = fit(rows, **{**chosen, "dag": own}).network
         network._check_has_density()
     except GaussnetError as problem:
         raise EstimationError(f"{name!r} cannot be scored: {problem}") from None

@@ -30,8 +30,8 @@ class FitSummary:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|a:b]"), seed=0)
-    >>> fit = gn.fit(truth.sample(500, seed=1), gn.Dag.parse("[a][b|a][c|b]"))
+    >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc"), seed=0)
+    >>> fit = gn.fit(truth.sample(500, seed=1), gn.Dag.parse("[a][b|a][c|b]", nodes="abc"))
     >>> fit.summary().fits
     'The data contradict the graph in its 1 missing edge, a and c, and the residuals look Gaussian.'
     """

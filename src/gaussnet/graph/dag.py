@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Sized
+from copy import copy
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from gaussnet import display
-from gaussnet.errors import CycleError, GraphError, SettingError
+from gaussnet.errors import CycleError, DataError, GraphError, SettingError
 from gaussnet.graph import algorithms
 from gaussnet.graph.adjustment import is_adjustment_set, minimal_adjustment_sets
 from gaussnet.graph.formats import networkx, text
@@ -39,8 +40,9 @@ class Independence:
 class Dag:
     """A directed acyclic graph over named nodes; every edge goes parent -> child.
 
-    Nodes keep the order they were given in; data columns follow that order. The parents of
-    a node are listed in node order too.
+    Nodes keep the order they were given in, and the parents of a node are listed in node order
+    too. Columns with names find their nodes by name. Columns without names follow the order of
+    the nodes, if somebody chose it: see `has_column_order` and `reordered`.
 
     Examples
     --------
@@ -54,6 +56,9 @@ class Dag:
     nodes: tuple[str, ...]
     families: Families
     """Parents of every node as column numbers; family i is that of ``nodes[i]``."""
+    has_column_order: bool = True
+    """Whether somebody chose the order of the nodes, so that columns without names may follow it.
+    The order in which a text or edges happen to name the nodes is nobody's choice."""
     labels: Mapping[str, Edge] = field(default_factory=dict)
     """Edges by the labels that a model text gives them, as b in ``y ~ b*m``."""
     definitions: Mapping[str, str] = field(default_factory=dict)
@@ -80,7 +85,8 @@ class Dag:
         """The graph with these (parent, child) edges.
 
         `nodes` fixes the order and may add isolated nodes; without it, nodes stand in the
-        order in which the edges first name them. Integers are taken as names: 7 means "7".
+        order in which the edges first name them, which no array is read by. Integers are taken
+        as names: 7 means "7".
 
         Examples
         --------
@@ -102,7 +108,7 @@ class Dag:
                         "the nodes: add it to nodes or drop the edge"
                     )
             parents[position[child]].append(position[parent])
-        return cls.from_parents(names, parents)
+        return cls.from_parents(names, parents).with_column_order(nodes is not None)
 
     @classmethod
     def from_parents(cls, nodes: Sequence[str], parents: Sequence[Sequence[int]]) -> Self:
@@ -150,14 +156,20 @@ class Dag:
         return cls.from_parents([node_name(label) for label in labels], parents)
 
     @classmethod
-    def from_networkx(cls, graph: networkx.DiGraph) -> Self:
-        """The graph of a networkx DiGraph; node labels become names by `str`."""
-        nodes, edges = networkx.networkx_parts(graph)
-        return cls.from_edges(edges, nodes=nodes)
+    def from_networkx(
+        cls, graph: networkx.DiGraph, *, nodes: Iterable[object] | None = None
+    ) -> Self:
+        """The graph of a networkx DiGraph; node labels become names by `str`.
+
+        `nodes` lists all of them in the order of the columns of data without names.
+        """
+        return cls.from_parts(*networkx.networkx_parts(graph), order=nodes)
 
     @classmethod
-    def parse(cls, model: str) -> Self:
+    def parse(cls, model: str, *, nodes: Iterable[object] | None = None) -> Self:
         """Read a bnlearn model string, or lines of the form ``y ~ a + b``.
+
+        `nodes` lists all of them in the order of the columns of data without names.
 
         Examples
         --------
@@ -172,13 +184,77 @@ class Dag:
         >>> dag.labels["b"], dag.definitions
         (('m', 'y'), {'ind': 'a*b'})
         """
-        nodes, edges = text.parse_model(model)
-        return cls.from_edges(edges, nodes=nodes).labelled(model)
+        return cls.from_parts(*text.parse_model(model), order=nodes).labelled(model)
 
     def labelled(self, model: str) -> Self:
         """This graph with the labels and definitions of its model text."""
         found = text.parse_labels(model)
         return replace(self, labels=found.edges, definitions=found.definitions)
+
+    @classmethod
+    def from_parts(
+        cls,
+        nodes: Iterable[object],
+        edges: Iterable[tuple[object, object]],
+        *,
+        order: Iterable[object] | None = None,
+    ) -> Self:
+        """The graph that a text or file speaks of: nodes as it happens to list them, and edges."""
+        dag = cls.from_edges(edges, nodes=nodes).with_column_order(False)
+        return dag if order is None else dag.reordered(order)
+
+    def reordered(self, nodes: Iterable[object]) -> Self:
+        """The same graph with its nodes in this order, which columns without names follow.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("wet ~ rain")
+        >>> dag.nodes, dag.reordered(["rain", "wet"]).nodes
+        (('wet', 'rain'), ('rain', 'wet'))
+        """
+        names = [node_name(node) for node in nodes]
+        left = [node for node in self.nodes if node not in set(names)]
+        if left:
+            raise GraphError(f"the order leaves out {shorten(left)}: list every node once")
+        added = [name for name in names if name not in self]
+        if added:
+            raise GraphError(
+                f"the order names {shorten(added)}, which the graph does not have: its nodes are "
+                f"{shorten(self.nodes)}"
+            )
+        dag = type(self).from_edges(self.edges, nodes=names)
+        return replace(dag, labels=self.labels, definitions=self.definitions)
+
+    def with_parents(self, parents: Sequence[Sequence[int]]) -> Self:
+        """The graph over the same nodes whose node i has the parents at ``parents[i]``."""
+        dag = type(self).from_parents(self.nodes, parents)
+        return dag.with_column_order(self.has_column_order)
+
+    def column_order(self) -> tuple[str, ...]:
+        """The nodes of columns without names, from left to right.
+
+        They stand in the order of the nodes, or where all nodes are numbers from 0 on, in that of
+        the numbers. An order that nobody chose is refused: columns could silently change places.
+
+        Examples
+        --------
+        >>> Dag.parse("wet ~ rain", nodes=["rain", "wet"]).column_order()
+        ('rain', 'wet')
+        >>> Dag.from_edges([(1, 0), (2, 0)]).column_order()
+        ('0', '1', '2')
+        """
+        if self.has_column_order or len(self.nodes) < 2:
+            return self.nodes
+        numbers = tuple(map(str, range(len(self.nodes))))
+        if set(numbers) == set(self.nodes):
+            return numbers
+        raise unstated_order(self.nodes)
+
+    def with_column_order(self, has_column_order: bool) -> Self:
+        """The same graph, its order stated or not."""
+        same = copy(self)
+        object.__setattr__(same, "has_column_order", has_column_order)
+        return same
 
     def to_networkx(self) -> networkx.DiGraph:
         """A networkx DiGraph with the same nodes, in the same order, and edges."""
@@ -460,6 +536,15 @@ def edge_names(edge: object) -> tuple[str, str]:
             return node_name(parent), node_name(child)
     raise GraphError(
         f"got the edge {edge!r}, expected a pair (parent, child): give two names for each edge"
+    )
+
+
+def unstated_order(nodes: Sequence[str]) -> DataError:
+    """What to say of columns without names where nobody stated an order."""
+    return DataError(
+        f"the columns have no names, and {shorten(nodes)} is only the order in which the graph "
+        "happens to name its nodes: give a frame, or say which column is which with "
+        "columns=[...] or dag.reordered([...])"
     )
 
 

@@ -4,13 +4,14 @@ import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from numbers import Real
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from gaussnet.errors import DataError, NetworkError, SettingError
-from gaussnet.graph.dag import Dag, shorten
+from gaussnet.graph.dag import Dag, node_name, shorten
+from gaussnet.named_rows import bare_name, did_you_mean, names_of
 from gaussnet.types import FloatArray, Rows
 
 Name = TypeVar("Name", bound=Hashable)
@@ -180,13 +181,58 @@ def choice(name: str, value: object, allowed: Sequence[str]) -> None:
         raise SettingError(f"got {name}={value!r}, expected one of {words}")
 
 
-def as_rows(data: object, names: Sequence[str]) -> Rows:
+def node_rows(data: object, dag: Dag, columns: Iterable[object] | None = None) -> Rows:
+    """Data as an array (rows, nodes), not copied if it can be helped.
+
+    Columns with names find their nodes by name. Those without follow `columns`, or the order of
+    the nodes if the graph states it.
+    """
+    labels = labels_by(data, dag, columns)
+    return as_rows(data, dag.nodes, labels)
+
+
+def labels_by(data: Any, dag: Dag, columns: Iterable[object] | None) -> list[str]:
+    """A name for each column: its own, or by `columns`, or by the graph if it states an order."""
+    own = column_labels(data)
+    if columns is None:
+        return _unnamed_labels(data, dag) if own is None else own
+    if isinstance(columns, str):
+        raise DataError(f"got columns={columns!r}, expected several: give a list of names")
+    names = list(as_names(node_name(column) for column in columns))
+    if own is not None and own != names:
+        raise DataError(
+            "got columns for data whose columns have names already: leave columns out, or rename "
+            "the columns of the data"
+        )
+    return _checked_width(data, names)
+
+
+def _unnamed_labels(data: Any, dag: Dag) -> list[str]:
+    nodes = _checked_width(data, list(dag.nodes))
+    return list(dag.column_order()) if nodes else nodes
+
+
+def _checked_width(data: Any, names: list[str]) -> list[str]:
+    """The names, one for each column of an array."""
+    try:
+        shape = np.shape(data)
+    except ValueError:
+        shape = ()
+    if len(shape) != 2 or shape[1] != len(names):
+        raise DataError(
+            f"got data of shape {shape}, expected (rows, {len(names)}): give one column for each "
+            f"of {shorten(names)}"
+        )
+    return names
+
+
+def as_rows(data: object, names: Sequence[str], labels: Sequence[str] | None = None) -> Rows:
     """Data as an array (rows, names), not copied if it can be helped.
 
-    An array has its columns in the order of `names`; a data frame is matched by the names of
-    its columns.
+    Columns are matched by their names, which are `labels` where the data have none; without
+    labels an array has its columns in the order of `names`.
     """
-    columns = _column_order(data, names)
+    columns = _column_order(column_labels(data) or labels, names)
     try:
         rows = np.asarray(data)
         if np.ma.is_masked(data) or rows.dtype.kind not in "biufO":
@@ -205,9 +251,21 @@ def as_rows(data: object, names: Sequence[str]) -> Rows:
     return kept
 
 
+def check_near_names(labels: Sequence[str], missing: Sequence[str]) -> None:
+    """Refuse columns that are those of missing nodes but for case and blanks."""
+    bare = {bare_name(label): label for label in labels}
+    for name in missing:
+        if bare_name(name) in bare:
+            raise DataError(
+                f"the data have no column {name!r} but {bare[bare_name(name)]!r}: rename the "
+                "column, or drop it to do without"
+            )
+
+
 def column_labels(data: object) -> list[str] | None:
-    """The names of a data frame's columns; None for an array."""
-    columns = getattr(data, "column_names", None)
+    """The names of the columns of a data frame or of named rows; None for a plain array."""
+    columns = names_of(data)
+    columns = getattr(data, "column_names", None) if columns is None else columns
     columns = getattr(data, "columns", None) if columns is None else columns
     if columns is None or callable(columns):
         return None
@@ -232,16 +290,17 @@ def check_densities(densities: FloatArray) -> None:
         raise DataError(f"row {row} is too large: its residuals overflow, so rescale the data")
 
 
-def _column_order(data: object, names: Sequence[str]) -> list[int] | None:
-    """Where each name stands among the columns of a data frame; None for an array."""
-    labels = column_labels(data)
-    if labels is None:
+def _column_order(labels: Sequence[str] | None, names: Sequence[str]) -> list[int] | None:
+    """Where each name stands among the columns; None if they have no names or are the names."""
+    if labels is None or tuple(labels) == tuple(names):
         return None
     counts = Counter(labels)
     missing = [name for name in names if not counts[name]]
     if missing:
+        others = [label for label in labels if label not in set(names)]
         raise DataError(
             f"the data have no column {shorten(missing)}: name the columns by the nodes"
+            f"{did_you_mean(missing[0], others)}"
         )
     repeated = [name for name in names if counts[name] > 1]
     if repeated:

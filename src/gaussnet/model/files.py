@@ -115,7 +115,8 @@ def save_json(network: GaussianNetwork, path: Path) -> None:
             "parents": {nodes[parent]: next(coefficients) for parent in parents},
         }
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False))
-    head = f'{{\n"format": "{FORMAT}",\n"version": {VERSION},\n"nodes": [\n'
+    order = '"column_order": true,\n' if network.dag.has_column_order else ""
+    head = f'{{\n"format": "{FORMAT}",\n"version": {VERSION},\n{order}"nodes": [\n'
     text = head + ",\n".join(lines) + "\n]\n}\n"
     # A lone surrogate in a name passes through as json itself would write and read it.
     write_bytes(path, text.encode("utf-8", "surrogatepass"))
@@ -124,7 +125,8 @@ def save_json(network: GaussianNetwork, path: Path) -> None:
 def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
     """The graph, coefficients, variances and intercepts of a file that `save_json` wrote."""
     file = file_name(path)
-    nodes = [_Node(file, index, entry) for index, entry in enumerate(_entries(file))]
+    entries, has_column_order = _entries(file)
+    nodes = [_Node(file, index, entry) for index, entry in enumerate(entries)]
     positions = {node.name: index for index, node in enumerate(nodes)}
     parents = []
     coefficients: list[float] = []
@@ -134,6 +136,7 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
         coefficients.extend(value for _, value in own)
     try:
         dag = Dag.from_parents([node.name for node in nodes], parents)
+        dag = dag.with_column_order(has_column_order)
     except GraphError as problem:
         raise FileError(f"the graph in {file!r} does not hold: {problem}") from None
     return (
@@ -190,8 +193,8 @@ class _Node:
         return number
 
 
-def _entries(file: str) -> list[object]:
-    """The node list of a file of this format and version."""
+def _entries(file: str) -> tuple[list[object], bool]:
+    """The node list of a file of this format and version, and whether its order was stated."""
     content = _parsed(file)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError(f"{file!r} is not a network: expected a JSON file with format {FORMAT!r}")
@@ -205,7 +208,7 @@ def _entries(file: str) -> list[object]:
     nodes = content.get("nodes")
     if not isinstance(nodes, list):
         raise FileError(f"{file!r} has no list of nodes: expected the key 'nodes'")
-    return nodes
+    return nodes, content.get("column_order") is True
 
 
 def _parsed(file: str) -> object:

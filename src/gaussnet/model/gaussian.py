@@ -10,9 +10,10 @@ from numpy.typing import ArrayLike
 
 from gaussnet import display
 from gaussnet.errors import NetworkError
-from gaussnet.graph.dag import shorten
+from gaussnet.graph.dag import shorten, unstated_order
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
+from gaussnet.named_rows import named
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, Seed
 
@@ -43,6 +44,8 @@ class Gaussian:
     names: tuple[str, ...]
     mean: FloatArray
     factor: FloatArray
+    has_column_order = True
+    """Whether columns without names may follow the order of the names; see `Dag`."""
 
     def __init__(self, names: Iterable[str], mean: ArrayLike, factor: ArrayLike) -> None:
         kept = checks.as_names(names)
@@ -123,7 +126,7 @@ class Gaussian:
             part = drawn[start : start + SAMPLE_ROWS]
             stream.standard_normal(out=noise[: len(part)])
             part[:] = (noise @ self.factor.T)[: len(part)] + self.mean
-        return drawn
+        return named(drawn, self.names)
 
     def log_density(self, data: object) -> FloatArray:
         """The log density of each row, (rows,); the covariance must not be singular.
@@ -135,6 +138,8 @@ class Gaussian:
         """
         from scipy.linalg import solve_triangular
 
+        if not self.has_column_order and checks.column_labels(data) is None:
+            raise unstated_order(self.names)
         rows = checks.as_rows(data, self.names)
         lower = self.lower_factor
         constant = 0.5 * len(self.names) * np.log(2.0 * np.pi) + np.log(np.diag(lower)).sum()

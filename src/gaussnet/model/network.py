@@ -17,6 +17,7 @@ from gaussnet.model import checks
 from gaussnet.model.equations import blocks, propagate
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference import effects, queries
+from gaussnet.named_rows import named, names_of
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, Rows, Seed
 
@@ -192,7 +193,9 @@ class GaussianNetwork:
 
     def to_gaussian(self) -> Gaussian:
         """The distribution of all nodes as one multivariate Gaussian, its factor dense."""
-        return Gaussian(self.dag.nodes, self.mean(), self._responses().T)
+        joint = Gaussian(self.dag.nodes, self.mean(), self._responses().T)
+        object.__setattr__(joint, "has_column_order", self.dag.has_column_order)
+        return joint
 
     @overload
     def sample(
@@ -223,7 +226,7 @@ class GaussianNetwork:
         do: Values | None = None,
         frame: str | None = None,
     ) -> Any:
-        """Independent rows (rows, nodes), columns in the order of ``dag.nodes``.
+        """Independent rows (rows, nodes), columns in the order of ``dag.nodes`` and named by them.
 
         With `frame`, "pandas" or "polars", they are a frame with the nodes as columns.
         They obey the interventions `do`, then the evidence `given`. The first rows are the
@@ -252,21 +255,25 @@ class GaussianNetwork:
 
     def _frame(self, rows: FloatArray, frame: str | None) -> Any:
         """The rows themselves, or a frame of this kind with the nodes as columns."""
-        return rows if frame is None else display.named_frame(rows, self.dag.nodes, frame, False)
+        if frame is None:
+            return named(rows, self.dag.nodes)
+        return display.named_frame(rows, self.dag.nodes, frame, False)
 
-    def log_density(self, data: object) -> FloatArray:
+    def log_density(self, data: object, *, columns: Iterable[object] | None = None) -> FloatArray:
         """The log density of each row, (rows,).
 
-        `data` is an array (rows, nodes) with columns in the order of ``dag.nodes``, or a data
-        frame whose columns are named by the nodes.
+        `data` is a data frame whose columns are named by the nodes, rows that `sample` gave, or
+        an array (rows, nodes). `columns` names the columns of an array from left to right; it may
+        be left out if the graph states their order, which is then that of ``dag.nodes``.
 
         Examples
         --------
-        >>> net = GaussianNetwork.from_arrays(Dag.from_edges([("a", "b")]), [2.0], [1.0, 1.0])
-        >>> net.log_density([[0.0, 0.0]]).round(4).tolist()
+        >>> dag = Dag.from_edges([("a", "b")])
+        >>> net = GaussianNetwork.from_arrays(dag, [2.0], [1.0, 1.0])
+        >>> net.log_density([[0.0, 0.0]], columns=["a", "b"]).round(4).tolist()
         [-1.8379]
         """
-        rows = checks.as_rows(data, self.dag.nodes)
+        rows = checks.node_rows(data, self.dag, columns)
         self._check_has_density()
         constant = 0.5 * float((np.log(2.0 * np.pi) + np.log(self.variance_array)).sum())
         result = np.empty(len(rows))
@@ -278,9 +285,9 @@ class GaussianNetwork:
         checks.check_densities(result)
         return result
 
-    def score(self, data: object) -> float:
+    def score(self, data: object, *, columns: Iterable[object] | None = None) -> float:
         """The mean log density of the rows; higher is better."""
-        densities = self.log_density(data)
+        densities = self.log_density(data, columns=columns)
         if not len(densities):
             raise DataError("got 0 rows, expected at least 1 to score")
         return float(densities.mean())
@@ -359,6 +366,7 @@ class GaussianNetwork:
         *,
         level: float = 0.95,
         given: Iterable[str] | None = None,
+        columns: Iterable[object] | None = None,
     ) -> queries.Prediction:
         """One node in each row, from the other columns: mean, scale and an interval.
 
@@ -366,31 +374,40 @@ class GaussianNetwork:
 
         `data` is an array (rows, nodes), its column of the node itself not looked at, or a
         data frame with any of the nodes as columns. NaN is not observed. `given` names the
-        columns to predict from; by default all that are there.
+        columns to predict from; by default all that are there. `columns` names those of an array,
+        as in `log_density`, and may leave out nodes.
 
         Examples
         --------
         >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 0.25])
-        >>> wet = net.predict([[2.0, float("nan")]], "wet")
+        >>> wet = net.predict([[2.0]], "wet", columns=["rain"])
         >>> wet.mean.tolist(), wet.scale.round(9).tolist(), wet.low.round(2).tolist()
         ([3.0], [0.5], [2.02])
         """
-        return queries.predict(self, data, node, level, given)
+        return queries.predict(self, data, node, level, given, columns)
 
-    def impute(self, data: object, *, seed: Seed | None = None) -> Any:
+    def impute(
+        self,
+        data: object,
+        *,
+        seed: Seed | None = None,
+        columns: Iterable[object] | None = None,
+    ) -> Any:
         """The rows (rows, nodes) with every NaN replaced by its mean given the rest of its row.
 
         A data frame gives a frame with the same index and the nodes as columns.
-        With a `seed` it is replaced by a draw, jointly for the values that a row lacks.
+        With a `seed` it is replaced by a draw, jointly for the values that a row lacks. `columns`
+        is as in `predict`.
 
         Examples
         --------
         >>> net = GaussianNetwork.from_arrays(Dag.parse("[rain][wet|rain]"), [1.5], [1.0, 0.25])
-        >>> net.impute([[2.0, float("nan")], [1.0, 5.0]]).round(9).tolist()
+        >>> rows = [[2.0, float("nan")], [1.0, 5.0]]
+        >>> net.impute(rows, columns=["rain", "wet"]).round(9).tolist()
         [[2.0, 3.0], [1.0, 5.0]]
         """
-        rows = queries.impute(self, data, seed)
-        if checks.column_labels(data) is None:
+        rows = queries.impute(self, data, seed, columns)
+        if names_of(data) is not None or checks.column_labels(data) is None:
             return rows
         return display.frame_like(data, self.dag.nodes, rows)
 

@@ -1,6 +1,7 @@
 """How well a network explains rows: log-likelihoods, and a score that wrong rows cannot move."""
 
 import math
+from collections.abc import Iterable
 
 import numpy as np
 
@@ -46,7 +47,13 @@ def log_likelihoods(
     return -0.5 * (counts * constants + squares), counts
 
 
-def robust_score(network: GaussianNetwork, data: object, *, discount: float = DISCOUNT) -> float:
+def robust_score(
+    network: GaussianNetwork,
+    data: object,
+    *,
+    discount: float = DISCOUNT,
+    columns: Iterable[object] | None = None,
+) -> float:
     r"""A mean log density that rows far from the network cannot move; higher is better.
 
     For a node with standardized residuals :math:`z_r` and :math:`g` the discount,
@@ -58,7 +65,8 @@ def robust_score(network: GaussianNetwork, data: object, *, discount: float = DI
     the network itself it expects what the mean log density expects, and among all Gaussian
     equations the true one expects most (it is proper). A share e of wildly wrong cells in a
     column adds :math:`\frac{1 + g}{g} \log(1 - e)` to every network alike, so the order of
-    networks stays. With ``discount=0`` it is the mean log density.
+    networks stays. With ``discount=0`` it is the mean log density. `data` and `columns` are as in
+    `GaussianNetwork.log_density`.
 
     Examples
     --------
@@ -79,8 +87,8 @@ def robust_score(network: GaussianNetwork, data: object, *, discount: float = DI
     if not (isinstance(discount, int | float) and 0.0 <= discount < math.inf):
         raise SettingError(f"got discount={discount!r}, expected a number of 0 or more")
     if discount == 0.0:
-        return network.score(data)
-    rows = checks.as_rows(data, network.dag.nodes)
+        return network.score(data, columns=columns)
+    rows = checks.node_rows(data, network.dag, columns)
     if not len(rows):
         raise DataError("got 0 rows, expected at least 1 to score")
     return gamma_score(network, rows, discount, np.zeros(rows.shape, dtype=bool))

@@ -53,7 +53,7 @@ def _read(name: str) -> GaussianNetwork:
     record = json.loads(text)
     pairs = [(parent, child) for parent, child, _ in record["edges"]]
     weights = {(parent, child): weight for parent, child, weight in record["edges"]}
-    dag = Dag.from_edges(pairs, nodes=record["nodes"])
+    dag = Dag.from_parts(record["nodes"], pairs)
     return GaussianNetwork.from_arrays(
         dag,
         [weights[edge] for edge in dag.edges],

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussnet.data.column_order import by_node
 from gaussnet.data.passes import Run
 from gaussnet.data.table import default_page_rows, open_table
 from gaussnet.errors import GaussnetError, SettingError
@@ -145,9 +146,12 @@ def descendants(dag: Dag, node: str) -> set[str]:
     return found
 
 
-def findings_of_network(network: GaussianNetwork, data: Any) -> Findings:
+def findings_of_network(
+    network: GaussianNetwork, data: Any, columns: Iterable[object] | None = None
+) -> Findings:
     """What rows tell of a network that is known already."""
-    table = open_table(data, network.dag.nodes, default_page_rows(len(network.dag)), Run())
+    given, nodes = by_node(data, network.dag, columns), network.dag.nodes
+    table = open_table(given, nodes, default_page_rows(len(nodes)), Run())
     count = table.rows
     seen = table.every_row(thinning(count))
     notes = []

@@ -3,6 +3,7 @@
 import hashlib
 import os
 import platform
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
@@ -44,6 +45,7 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     path: Path,
     *,
     data: Any = None,
+    columns: Iterable[object] | None = None,
     level: float = 0.95,
     title: str | None = None,
     source: Path | None = None,
@@ -62,7 +64,8 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     Parameters
     ----------
     result
-        A fit, or a network; then `data` are the rows to show it with.
+        A fit, or a network; then `data` are the rows to show it with, and `columns` the names of
+        their columns if they are an array.
     level
         Of the confidence intervals and of the certificate.
     title, date
@@ -94,7 +97,7 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
         if data is None:
             raise SettingError("got a network without data: give data=, the rows to show it with")
         _check_size(result)
-        findings = findings_of_network(result, data)
+        findings = findings_of_network(result, data, columns)
     else:
         raise SettingError(
             f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"

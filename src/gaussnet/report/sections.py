@@ -66,7 +66,8 @@ def fit_words(fit: Fit) -> str:
     Examples
     --------
     >>> import gaussnet as gn
-    >>> fit_words(gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], gn.Dag.parse("y ~ x")))
+    >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]]
+    >>> fit_words(gn.fit(rows, gn.Dag.parse("y ~ x"), columns=["y", "x"]))
     'Fitted by least-squares; noise variances from mean squared residuals'
     """
     return f"Fitted by {fit.method.name}; noise variances {SCALES.get(fit.scale.name, '')}".rstrip()

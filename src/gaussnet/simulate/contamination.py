@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from gaussnet.errors import DataError
 from gaussnet.model.checks import choice, real_number, whole_number
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.named_rows import named, names_of
 from gaussnet.seeds import generator
 from gaussnet.types import BoolArray, FloatArray, Seed
 
@@ -130,7 +131,8 @@ def contaminate(  # noqa: PLR0913 - the settings are the interface
     rng = generator(seed)
     cells = settings.choose_cells((len(table), table.shape[1]), rng)
     scales = table.std(axis=0) if len(table) else np.zeros(table.shape[1])
-    return Contaminated(settings.write(table, cells, scales, rng), cells)
+    wrong = settings.write(table, cells, scales, rng)
+    return Contaminated(named(wrong, names_of(data)), cells)
 
 
 def sample_contaminated(  # noqa: PLR0913 - the settings are the interface
@@ -227,4 +229,4 @@ def _follow_equations(network: GaussianNetwork, noise: FloatArray) -> FloatArray
     for node in network.dag.order.tolist():
         edges = slice(int(offsets[node]), int(offsets[node + 1]))
         values[node] += network.coefficient_array[edges] @ values[parents[edges]]
-    return np.ascontiguousarray(values.T)
+    return named(np.ascontiguousarray(values.T), network.dag.nodes)

@@ -1,7 +1,7 @@
 """The estimator of scikit-learn, and the score and the choice for its grid search."""
 
 import math
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, Self, TypeAlias
 
 import numpy as np
@@ -18,6 +18,7 @@ from gaussnet.graph.dag import Dag, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import robust_score as network_score
+from gaussnet.named_rows import names_of
 from gaussnet.types import FloatArray, Rows
 
 GraphLike: TypeAlias = Dag | str | Iterable[tuple[Any, Any]] | np.ndarray | Any | None
@@ -45,6 +46,10 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         The least noise that a node may have, as a share of its column's squared interquartile
         range, so that columns that others determine exactly have a density all the same. With 0
         they have none, and scoring is an error.
+    columns
+        The names of the columns of X, where X is an array or an earlier step of a Pipeline drops
+        the names. Needed for a graph that speaks of names and does not state their order, as a
+        model text; ``pipeline.set_output(transform="pandas")`` keeps the names instead.
 
     Attributes
     ----------
@@ -79,6 +84,7 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         target: Target = None,
         variance_floor: float = 1e-12,
         threads: int | None = None,
+        columns: Sequence[str] | None = None,
     ) -> None:
         self.dag = dag
         self.method = method
@@ -87,20 +93,21 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         self.target = target
         self.variance_floor = variance_floor
         self.threads = threads
+        self.columns = columns
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the network from the rows of X; y is ignored.
 
         A row of sample weight w stands for w equal rows; for least squares only.
 
-        Columns with names find their nodes by name, columns without stand in the order of the
-        graph's nodes. Columns that the graph leaves out are ignored.
+        Columns with names find their nodes by name. Columns without are called x0, x1, ... or by
+        `columns`; they stand in the order of the graph's nodes if the graph states one. Columns
+        that the graph leaves out are ignored.
         """
         rows = validate_data(self, X, dtype=[np.float64, np.float32])
-        named = hasattr(self, "feature_names_in_")
-        given = self.feature_names_in_ if named else [f"x{i}" for i in range(rows.shape[1])]
-        names = tuple(map(str, given))
-        dag = graph_over(self.dag, names, named)
+        given = self._given_names(X, rows.shape[1])
+        names = tuple(f"x{i}" for i in range(rows.shape[1])) if given is None else given
+        dag = graph_over(self.dag, names, given is not None)
         position = {name: column for column, name in enumerate(names)}
         columns = [position.get(node, column) for column, node in enumerate(dag.nodes)]
         more: dict[str, Any] = {} if self.scale is None else {"scale": self.scale}
@@ -165,6 +172,24 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         if known != given:
             raise SettingError("input_features is not equal to feature_names_in_: leave it out")
         return np.array([given[column] for column in self._columns], dtype=object)
+
+    def _given_names(self, X: Any, width: int) -> tuple[str, ...] | None:
+        """The names of the columns of X, if it has them or `columns` tells."""
+        own = getattr(self, "feature_names_in_", names_of(X))
+        if self.columns is None:
+            return None if own is None else tuple(map(str, own))
+        names = tuple(map(str, self.columns))
+        if len(names) != width or len(set(names)) < width:
+            raise SettingError(
+                f"columns has {len(names)} names, expected {width} different ones, one for each "
+                "column of X"
+            )
+        if own is not None and tuple(map(str, own)) != names:
+            raise SettingError(
+                f"X has the columns {shorten(list(own))}, but columns says {shorten(names)}: leave "
+                "columns out"
+            )
+        return names
 
     def _checked(self) -> Self:
         check_is_fitted(self, "network_")
@@ -302,7 +327,14 @@ def _ordered(dag: Dag, columns: tuple[str, ...], named: bool) -> Dag:
             "one column for each node, in the order of dag.nodes, or a data frame"
         )
     numbers = [str(i) for i in range(len(columns))]
-    return dag if set(dag.nodes) != set(numbers) else Dag.from_edges(dag.edges, nodes=numbers)
+    try:
+        return dag.reordered(numbers if set(dag.nodes) == set(numbers) else dag.column_order())
+    except DataError:
+        raise DataError(
+            f"X has no column names, and the graph names its nodes, {shorten(dag.nodes)}, in no "
+            "stated order: give a data frame, call set_output(transform='pandas') on a Pipeline "
+            "whose steps drop names, or say which column is which with columns=[...]"
+        ) from None
 
 
 def _edge(edge: Any, columns: tuple[str, ...]) -> tuple[Any, Any]:

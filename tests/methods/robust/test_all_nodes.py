@@ -18,7 +18,7 @@ from gaussnet.methods.robust.sequential_trim import RobustSolution, SequentialTr
 native = pytest.importorskip("gaussnet.kernels.native")
 _native = native._native
 
-DAG = Dag.parse("[a][b][c|a:b][d|c][e|a:b:c][f|d:e][g][h|f:g:d:e:c]")
+DAG = Dag.parse("[a][b][c|a:b][d|c][e|a:b:c][f|d:e][g][h|f:g:d:e:c]", nodes="abcdefgh")
 ROWS = 400
 
 

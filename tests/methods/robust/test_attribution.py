@@ -7,7 +7,7 @@ import gaussnet as gn
 from gaussnet.kernels.numpy_robust import FLAGGED
 from gaussnet.methods.robust.sequential_trim import SequentialTrim
 
-DAG = gn.Dag.parse("[a][b|a][c|a][d|b]")
+DAG = gn.Dag.parse("[a][b|a][c|a][d|b]", nodes="abcd")
 
 
 def rows_of(count=1000, seed=0):

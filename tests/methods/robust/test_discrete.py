@@ -12,7 +12,7 @@ from gaussnet.methods.robust.all_nodes import Execution, SequentialFit
 from gaussnet.methods.robust.cells import DiscreteColumn, discrete_columns
 from gaussnet.methods.robust.sequential_trim import SequentialTrim
 
-DAG_OF_TREATED = gn.Dag.parse("[age][treated|age]")
+DAG_OF_TREATED = gn.Dag.parse("[age][treated|age]", nodes=["age", "treated"])
 
 
 def test_two_groups_are_few_values_and_nothing_lies_outside():
@@ -84,7 +84,9 @@ def test_rounded_normal_values_are_judged_as_before():
     x = np.round(rng.normal(50.0, 8.0, size=1_500))
     y = x + rng.normal(size=1_500)
     x[:10] = 150.0
-    found = gn.fit(np.column_stack((x, y)), gn.Dag.parse("[x][y|x]"), "robust").outliers()
+    found = gn.fit(
+        np.column_stack((x, y)), gn.Dag.parse("[x][y|x]", nodes="xy"), "robust"
+    ).outliers()
     assert {(node, row) for node, row in zip(found.nodes, found.rows.tolist(), strict=True)} == {
         ("x", row) for row in range(10)
     }
@@ -94,7 +96,7 @@ def test_doses_far_apart_are_confirmed_by_what_they_do():
     rng = np.random.default_rng(8)
     dose = rng.choice([0.0, 1.0, 10.0, 100.0], size=1_000, p=[0.4, 0.3, 0.2, 0.1])
     rows = np.column_stack((dose, 0.05 * dose + rng.normal(size=1_000)))
-    dag = gn.Dag.parse("[dose][y|dose]")
+    dag = gn.Dag.parse("[dose][y|dose]", nodes=["dose", "y"])
     robust, plain = gn.fit(rows, dag, "robust"), gn.fit(rows, dag)
     assert len(robust.outliers()) == 0
     np.testing.assert_allclose(robust.network.variance_array, plain.network.variance_array, 1e-6)
@@ -147,7 +149,7 @@ def test_the_answer_of_a_group_is_that_of_least_squares():
     rng = np.random.default_rng(5)
     group = rng.choice([0.0, 1.0], size=800, p=[0.7, 0.3])
     rows = np.column_stack((group, 2.0 * group + rng.normal(size=800)))
-    dag = gn.Dag.parse("[group][y|group]")
+    dag = gn.Dag.parse("[group][y|group]", nodes=["group", "y"])
     robust, plain = gn.fit(rows, dag, "robust"), gn.fit(rows, dag)
     assert robust.network.coefficients["group", "y"] == pytest.approx(
         plain.network.coefficients["group", "y"], rel=1e-12
@@ -166,7 +168,10 @@ def test_dirty_rows_beside_a_group_are_found_and_the_group_is_kept(share, backen
     y = 2.0 * group + rng.normal(size=2_000)
     y[:100] = rng.normal(1_000.0, 1.0, 100)
     group[100:200] = -99.0
-    families, execution = gn.Dag.parse("[group][y|group]").families, Execution(backend=backend)
+    families, execution = (
+        gn.Dag.parse("[group][y|group]", nodes=["group", "y"]).families,
+        Execution(backend=backend),
+    )
     rows = np.column_stack((group, y))
     fit = SequentialFit(rows, families, True, SequentialTrim(), True, execution)
     solution = fit.learn("core", 1)
@@ -199,7 +204,7 @@ def test_garbage_between_a_value_and_a_confirmed_one_stays_flagged():
     child = 2.0 * group + rng.normal(size=2_000)
     group[30:40] = np.arange(50.3, 60.3)
     rows = np.column_stack((group, child))
-    found = gn.fit(rows, gn.Dag.parse("[g][p|g]"), "robust").outliers()
+    found = gn.fit(rows, gn.Dag.parse("[g][p|g]", nodes="gp"), "robust").outliers()
     flagged = {
         row for row, node in zip(found.rows.tolist(), found.nodes, strict=True) if node == "g"
     }

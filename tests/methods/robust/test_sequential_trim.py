@@ -83,7 +83,7 @@ class TestWrongRows:
             assert np.all(np.abs(cells.deviations[own]) > solution.cutoffs[node] * 0.9)
 
     def test_answer_is_least_squares_over_the_right_rows_when_all_wrong_ones_are_found(self):
-        dag = gn.Dag.parse("[x][y|x]")
+        dag = gn.Dag.parse("[x][y|x]", nodes="xy")
         rng = np.random.default_rng(5)
         x = rng.standard_normal((500, 2))
         x[:, 1] += 2.0 * x[:, 0]
@@ -112,7 +112,7 @@ class TestWrongRows:
         rng = np.random.default_rng(seed)
         x = np.cumsum(rng.standard_normal((8, 3)), axis=1)
         x[rng.random(x.shape) < 0.4] = 1e300
-        solution = learn(x, gn.Dag.parse("[a][b|a][c|a:b]"), intercept=False)
+        solution = learn(x, gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc"), intercept=False)
         assert (solution.variances >= 0.0).all()
 
     def test_real_events_are_confirmed_and_taken_back_as_good_leverage_points(self):
@@ -217,7 +217,7 @@ class TestMissingCells:
         x[::2, 0] = np.nan
         x[1::2, 1] = np.nan
         with pytest.raises(EstimationError, match="column 1 has no row"):
-            learn(x, gn.Dag.parse("[a][b|a]"))
+            learn(x, gn.Dag.parse("[a][b|a]", nodes="ab"))
 
 
 class TestEdges:
@@ -238,7 +238,7 @@ class TestEdges:
         x = np.random.default_rng(0).standard_normal((100, 3))
         x[:, 0] = 7.0
         x[:, 2] = 2.0 * x[:, 1] + 7.0
-        solution = learn(x, gn.Dag.parse("[a][b|a][c|b:a]"))
+        solution = learn(x, gn.Dag.parse("[a][b|a][c|b:a]", nodes="abc"))
         assert solution.intercepts[0] == 7.0
         assert solution.variances[0] == 0.0
         assert solution.variances[2] == pytest.approx(0.0, abs=1e-28)
@@ -249,7 +249,7 @@ class TestEdges:
         x = rng.standard_normal((300, 2))
         x[:, 1] = 3.0 * x[:, 0] - 1.0
         x[:60, 1] = rng.standard_normal(60)
-        solution = learn(x, gn.Dag.parse("[a][b|a]"))
+        solution = learn(x, gn.Dag.parse("[a][b|a]", nodes="ab"))
         assert solution.coefficients[0] == pytest.approx(3.0, abs=1e-12)
         assert solution.cells[1].flagged == 60
 
@@ -258,7 +258,7 @@ class TestEdges:
         a, b, noise = rng.standard_normal((3, 400))
         x = np.column_stack((a, a, a + b, 2.0 * a + noise))
         x[:40, 3] = 500.0
-        solution = learn(x, gn.Dag.parse("[a][b|a][c|a][d|a:b]"))
+        solution = learn(x, gn.Dag.parse("[a][b|a][c|a][d|a:b]", nodes="abcd"))
         assert solution.ranks.tolist() == [0, 1, 1, 1]
         assert solution.coefficients[-2:].sum() == pytest.approx(2.0, abs=0.3)
 

@@ -83,7 +83,7 @@ def test_nodes_without_noise_agree_with_exact_fractions_or_the_evidence_is_refus
 
 
 def test_redundant_evidence_changes_nothing(condition):
-    dag = gn.Dag.parse("[a][b|a][c|a]")
+    dag = gn.Dag.parse("[a][b|a][c|a]", nodes="abc")
     network = gn.GaussianNetwork.from_arrays(dag, [2.0, 3.0], [1.0, 0.0, 1.0])
     once, twice = condition(network, {"b": 4.0}), condition(network, {"b": 4.0, "a": 2.0})
     assert twice.names == ("c",)
@@ -94,14 +94,16 @@ def test_redundant_evidence_changes_nothing(condition):
 
 
 def test_decimal_rounding_of_exact_evidence_is_not_a_contradiction(condition):
-    dag = gn.Dag.parse("[a][b][sum|a:b]")
+    dag = gn.Dag.parse("[a][b][sum|a:b]", nodes=["a", "b", "sum"])
     network = gn.GaussianNetwork.from_arrays(dag, [1.0, 1.0], [1.0, 1.0, 0.0])
     assert condition(network, {"a": 0.1, "sum": 0.3}).mean[0] == pytest.approx(0.2)
     condition(network, {"a": 0.1, "b": 0.2, "sum": 0.3})  # 0.1 + 0.2 is not 0.3 in binary
 
 
 def test_evidence_on_every_node_leaves_an_empty_gaussian():
-    network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [1.0], [1.0, 1.0])
+    network = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[a][b|a]", nodes="ab"), [1.0], [1.0, 1.0]
+    )
     empty = network.condition({"a": 1.0, "b": 5.0})
     assert empty.names == ()
     assert empty.covariance.shape == (0, 0)
@@ -126,7 +128,7 @@ def test_an_empty_graph_has_an_empty_law():
 
 @pytest.mark.parametrize("units", [(1e-150, 1e150, 1e-100, 1e120), (1e140,) * 4, (1e-140,) * 4])
 def test_units_of_any_size_change_the_units_of_the_answer_alone(condition, units):
-    dag = gn.Dag.parse("[a][b|a][c|a:b][d|c]")
+    dag = gn.Dag.parse("[a][b|a][c|a:b][d|c]", nodes="abcd")
     scales, edges = np.array([1.0, 1.5, 0.5, 0.0]), np.array([1.5, 1.2, -0.7, 1.1])
     base = gn.GaussianNetwork.from_arrays(dag, edges, scales**2, [1.0, 2.0, 3.0, 4.0])
     unit, families = np.array(units), dag.families
@@ -308,6 +310,8 @@ def test_conditional_survives_pickling_as_a_plain_gaussian():
     ],
 )
 def test_what_cannot_be_asked_is_refused_with_a_sentence(evidence, targets, message):
-    network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[rain][wet|rain]"), [1.0], [1.0, 1.0])
+    network = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[rain][wet|rain]", nodes=["rain", "wet"]), [1.0], [1.0, 1.0]
+    )
     with pytest.raises(gn.GaussnetError, match=message):
         network.condition(evidence, targets=targets)

@@ -10,7 +10,10 @@ from tests.reference.counterfactuals import twin
 import gaussnet as gn
 
 CHAIN = gn.GaussianNetwork.from_arrays(
-    gn.Dag.parse("[a][b|a][c|a:b]"), [2.0, 1.0, 3.0], [1.0, 0.5, 0.25], [1.0, -1.0, 0.5]
+    gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc"),
+    [2.0, 1.0, 3.0],
+    [1.0, 0.5, 0.25],
+    [1.0, -1.0, 0.5],
 )
 
 
@@ -127,12 +130,12 @@ def test_bad_rows_are_refused():
         CHAIN.counterfactual([1.0, 2.0], do={"a": 0.0})
     with pytest.raises(gn.NetworkError, match="give an array of floats"):
         CHAIN.counterfactual("rain", do={"a": 0.0})
-    still = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [2.0], [1.0, 0.0])
+    still = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]", nodes="ab"), [2.0], [1.0, 0.0])
     with pytest.raises(gn.DataError, match="the evidence is impossible"):
         still.counterfactual({"a": 1.0, "b": 3.0}, do={"a": 0.0})
 
 
 def test_nodes_without_noise_are_allowed():
-    still = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [2.0], [1.0, 0.0])
+    still = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]", nodes="ab"), [2.0], [1.0, 0.0])
     found = still.counterfactual({"b": 3.0}, do={"a": 0.0}).after
     np.testing.assert_allclose(found.mean, 0.0, atol=1e-14)  # 3 - 2 * 1.5, a few roundings of 3

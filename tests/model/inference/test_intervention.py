@@ -49,7 +49,9 @@ def test_mean_under_an_intervention_moves_by_the_total_effect():
 
 
 def test_intervening_is_not_conditioning():
-    network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[rain][wet|rain]"), [1.0], [1.0, 1.0])
+    network = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[rain][wet|rain]", nodes=["rain", "wet"]), [1.0], [1.0, 1.0]
+    )
     assert network.do({"wet": 2.0}).condition({}).mean.tolist() == [0.0, 2.0]
     assert network.condition({"wet": 2.0}).mean[0] == pytest.approx(1.0)
 
@@ -69,7 +71,9 @@ def test_samples_under_do_and_given_have_the_law_of_both():
 
 def test_an_intervened_node_works_everywhere_or_says_why_not():
     network = gn.GaussianNetwork.from_arrays(
-        gn.Dag.parse("[rain][wet|rain][slip|wet]"), [1.0, 2.0], [1.0, 1.0, 1.0]
+        gn.Dag.parse("[rain][wet|rain][slip|wet]", nodes=["rain", "wet", "slip"]),
+        [1.0, 2.0],
+        [1.0, 1.0, 1.0],
     ).do({"wet": 3.0})
     assert network.mean().tolist() == [0.0, 3.0, 6.0]
     assert np.diag(network.covariance()).tolist() == [1.0, 0.0, 1.0]
@@ -91,12 +95,16 @@ def test_intervening_on_nothing_gives_the_same_network():
 
 
 def test_a_later_intervention_replaces_an_earlier_one():
-    network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[rain][wet|rain]"), [1.0], [1.0, 1.0])
+    network = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[rain][wet|rain]", nodes=["rain", "wet"]), [1.0], [1.0, 1.0]
+    )
     assert network.do({"wet": 1.0}).do({"wet": 2.0}) == network.do({"wet": 2.0})
 
 
 @pytest.mark.parametrize("value", [float("inf"), "high", None])
 def test_a_value_that_is_no_number_is_refused(value):
-    network = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[rain][wet|rain]"), [1.0], [1.0, 1.0])
+    network = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[rain][wet|rain]", nodes=["rain", "wet"]), [1.0], [1.0, 1.0]
+    )
     with pytest.raises(gn.NetworkError, match="the intervention of 'wet' is"):
         network.do({"wet": value})

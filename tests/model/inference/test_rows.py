@@ -134,13 +134,13 @@ def test_patterns_cover_every_row_once():
 
 
 def test_a_deterministic_node_is_predicted_without_error_and_contradictions_are_refused():
-    dag = gn.Dag.parse("[a][b][sum|a:b]")
+    dag = gn.Dag.parse("[a][b][sum|a:b]", nodes=["a", "b", "sum"])
     network = gn.GaussianNetwork.from_arrays(dag, [1.0, 1.0], [1.0, 1.0, 0.0])
     found = network.predict([[1.0, np.nan, 3.0]], "b")
     assert found.mean[0] == pytest.approx(2.0)
     assert found.scale[0] == pytest.approx(0.0, abs=1e-12)
     chain = gn.GaussianNetwork.from_arrays(
-        gn.Dag.parse("[a][b|a][c|b]"), [1.0, 1.0], [1.0, 0.0, 1.0]
+        gn.Dag.parse("[a][b|a][c|b]", nodes="abc"), [1.0, 1.0], [1.0, 0.0, 1.0]
     )
     with pytest.raises(gn.DataError, match=r"among rows 1 to 1 the evidence is impossible: 'b'"):
         chain.impute([[1.0, np.nan, 0.0], [1.0, 2.0, np.nan]])

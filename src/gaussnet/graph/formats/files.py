@@ -46,8 +46,7 @@ def read_dag(path: Path) -> Dag:
     try:
         if ending == MODEL_TEXT:
             return Dag.parse(read_text(file))
-        nodes, edges = _READERS[ending](file)
-        return Dag.from_edges(edges, nodes=nodes)
+        return Dag.from_parts(*_READERS[ending](file))
     except FileError:
         raise
     except GaussnetError as problem:

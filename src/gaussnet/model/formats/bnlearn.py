@@ -57,7 +57,7 @@ def from_bnlearn(value: Any, file: str) -> GaussianNetwork:
         intercepts[node] = numbers.pop(INTERCEPT, 0.0)
         variances[node] = scale * scale
         coefficients |= {(parent, node): number for parent, number in numbers.items()}
-    return GaussianNetwork(Dag.from_edges(edges, nodes=nodes), coefficients, variances, intercepts)
+    return GaussianNetwork(Dag.from_parts(nodes, edges), coefficients, variances, intercepts)
 
 
 def _distribution(network: GaussianNetwork, node: str) -> str:

@@ -56,9 +56,8 @@ def from_pgmpy(model: Model) -> GaussianNetwork:
         coefficients |= {
             (str(parent), name): slope for parent, slope in zip(parents, slopes, strict=True)
         }
-    dag = Dag.from_edges(
-        ((str(parent), str(child)) for parent, child in model.edges()), nodes=variances
-    )
+    edges = [(str(parent), str(child)) for parent, child in model.edges()]
+    dag = Dag.from_parts(variances, edges)
     return GaussianNetwork(dag, coefficients, variances, intercepts)
 
 

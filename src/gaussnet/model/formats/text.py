@@ -58,7 +58,7 @@ def from_csv(text: str, file: str) -> GaussianNetwork:
                 raise FileError(f"the node {node!r} of {file!r} has no {quantity}: add a line")
     edges = {(parent, node): values[node, kind, parent] for node, kind, parent in values if parent}
     return GaussianNetwork(
-        Dag.from_edges(edges, nodes=nodes),
+        Dag.from_parts(nodes, edges),
         edges,
         {node: values[node, "variance", ""] for node in nodes},
         {node: values[node, "intercept", ""] for node in nodes},

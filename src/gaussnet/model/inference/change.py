@@ -222,7 +222,7 @@ def _common_graph(old: GaussianNetwork, new: GaussianNetwork) -> Dag:
             "only; give two networks over the same nodes"
         )
     try:
-        return Dag.from_edges(dict.fromkeys((*old.dag.edges, *new.dag.edges)), nodes=names)
+        return Dag.from_parts(names, dict.fromkeys((*old.dag.edges, *new.dag.edges)))
     except CycleError as problem:
         path = " -> ".join(repr(name) for name in problem.cycle)
         raise GraphError(

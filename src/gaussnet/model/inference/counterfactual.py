@@ -9,10 +9,12 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet.errors import DataError
+from gaussnet.graph.dag import Dag
 from gaussnet.model import checks
 from gaussnet.model.equations import propagate
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference.queries import Conditional, as_values, condition, do, open_rows
+from gaussnet.named_rows import named, names_of
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -137,26 +139,27 @@ def counterfactual(
     network: "GaussianNetwork", row: object, values: Mapping[str, float]
 ) -> Counterfactual:
     """What the case of a row would have been, had these nodes been set to these values."""
-    evidence = _as_evidence(network.dag.nodes, row)
+    evidence = _as_evidence(network.dag, row)
     as_values(network.dag, values, "intervention")
     numbers = {name: float(value) for name, value in values.items()}
     return Counterfactual(network, evidence, numbers, condition(network, evidence, None))
 
 
-def _as_evidence(names: tuple[str, ...], row: object) -> dict[str, float]:
+def _as_evidence(dag: Dag, row: object) -> dict[str, float]:
     """The observed values of one row: a mapping, an array (nodes,), or a frame of one row."""
     if isinstance(row, Mapping):
         return {name: value for name, value in row.items() if not _is_missing(value)}
     labelled = getattr(row, "to_dict", None)
     if labelled is not None and checks.column_labels(row) is None:  # a row of a pandas frame
         values = labelled()
-        return _as_evidence(names, {name: values[name] for name in names if name in values})
-    if checks.column_labels(row) is None:
-        row = np.atleast_2d(checks.as_numbers(row, "value"))  # type: ignore[arg-type]
-    rows = open_rows(row, names)
+        return _as_evidence(dag, {name: values[name] for name in dag.nodes if name in values})
+    own = names_of(row)
+    if own is not None or checks.column_labels(row) is None:
+        row = named(np.atleast_2d(checks.as_numbers(row, "value")), own)  # type: ignore[arg-type]
+    rows = open_rows(row, dag, None)
     if len(rows) != 1:
         raise DataError(f"got {len(rows)} rows, expected the one row of a case: ask row by row")
-    return _as_evidence(names, dict(zip(names, rows[0].tolist(), strict=True)))
+    return _as_evidence(dag, dict(zip(dag.nodes, rows[0].tolist(), strict=True)))
 
 
 def _is_missing(value: object) -> bool:

@@ -4,7 +4,7 @@ A value may be missing in any cell of many rows; rows with the same missing cell
 `Posterior`, whose equations are factored once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -19,6 +19,7 @@ from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
 from gaussnet.model.inference.posterior import Posterior
 from gaussnet.model.inference.solvers import SolverChoice, choose_solver
+from gaussnet.named_rows import named, names_of
 from gaussnet.seeds import generator
 from gaussnet.types import BoolArray, FloatArray, IntArray, Seed
 
@@ -67,7 +68,7 @@ class Conditional(Gaussian):
     def sample(self, rows: int, *, seed: Seed) -> FloatArray:
         """Independent rows (rows, names); the first are the same however many are asked for."""
         drawn: FloatArray = _draw(self._posterior, self._row, rows, seed)[:, self._positions]
-        return drawn
+        return named(drawn, self.names)
 
     def __reduce__(self) -> tuple[object, ...]:
         return Gaussian, (self.names, self.mean, self.factor)
@@ -89,7 +90,10 @@ def condition(
     row[0, positions] = values
     posterior.check(row)
     posterior.fill(row)
-    return Conditional(posterior, row[0], wanted)
+    found = Conditional(posterior, row[0], wanted)
+    stated = targets is not None or dag.has_column_order or len(wanted) < 2
+    object.__setattr__(found, "has_column_order", stated)
+    return found
 
 
 def draws_given(
@@ -97,7 +101,7 @@ def draws_given(
 ) -> FloatArray:
     """Independent rows (rows, nodes) of the network given the evidence."""
     found = condition(network, evidence, None)
-    return _draw(found._posterior, found._row, rows, seed)
+    return named(_draw(found._posterior, found._row, rows, seed), network.dag.nodes)
 
 
 def _draw(posterior: Posterior, row: FloatArray, rows: int, seed: Seed) -> FloatArray:
@@ -128,16 +132,21 @@ def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetw
     intercepts = network.intercept_array.copy()
     intercepts[positions] = numbers
     return type(network).from_arrays(
-        Dag.from_parents(dag.nodes, parents),
+        dag.with_parents(parents),
         network.coefficient_array[~cut[dag.families.family_of_edge]],
         np.where(cut, 0.0, network.variance_array),
         intercepts,
     )
 
 
-def impute(network: "GaussianNetwork", data: object, seed: Seed | None) -> FloatArray:
+def impute(
+    network: "GaussianNetwork",
+    data: object,
+    seed: Seed | None,
+    columns: Iterable[object] | None = None,
+) -> FloatArray:
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
-    rows = open_rows(data, network.dag.nodes)
+    rows = open_rows(data, network.dag, columns)
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
     for observed, chosen in patterns(~np.isnan(rows)):
         if observed.all():
@@ -145,7 +154,7 @@ def impute(network: "GaussianNetwork", data: object, seed: Seed | None) -> Float
         posterior = Posterior(network, observed, ~observed)
         for own, part in _filled(posterior, rows, chosen, noise):
             rows[own] = part
-    return rows
+    return named(rows, network.dag.nodes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -187,6 +196,7 @@ def predict(
     target: str,
     level: float,
     given: Iterable[str] | None,
+    columns: Iterable[object] | None = None,
 ) -> Prediction:
     """The conditional law of one node in each row, given what is known there."""
     from scipy.special import ndtri
@@ -194,7 +204,7 @@ def predict(
     if not isinstance(level, float | int) or not 0.0 < level < 1.0:
         raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
     dag = network.dag
-    rows = known_rows(dag, data, target, given)
+    rows = known_rows(dag, data, target, given, columns)
     node = np.array([dag.position(target)])
     mean, scale = np.empty((2, len(rows)))
     for observed, chosen in patterns(~np.isnan(rows)):
@@ -203,14 +213,21 @@ def predict(
             mean[own] = part[:, node[0]]
         scale[chosen] = _length(posterior.factor(node)[0])
     reach = scale * float(ndtri(0.5 + 0.5 * level))
-    frame = None if checks.column_labels(data) is None else data
+    is_frame = checks.column_labels(data) is not None and names_of(data) is None
+    frame = data if is_frame else None
     return Prediction(target, float(level), mean, scale, mean - reach, mean + reach, frame)
 
 
-def known_rows(dag: Dag, data: object, target: str, given: Iterable[str] | None) -> FloatArray:
+def known_rows(
+    dag: Dag,
+    data: object,
+    target: str,
+    given: Iterable[str] | None,
+    columns: Iterable[object] | None = None,
+) -> FloatArray:
     """The rows (rows, nodes) with NaN for all that a prediction of the target may not look at."""
     allowed = _given_columns(dag, target, given)
-    rows = open_rows(data, dag.nodes)
+    rows = open_rows(data, dag, columns)
     rows[:, ~allowed] = np.nan
     return rows
 
@@ -249,19 +266,18 @@ def _filled(
         yield own, part
 
 
-def open_rows(data: object, names: Sequence[str]) -> FloatArray:
-    """A copy of the data, (rows, names) float64; a frame's absent columns are missing."""
-    columns = checks.column_labels(data)
-    if columns is None:
-        rows = np.array(checks.as_rows(data, names), dtype=np.float64, order="C")
-    else:
-        labels = set(columns)
-        present = [index for index, name in enumerate(names) if name in labels]
-        if not present:
-            raise DataError("the data have no column for any node: name the columns by the nodes")
-        found = checks.as_rows(data, [names[index] for index in present])
-        rows = np.full((len(found), len(names)), np.nan)
-        rows[:, present] = found
+def open_rows(data: object, dag: Dag, columns: Iterable[object] | None) -> FloatArray:
+    """A copy of the data, (rows, nodes) float64; a named column that is absent is missing."""
+    names = dag.nodes
+    labels = checks.labels_by(data, dag, columns)
+    known = set(labels)
+    present = [index for index, name in enumerate(names) if name in known]
+    checks.check_near_names(labels, [name for name in names if name not in known])
+    if not present:
+        raise DataError("the data have no column for any node: name the columns by the nodes")
+    found = checks.as_rows(data, [names[index] for index in present], labels)
+    rows = np.full((len(found), len(names)), np.nan)
+    rows[:, present] = found
     infinite = np.argwhere(np.isinf(rows))
     if len(infinite):
         row, column = infinite[0].tolist()

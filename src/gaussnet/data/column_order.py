@@ -1,0 +1,132 @@
+"""Which column is which: data without names are refused unless their order is stated."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from gaussnet.data.columns import Loaded, is_frame
+from gaussnet.data.sources import files_of, is_paths, is_source
+from gaussnet.data.table import Table
+from gaussnet.errors import DataError, FileError, SettingError
+from gaussnet.files import suffix
+from gaussnet.graph.dag import Dag, node_name, shorten, unstated_order
+from gaussnet.named_rows import names_of
+
+
+def in_column_order(
+    data: Any, dag: Dag, columns: Iterable[object] | None = None
+) -> tuple[Any, Dag]:
+    """The data, and the graph with its nodes in the order of columns that have no names.
+
+    `columns` names the columns of an array, a Dask array or .npy files from left to right; those
+    that are no nodes are left out. Without it the graph must state the order. Data with names
+    are left as they are.
+
+    Examples
+    --------
+    >>> dag = Dag.parse("wet ~ rain")
+    >>> rows, ordered = in_column_order(np.array([[7.0, 1.0, 2.0]]), dag, ["id", "rain", "wet"])
+    >>> ordered.nodes, rows.tolist()
+    (('rain', 'wet'), [[1.0, 2.0]])
+    """
+    if columns is None:
+        order = dag.nodes if has_names(data) else dag.column_order()
+        return data, dag if order == dag.nodes else dag.reordered(order)
+    names = column_names(columns)
+    if has_names(data):
+        _check_same_names(data, names)
+        return data, dag
+    own = [index for index, name in enumerate(names) if name in dag]
+    ordered = dag.reordered(names[index] for index in own)
+    return (data if len(own) == len(names) else _taken(data, own, len(names))), ordered
+
+
+def check_mask_order(mask: Any, dag: Dag) -> None:
+    """Refuse an array (rows, nodes) beside the data if nobody stated the order of the nodes."""
+    if mask is None or isinstance(mask, str | Mapping) or is_frame(mask):
+        return
+    try:
+        by_position = np.ndim(mask) == 2
+    except ValueError:  # lists of several lengths
+        return
+    if by_position and dag.column_order() != dag.nodes:
+        raise unstated_order(dag.nodes)
+
+
+def by_node(data: Any, dag: Dag, columns: Iterable[object] | None = None) -> Any:
+    """The data as they are if their columns have names, else in the order of the graph's nodes."""
+    given, ordered = in_column_order(data, dag, columns)
+    if has_names(data) or ordered.nodes == dag.nodes:
+        return given
+    order = [ordered.position(node) for node in dag.nodes]
+    return _taken(given, order, len(order))
+
+
+def has_names(data: Any) -> bool:
+    """Whether the columns have names, or somebody has looked at them already.
+
+    Examples
+    --------
+    >>> has_names([[1.0, 2.0]]), has_names("rows.csv")
+    (False, True)
+    """
+    if isinstance(data, Loaded | Table) or is_source(data):
+        return True
+    if isinstance(data, str | os.PathLike) or is_paths(data):
+        return all(map(_file_has_names, files_of(data)))
+    return names_of(data) is not None or is_frame(data) or hasattr(data, "columns")
+
+
+def column_names(columns: Iterable[object]) -> list[str]:
+    """Names of columns as a list of strings, each once."""
+    if isinstance(columns, str) or not isinstance(columns, Iterable):
+        raise SettingError(
+            f"got columns={columns!r}, expected the name of every column from left to right: give "
+            "a list of strings"
+        )
+    names = [node_name(column) for column in columns]
+    twice = [name for index, name in enumerate(names) if name in names[:index]]
+    if twice:
+        raise SettingError(f"columns names {shorten(twice)} twice: give each column its own name")
+    return names
+
+
+def _file_has_names(file: str) -> bool:
+    if suffix(file) != ".npy":
+        return True
+    try:
+        array = np.load(file, mmap_mode="r", allow_pickle=False)
+    except (OSError, ValueError, EOFError):
+        return True  # reading it says what is wrong
+    return not isinstance(array, np.ndarray) or array.dtype.names is not None
+
+
+def _check_same_names(data: Any, names: Sequence[str]) -> None:
+    given = names_of(data)
+    if given is None:
+        given = getattr(data, "column_names", getattr(data, "columns", None))
+    if given is None or [str(name) for name in given] != list(names):
+        raise SettingError(
+            "got columns for data whose columns have names already: leave columns out, or rename "
+            "the columns of the data"
+        )
+
+
+def _taken(data: Any, chosen: Sequence[int], width: int) -> Any:
+    """These columns alone."""
+    if isinstance(data, str | os.PathLike) or is_paths(data):
+        raise FileError(
+            f"the files have {width} columns without names, of which the graph has other than "
+            "these in this order: write a file with named columns, or with the nodes' columns alone"
+        )
+    if isinstance(data, np.ma.MaskedArray):
+        data = np.ma.filled(data.astype(np.float64), np.nan)
+    array = data if hasattr(data, "shape") else np.asarray(data)
+    if len(array.shape) != 2 or array.shape[1] != width:
+        raise DataError(
+            f"got data of shape {tuple(array.shape)}, expected (rows, {width}): columns names "
+            f"{width} columns"
+        )
+    return array[:, list(chosen)]
