@@ -404,7 +404,7 @@ def test_residual_plots_have_verdicts(target):
     rows = ROWS.copy()
     rows[:, 1] = np.exp(rows[:, 1])
     page = write(target, gn.fit(rows, DAG))
-    verdicts = re.findall(r'<b class="verdict">([^<]*)</b>', page.source)
+    verdicts = re.findall(r'<span class="verdict">([^<]*)</span>', page.source)
     assert len(verdicts) == 3
     assert "close to Gaussian" in verdicts
     assert any("Gaussian" not in verdict or "far from" in verdict for verdict in verdicts)

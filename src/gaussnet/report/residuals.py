@@ -141,7 +141,7 @@ def draw_residuals(own: Residuals, verdict: str = "") -> str:
 
 
 def _verdict(words: str) -> str:
-    return f'<b class="verdict">{text(words)}</b><br>' if words else ""
+    return f'<span class="verdict">{text(words)}</span><br>' if words else ""
 
 
 def _histogram(own: Residuals) -> str:
