@@ -21,6 +21,7 @@ from tests.model.exact import log_density_rounding
 import gaussnet as gn
 from gaussnet.errors import DataError, EstimationError, GraphError, NetworkError, SettingError
 from gaussnet.sklearn import GaussianBayesianNetwork, robust_score, simplest_within_noise
+from gaussnet.sklearn.estimator import quartiles
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d]", nodes="abcd")
 CHECKED = [
@@ -30,9 +31,20 @@ CHECKED = [
     GaussianBayesianNetwork(scale="mad"),
     GaussianBayesianNetwork(method="robust"),
 ]
+UNWEIGHTED = [{"scale": "mad"}, {"method": "robust"}]
+NO_WEIGHTS = "medians and the robust method cannot use weights other than 1, and say so"
 
 
-@parametrize_with_checks(CHECKED)
+def not_kept(estimator):
+    """The rules that give weights other than 1, where the estimator refuses such weights."""
+    if not any(settings.items() <= estimator.get_params().items() for settings in UNWEIGHTED):
+        return {}
+    rules = ["list", "not_overwritten"]
+    names = [f"check_sample_weights_{rule}" for rule in rules]
+    return dict.fromkeys([*names, "check_sample_weight_equivalence_on_dense_data"], NO_WEIGHTS)
+
+
+@parametrize_with_checks(CHECKED, expected_failed_checks=not_kept)
 def test_the_rules_of_scikit_learn_are_kept(estimator, check):
     check(estimator)
 
@@ -54,6 +66,35 @@ def test_no_rule_is_skipped_either():
         check=False,
     )
     assert run.stdout.strip() == "['passed'] True", run.stderr
+
+
+@pytest.mark.parametrize("settings", UNWEIGHTED, ids=str)
+def test_weights_that_cannot_be_used_are_refused_unless_all_are_1(settings, frame):
+    model = GaussianBayesianNetwork(DAG, **settings)
+    alike = clone(model).fit(frame, sample_weight=np.ones(len(frame)))
+    assert alike.network_ == model.fit(frame).network_
+    for weights in ([3] * len(frame), [10] + [1] * (len(frame) - 1)):
+        with pytest.raises(SettingError, match=r"got weights with method=.*give method='least-sq"):
+            model.fit(frame, sample_weight=weights)
+
+
+def test_weights_that_are_all_1_say_nothing(frame):
+    plain = GaussianBayesianNetwork(DAG).fit(frame)
+    model = GaussianBayesianNetwork(DAG).fit(frame, sample_weight=[1] * len(frame))
+    assert model.network_ == plain.network_
+    errors, expected = model.fit_.standard_errors, plain.fit_.standard_errors
+    assert dict(errors.coefficients) == dict(expected.coefficients)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_least_noise_of_weighted_rows_is_that_of_repeated_rows(seed):
+    rng = np.random.default_rng(seed)
+    rows = np.round(rng.normal(size=(rng.integers(1, 30), 3)), 1)
+    weights = rng.integers(0, 4, len(rows))
+    weights[0] = 1
+    expected = quartiles(np.repeat(rows, weights, axis=0))
+    for factor in (1.0, 2.0**-20, 3.0):
+        np.testing.assert_array_equal(quartiles(rows, factor * weights), expected)
 
 
 @pytest.fixture
@@ -171,8 +212,9 @@ def test_columns_that_others_determine_have_a_density_unless_told(frame):
     twice = frame.assign(e=frame["a"] - 2 * frame["c"])
     model = GaussianBayesianNetwork(target="a").fit(twice)
     assert model.fit_.network.variances["e"] == 0.0
-    quartiles = twice["e"].quantile([0.25, 0.75])
-    floor = 1e-12 * (quartiles[0.75] - quartiles[0.25]) ** 2
+    # 400 rows: a quarter of them do not exceed the 100th, three quarters not the 300th
+    ordered = np.sort(twice["e"])
+    floor = 1e-12 * (ordered[299] - ordered[99]) ** 2
     np.testing.assert_allclose(model.network_.variances["e"], floor, rtol=1e-12)
     assert np.isfinite(model.score(twice))
     # e and c tell a; the floor is 1e-6 of a standard deviation

@@ -98,7 +98,8 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the network from the rows of X; y is ignored.
 
-        A row of sample weight w stands for w equal rows; for least squares only.
+        A row of sample weight w stands for w equal rows; for least squares with
+        ``scale="mean-square"`` only. Weights that are all 1 say nothing, and suit every method.
 
         Columns with names find their nodes by name. Columns without are called x0, x1, ... or by
         `columns`; they stand in the order of the graph's nodes if the graph states one. Columns
@@ -112,13 +113,13 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
         columns = [position.get(node, column) for column, node in enumerate(dag.nodes)]
         more: dict[str, Any] = {} if self.scale is None else {"scale": self.scale}
         own = np.asarray(rows)[:, columns]
-        if sample_weight is not None:
-            weights = _check_sample_weight(sample_weight, own, dtype=np.float64)
+        weights = frequencies(sample_weight, own)
+        if weights is not None:
             more["weights"] = Weights(weights, "frequency")
         self.fit_ = fit(
             own, dag, self.method, intercept=self.intercept, threads=self.threads, **more
         )
-        self.network_ = with_floor(self.fit_.network, own, self.variance_floor)
+        self.network_ = with_floor(self.fit_.network, own, self.variance_floor, weights)
         self.dag_, self._columns = dag, columns
         return self
 
@@ -388,7 +389,46 @@ def expected_from_rest(network: GaussianNetwork, rows: FloatArray) -> FloatArray
     return expected
 
 
-def with_floor(network: GaussianNetwork, rows: Rows, share: float) -> GaussianNetwork:
+def frequencies(sample_weight: Any, rows: Rows) -> FloatArray | None:
+    """The weights as numbers, (rows,), or None if each row counts once.
+
+    Examples
+    --------
+    >>> frequencies([1, 2], np.zeros((2, 3))).tolist()
+    [1.0, 2.0]
+    >>> frequencies([1, 1], np.zeros((2, 3))) is None
+    True
+    """
+    if sample_weight is None:
+        return None
+    weights: FloatArray = _check_sample_weight(sample_weight, rows, dtype=np.float64)
+    return None if (weights == 1.0).all() else weights
+
+
+def quartiles(rows: FloatArray, weights: FloatArray | None = None) -> FloatArray:
+    """The least values that a quarter and three quarters of the weight do not exceed, (2, nodes).
+
+    A whole weight counts as so many equal rows; a common factor of all weights changes nothing.
+
+    Examples
+    --------
+    >>> rows = np.array([[1.0], [5.0], [9.0]])
+    >>> quartiles(rows, np.array([3.0, 1.0, 0.0])).ravel().tolist()
+    [1.0, 1.0]
+    >>> quartiles(np.array([[1.0], [1.0], [1.0], [5.0]])).ravel().tolist()
+    [1.0, 1.0]
+    """
+    if weights is None:
+        return np.quantile(rows, [0.25, 0.75], axis=0, method="inverted_cdf")
+    order = np.argsort(rows, axis=0)
+    reached = np.cumsum(weights[order], axis=0)
+    places = np.array([(reached < share * reached[-1]).sum(axis=0) for share in (0.25, 0.75)])
+    return np.take_along_axis(rows, np.take_along_axis(order, places, axis=0), axis=0)
+
+
+def with_floor(
+    network: GaussianNetwork, rows: Rows, share: float, weights: FloatArray | None = None
+) -> GaussianNetwork:
     """The network with variances of at least this share of the squared interquartile ranges.
 
     Examples
@@ -396,13 +436,13 @@ def with_floor(network: GaussianNetwork, rows: Rows, share: float) -> GaussianNe
     >>> from gaussnet.graph.dag import Dag
     >>> network = GaussianNetwork.from_arrays(Dag.parse("[a]"), [], [0.0])
     >>> with_floor(network, np.array([[0.0], [2.0], [4.0]]), 0.5).variances["a"]
-    2.0
+    8.0
     """
     if not (isinstance(share, int | float) and 0.0 <= share < math.inf):
         raise SettingError(f"got variance_floor={share!r}, expected a number of 0 or more")
     if share == 0.0:
         return network
-    low, high = np.quantile(rows.astype(np.float64), [0.25, 0.75], axis=0)
+    low, high = quartiles(rows.astype(np.float64), weights)
     floor = share * (high - low) ** 2
     if (floor <= network.variance_array).all():
         return network
