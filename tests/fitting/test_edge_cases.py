@@ -270,7 +270,9 @@ def test_bad_estimator_settings_are_refused():
 
 
 def test_graph_of_another_kind_is_refused():
-    with pytest.raises(gn.SettingError, match="got dag of type list, expected a gaussnet"):
+    with pytest.raises(gn.SettingError, match="got dag of type ndarray, expected a gaussnet"):
+        gn.fit(noisy_line(20), np.array([[0, 1], [0, 0]]))
+    with pytest.raises(gn.DataError, match="only the order in which the graph happens to name"):
         gn.fit(noisy_line(20), [("x", "y")])
 
 

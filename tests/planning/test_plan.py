@@ -149,7 +149,14 @@ def test_settings_out_of_range_are_refused(settings):
 
 def test_what_is_not_a_graph_is_refused():
     with pytest.raises(SettingError, match=r"expected a gaussnet\.Dag"):
-        plan([("a", "b")], tv=0.1)
+        plan(3, tv=0.1)
+
+
+def test_a_text_or_edges_are_planned_for_as_their_graph():
+    graphs = ["c ~ a + b", [("a", "c"), ("b", "c")], iter([("a", "c"), ("b", "c")])]
+    expected = plan(Dag.parse("[a][b][c|a:b]"), tv=0.1, law="exact")
+    assert [plan(graph, tv=0.1, law="exact") for graph in graphs] == [expected] * 3
+    assert certify("c ~ a + b", rows=500) == certify(Dag.parse("[a][b][c|a:b]"), rows=500)
 
 
 def test_a_graph_without_nodes_needs_one_row():

@@ -258,7 +258,7 @@ def test_samples_have_the_learnt_moments(frame):
         ({"dag": "[a][z|a]"}, GraphError, "X has no column for 'z'"),
         ({"dag": [("a", "z")]}, GraphError, "'z', which is not among the nodes"),
         ({"dag": [(0, 7)]}, GraphError, "there is no column 7"),
-        ({"dag": 3}, GraphError, "got dag of type int, expected a gaussnet.Dag, a model text"),
+        ({"dag": 3}, SettingError, "got dag of type int, expected a gaussnet.Dag, a model text"),
         ({"dag": ["ab", "abc"]}, GraphError, "got the edge 'abc'"),
         ({"dag": [("a", "b"), ("b", "a")]}, GraphError, "cycle"),
         ({"method": "nothing"}, SettingError, "got method='nothing'"),
@@ -385,3 +385,10 @@ def test_predictions_are_those_of_the_network(frame):
     for node in DAG.nodes:
         expected = model.network_.predict(frame, node).mean
         np.testing.assert_allclose(model.predict(frame, node), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_labels_and_definitions_of_a_text_are_kept(frame):
+    text = "b ~ p*a; c ~ q*b; far := p*q"
+    model = GaussianBayesianNetwork(text).fit(frame)
+    assert model.dag_.definitions == {"far": "p*q"}
+    assert str(model.fit_.defined()) == str(gn.fit(frame, text).defined())

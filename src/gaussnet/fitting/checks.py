@@ -3,18 +3,7 @@
 from typing import Any
 
 from gaussnet.errors import SettingError
-from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import available_threads
-
-
-def checked_dag(dag: Dag) -> Dag:
-    """The graph, or one sentence on how to build one."""
-    if not isinstance(dag, Dag):
-        raise SettingError(
-            f"got dag of type {type(dag).__name__}, expected a gaussnet.Dag: "
-            "build one with Dag.from_edges, Dag.from_networkx or Dag.parse"
-        )
-    return dag
 
 
 def thread_count(threads: int | None) -> int:

@@ -14,10 +14,11 @@ from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.study import Study, Weights
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
-from gaussnet.fitting.checks import checked_dag, thread_count
+from gaussnet.fitting.checks import thread_count
 from gaussnet.fitting.notes import general_notes, missing_note
 from gaussnet.fitting.result import Details, Fit
 from gaussnet.graph.dag import Dag
+from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution
 from gaussnet.methods.groups import FitData, Fitted, Groups, ReadOptions, equation_groups
 from gaussnet.methods.likelihood import check_likelihood
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
 @overload
 def fit(
     data: Any,
-    dag: Dag,
+    dag: GraphLike,
     method: str | Method = "least-squares",
     *,
     groups: None = ...,
@@ -44,7 +45,7 @@ def fit(
 @overload
 def fit(
     data: Any,
-    dag: Dag,
+    dag: GraphLike,
     method: str | Method = "least-squares",
     *,
     groups: Any,
@@ -54,7 +55,7 @@ def fit(
 
 def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; overloads name few)
     data: Any,
-    dag: Dag,
+    dag: GraphLike,
     method: str | Method = "least-squares",
     *,
     scale: str | Scale | None = None,
@@ -81,6 +82,10 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
         or an array, float32 or float64 in any layout, with `columns`; or the path of a CSV,
         TSV, Parquet, Arrow or .npy file, a folder of such files or a list of them. Files of
         more than 64 MiB are read page by page, as often as the method needs.
+    dag
+        The graph: a `Dag`, a model text such as ``"wet ~ rain + sprinkler; rain ~ season"``, a
+        list of (parent, child) edges, or a networkx DiGraph. Only a `Dag` can state the order of
+        columns without names.
     method
         How coefficients are found: "least-squares", "batch-average", "batch-median",
         "cauchy-tree", "cauchy", "robust", "auto" (robust, and a test of whether the data look
@@ -137,16 +142,15 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     Examples
     --------
     >>> import gaussnet as gn
-    >>> dag = gn.Dag.parse("wet ~ rain")
     >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]]
-    >>> fit = gn.fit(rows, dag, columns=["wet", "rain"])
+    >>> fit = gn.fit(rows, "wet ~ rain", columns=["wet", "rain"])
     >>> {edge: round(value, 2) for edge, value in fit.network.coefficients.items()}
     {('rain', 'wet'): 2.06}
     """
     chosen = method_named(method)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
-    given, ordered = in_column_order(data, checked_dag(dag), columns)
+    given, ordered = in_column_order(data, as_dag(dag), columns)
     check_mask_order(interventions, ordered)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     study = Study(interventions, groups, clusters, weights)

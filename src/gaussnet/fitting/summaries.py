@@ -22,11 +22,12 @@ from gaussnet.data.table import (
 )
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.files import Path
-from gaussnet.fitting.checks import checked_dag, thread_count
+from gaussnet.fitting.checks import thread_count
 from gaussnet.fitting.learn import NetworkBuilder, fit_with
 from gaussnet.fitting.notes import general_notes
 from gaussnet.fitting.result import Fit
 from gaussnet.graph.dag import Dag
+from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.kernels.threads import Partials, merge_in_order
 from gaussnet.methods.base import Equations, Method, Scale, Solution, SummaryPass
 from gaussnet.methods.groups import FitData, NodesPass, ReadOptions
@@ -230,7 +231,7 @@ def check_summary(summary: Any) -> None:
 
 def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     data: Any,
-    dag: Dag,
+    dag: GraphLike,
     method: str | Method = "least-squares",
     *,
     intercept: bool = True,
@@ -242,8 +243,8 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
 ) -> Summary:
     """Summarise rows for a fit later, here or elsewhere, alone or with others.
 
-    The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data and
-    `columns` are as in `gaussnet.fit`. Missing values are refused or drop their rows.
+    The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data, `dag`
+    and `columns` are as in `gaussnet.fit`. Missing values are refused or drop their rows.
     `interventions` are those of `gaussnet.fit`; then every node has a summary of its own.
 
     Examples
@@ -261,7 +262,7 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
             f"got missing={missing!r}, expected 'raise' or 'drop-rows': what missing cells are "
             "worth is known only when all rows are seen, so fit the rows themselves"
         )
-    given, ordered = in_column_order(data, checked_dag(dag), columns)
+    given, ordered = in_column_order(data, as_dag(dag), columns)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
     empty = Summary(ordered, method_named(method), bool(intercept), height, missing)

@@ -13,9 +13,9 @@ from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, default_page_rows, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
-from gaussnet.fitting.checks import checked_dag
 from gaussnet.fitting.learn import fit
 from gaussnet.graph.dag import Dag, shorten
+from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.methods.base import Method
 from gaussnet.methods.names import method_named
 from gaussnet.model.checks import check_finite
@@ -61,7 +61,7 @@ class CrossValidation:
 
 def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     data: Any,
-    dag: Dag,
+    dag: GraphLike,
     methods: Methods = ("least-squares", "robust"),
     *,
     folds: int = 5,
@@ -79,6 +79,8 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     ----------
     data
         Complete rows, in any form that `fit` takes, with `columns` for an array.
+    dag
+        The graph, in any form that `fit` takes.
     methods
         Names or estimators, simplest first; or a mapping from names to them, or to settings of
         `fit`: ``{"kl": {"method": "least-squares", "scale": "kl-optimal"}}``.
@@ -97,7 +99,7 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     'robust'
     """
     settings = _settings(methods, intercept)
-    given, ordered = in_column_order(data, checked_dag(dag), columns)
+    given, ordered = in_column_order(data, as_dag(dag), columns)
     check_mask_order(interventions, ordered)
     nodes, study = ordered.nodes, Study(interventions)
     table = open_table(given, nodes, default_page_rows(len(nodes)), Run(), study=study)
@@ -150,7 +152,7 @@ def _held_out(network: GaussianNetwork, unseen: MemoryTable) -> tuple[float, flo
 def _learn(rows: MemoryTable, dag: Dag, name: str, settings: Settings) -> GaussianNetwork:
     try:
         chosen = {"dag": dag, **settings}
-        own = checked_dag(chosen["dag"]).reordered(rows.names)
+        own = as_dag(chosen["dag"]).reordered(rows.names)
         network: GaussianNetwork = fit(rows, **{**chosen, "dag": own}).network
         network._check_has_density()
     except GaussnetError as problem:

@@ -5,13 +5,12 @@ from dataclasses import dataclass
 from math import sqrt
 
 from gaussnet import display
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.planning.laws import Bound, Degrees, MethodLaw, Phases
 from gaussnet.planning.settings import (
     CertificateLaw,
     check_resolution,
     check_scale,
-    checked_dag,
     checked_delta,
     checked_law,
     checked_rows,
@@ -77,7 +76,7 @@ class Certificate:
 
 
 def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
-    dag: Dag,
+    dag: GraphLike,
     *,
     rows: int,
     delta: float = 0.05,
@@ -91,6 +90,8 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
 
     Parameters
     ----------
+    dag
+        The graph, in any form that `fit` takes.
     rows
         Rows of data.
     delta
@@ -105,14 +106,15 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
 
     Examples
     --------
-    >>> promise = certify(Dag.parse("wet ~ rain + sprinkler"), rows=1000)
+    >>> promise = certify("wet ~ rain + sprinkler", rows=1000)
     >>> round(promise.expected_kl, 5), round(promise.kl, 4), round(promise.tv, 3)
     (0.00403, 0.0083, 0.065)
     """
     count, delta = checked_rows(rows), checked_delta(delta)
-    degrees = Degrees.of(checked_dag(dag))
+    graph = as_dag(dag)
+    degrees = Degrees.of(graph)
     phases = phases_of_counts(count, split, intercept)
-    known = law_for(method, dag)
+    known = law_for(method, graph)
     check_scale(scale)
     check_resolution(known, delta)
     bound = _bound(known, degrees, phases, delta, checked_law(law, CertificateLaw))
@@ -126,8 +128,8 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
         expected_kl=known.expected_kl(degrees, phases),
         kl=bound.kl,
         tv=tv_bound(bound.kl),
-        information_limit=information_limit(dag, count, intercept=intercept),
-        hardness_tv=min(sqrt(len(dag) * dag.max_in_degree / count), 1.0),
+        information_limit=information_limit(graph, count, intercept=intercept),
+        hardness_tv=min(sqrt(len(graph) * graph.max_in_degree / count), 1.0),
         argument=bound.argument,
     )
 

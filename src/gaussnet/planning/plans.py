@@ -6,12 +6,11 @@ from math import ceil, exp, inf, isfinite, log, sqrt
 
 from gaussnet import display
 from gaussnet.errors import SettingError
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.planning.laws import Degrees, MethodLaw
 from gaussnet.planning.settings import (
     PlanLaw,
     check_resolution,
-    checked_dag,
     checked_delta,
     checked_law,
     checked_share,
@@ -80,7 +79,7 @@ class Plan:
 
 
 def plan(  # noqa: PLR0913 (every setting is one keyword)
-    dag: Dag,
+    dag: GraphLike,
     *,
     tv: float | None = None,
     kl: float | None = None,
@@ -94,6 +93,8 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
 
     Parameters
     ----------
+    dag
+        The graph, in any form that `fit` takes.
     tv, kl
         The target, one of them: total variation or KL divergence from the truth.
     delta
@@ -112,16 +113,17 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
 
     Examples
     --------
-    >>> dag = Dag.parse("wet ~ rain + sprinkler")
+    >>> dag = "wet ~ rain + sprinkler"
     >>> plan(dag, tv=0.05).rows, plan(dag, tv=0.05, law="exact").rows
     (808, 1638)
     """
-    degrees, goal = Degrees.of(checked_dag(dag)), target_kl(tv, kl)
+    graph, goal = as_dag(dag), target_kl(tv, kl)
+    degrees = Degrees.of(graph)
     delta, share = checked_delta(delta), checked_share(split)
-    known, sizes = law_for(method, dag), None
+    known, sizes = law_for(method, graph), None
     check_resolution(known, delta)
     # rows and KL stand for each other in the limit, parameters / (2 rows)
-    limit = ceil(information_limit(dag, goal, intercept=intercept))
+    limit = ceil(information_limit(graph, goal, intercept=intercept))
     if checked_law(law, PlanLaw) == "paper":
         sizes = paper_sizes(known, degrees, goal, delta)
         rows, parts = sizes.rows, (sizes.m1, sizes.m2)
@@ -140,7 +142,7 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
         intercept=intercept,
         split=parts if sizes or share else None,
         information_rows=limit,
-        hardness_rows=len(dag) * dag.max_in_degree / tv_bound(goal) ** 2,
+        hardness_rows=len(graph) * graph.max_in_degree / tv_bound(goal) ** 2,
         paper=sizes,
     )
 

@@ -58,16 +58,6 @@ def check_scale(scale: object) -> None:
         )
 
 
-def checked_dag(dag: object) -> Dag:
-    """A graph."""
-    if not isinstance(dag, Dag):
-        raise SettingError(
-            f"got dag of type {type(dag).__name__}, expected a gaussnet.Dag: "
-            "build one with Dag.from_edges, Dag.from_networkx or Dag.parse"
-        )
-    return dag
-
-
 def checked_delta(delta: float) -> float:
     """A probability of failure."""
     if not SMALLEST_DELTA <= delta < 1.0:

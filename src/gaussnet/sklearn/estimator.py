@@ -15,14 +15,15 @@ from gaussnet.errors import DataError, GraphError, SettingError
 from gaussnet.fitting.learn import fit
 from gaussnet.fitting.validation import first_within_noise
 from gaussnet.graph.dag import Dag, shorten
+from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.methods.base import Method, Scale
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import robust_score as network_score
 from gaussnet.named_rows import names_of
 from gaussnet.types import FloatArray, Rows
 
-GraphLike: TypeAlias = Dag | str | Iterable[tuple[Any, Any]] | np.ndarray | Any | None
-"""A Dag, a model text, (parent, child) edges, an adjacency matrix, a networkx DiGraph, or None."""
+GraphOverColumns: TypeAlias = GraphLike | np.ndarray | None
+"""A graph in any form that `gaussnet.fit` takes, an adjacency matrix, or None."""
 
 Target = str | int | None
 
@@ -76,7 +77,7 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
 
     def __init__(  # noqa: PLR0913 (the settings are the interface)
         self,
-        dag: GraphLike = None,
+        dag: GraphOverColumns = None,
         method: str | Method = "least-squares",
         *,
         scale: str | Scale | None = None,
@@ -280,7 +281,7 @@ def simplest_within_noise(results: Mapping[str, Any]) -> int:
     return first_within_noise(np.array([results[key] for key in folds], dtype=np.float64).T)
 
 
-def graph_over(given: GraphLike, columns: tuple[str, ...], named: bool) -> Dag:
+def graph_over(given: GraphOverColumns, columns: tuple[str, ...], named: bool) -> Dag:
     """The graph with its nodes in the order of the columns.
 
     None is the complete graph: each column has all columns before it as parents, so that the
@@ -300,18 +301,11 @@ def graph_over(given: GraphLike, columns: tuple[str, ...], named: bool) -> Dag:
         return Dag.from_parents(columns, [range(i) for i in range(len(columns))])
     if isinstance(given, np.ndarray) and given.dtype.kind in "biuf":
         return Dag.from_adjacency(given, columns)
-    if isinstance(given, str):
-        given = Dag.parse(given)
-    elif hasattr(given, "is_directed"):
-        given = Dag.from_networkx(given)
-    if isinstance(given, Dag):
-        return _ordered(given, columns, named)
-    if not isinstance(given, Iterable):
-        raise GraphError(
-            f"got dag of type {type(given).__name__}, expected a gaussnet.Dag, a model text, "
-            "edges, an adjacency matrix or a networkx DiGraph"
-        )
-    return Dag.from_edges([_edge(edge, columns) for edge in given], nodes=columns)
+
+    def from_edges(edges: Iterable[Any]) -> Dag:
+        return Dag.from_edges([_edge(edge, columns) for edge in edges], nodes=columns)
+
+    return _ordered(as_dag(given, from_edges), columns, named)
 
 
 def _ordered(dag: Dag, columns: tuple[str, ...], named: bool) -> Dag:
@@ -321,7 +315,7 @@ def _ordered(dag: Dag, columns: tuple[str, ...], named: bool) -> Dag:
             raise GraphError(
                 f"X has no column for {shorten(unknown)}: its columns are {shorten(columns)}"
             )
-        return Dag.from_edges(dag.edges, nodes=[name for name in columns if name in dag])
+        return dag.reordered(name for name in columns if name in dag)
     if len(dag) != len(columns):
         raise GraphError(
             f"the graph has {len(dag)} nodes and X has {len(columns)} columns without names: give "
