@@ -15,7 +15,7 @@ pytestmark = [
     pytest.mark.filterwarnings("ignore"),
     pytest.mark.xdist_group("dask"),
 ]
-DAG = gn.Dag.parse("b ~ a")
+DAG = gn.Dag.parse("b ~ a", nodes=["a", "b"])
 ROWS = np.random.default_rng(0).normal(size=(1_000, 2))
 PATIENCE = 15.0
 

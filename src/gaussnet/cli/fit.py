@@ -106,6 +106,8 @@ class Learnt:
     ignored: tuple[str, ...] = ()
     report: Path | None = None
     more_notes: tuple[str, ...] = ()
+    summary: tuple[str, ...] = ()
+    """What to make of the fit, in sentences."""
 
     @property
     def notes(self) -> list[str]:
@@ -140,7 +142,7 @@ class Learnt:
             "out": None if self.out is None else str(self.out),
             "report": None if self.report is None else str(self.report),
             "ignored": list(self.ignored),
-            "summary": list(self.fit.summary()),
+            "summary": list(self.summary),
             "notes": self.notes,
             "nodes": nodes,
             **self._flagged(),
@@ -160,13 +162,14 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
         errors, notes = _errors(fit)
+        summary, _ = tuple(fit.summary()), fit.notes  # both read rows: while the cluster is there
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)
     if request.out is not None:
         gn.write_network(fit.network, request.out)
     path = None if report is None else report.path
-    return Learnt(fit, errors, request.out, ignored, path, notes)
+    return Learnt(fit, errors, request.out, ignored, path, notes, summary)
 
 
 def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
@@ -284,7 +287,7 @@ def print_fit(learnt: Learnt) -> None:
     fit, errors = learnt.fit, learnt.errors
     network = fit.network
     page = console()
-    for sentence in fit.summary():
+    for sentence in learnt.summary:
         page.print(in_shell_words(sentence))
     page.print(heading(fit))
     print_table(
