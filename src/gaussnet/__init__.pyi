@@ -45,6 +45,7 @@ from .methods.cauchy import (
 )
 from .methods.least_squares import LeastSquares as LeastSquares
 from .methods.mad import Mad as Mad
+from .methods.robust.cellwise import Cellwise as Cellwise
 from .methods.robust.sequential_trim import (
     Auto as Auto,
     SequentialTrim as SequentialTrim,

@@ -24,6 +24,7 @@ ERRORS = {
     "expected": "expected information of maximum likelihood",
     "observed-information": "observed information of maximum likelihood",
     "fitted-rows": "least squares over the rows kept",
+    "believed-cells": "maximum likelihood over the cells that are believed",
     "between-batch": "spread of the batches",
     "order-statistic": "order statistics of the medians",
     "bootstrap": "bootstrap",

@@ -88,8 +88,8 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
         columns without names.
     method
         How coefficients are found: "least-squares", "batch-average", "batch-median",
-        "cauchy-tree", "cauchy", "robust", "auto" (robust, and a test of whether the data look
-        contaminated), or an estimator with settings, as ``gn.BatchMedian(50)``.
+        "cauchy-tree", "cauchy", "robust", "cellwise", "auto" (robust, and a test of whether the
+        data look contaminated), or an estimator with settings, as ``gn.BatchMedian(50)``.
     scale
         How variances are found from the residuals: "mean-square", "mad", or for least squares
         and robust "kl-optimal". By default the method's own: "core" for robust, which is the

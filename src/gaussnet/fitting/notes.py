@@ -39,6 +39,8 @@ class NodeReport:
     confirmed: int = 0
     """Values of this node that do not fit, but that its children or parents agree with."""
     discrete: bool = False
+    shaped: bool = False
+    """Whether its values were believed although they do not look Gaussian."""
     """Whether its values are few and recur, so that only what lies apart is flagged."""
     set_rows: int = 0
     """Rows left out because the node was set from outside."""
@@ -56,8 +58,7 @@ def node_notes(report: NodeReport, zero_variance: bool) -> list[str]:
         found.append(f"{rows} with missing values left out of {report.dropped + used}")
     if report.trimmed or report.flagged or report.confirmed:
         found.append(_trimmed(report))
-    if report.discrete and report.flagged:
-        found.append("its values are few and recur: only what lies apart from them was flagged")
+    found += _kind_of_values(report)
     if report.singular:
         total = report.batches + report.singular
         found.append(f"{report.singular} of {total} batches are singular and were set aside")
@@ -121,3 +122,17 @@ def label_notes(dag: Dag, ignored: tuple[str, ...]) -> list[str]:
         for label, edge in dag.labels.items()
         if label in ignored
     ]
+
+
+def _kind_of_values(report: NodeReport) -> list[str]:
+    """What the shape of a column means for what was flagged in it."""
+    found = []
+    if report.shaped:
+        found.append(
+            "does not look Gaussian (skewed, heavy tails or groups), but its relatives do not call "
+            "its values wrong, so they were believed: consider a transformation, or a variable "
+            "that is missing from the graph"
+        )
+    if report.discrete and report.flagged:
+        found.append("its values are few and recur: only what lies apart from them was flagged")
+    return found

@@ -1,7 +1,8 @@
 """Outliers: the cells that a robust fit found wrong, as a list, and data without them."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -67,6 +68,8 @@ class Outliers:
     """Recorded minus expected values, in standard deviations; NaN where missing."""
     shares: Mapping[str, float]
     """Of each node's recorded values (or rows, of missing ones), the part in this list."""
+    chances: FloatArray = field(default_factory=partial(np.empty, 0))
+    """That each value is wrong, (cells,); NaN where the method gives none."""
 
     def __len__(self) -> int:
         return len(self.rows)
@@ -106,12 +109,13 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
         numbers = trimming.numbered(cells.rows[indices])
         name = fit.dag.nodes[node]
         names += [name] * len(indices)
-        values = (trimming.recorded[node], cells.expected, cells.deviations)
+        chances = cells.chances if len(cells.chances) else np.full(len(cells.rows), np.nan)
+        values = (trimming.recorded[node], cells.expected, cells.deviations, chances)
         parts.append((numbers, *(array[indices] for array in values)))
         whole = trimming.rows if status == "missing" else trimming.recorded_rows(node)
         shares[name] = len(indices) / whole
-    empty = (np.empty(0, dtype=np.int64), *np.empty((3, 0)))
-    rows, recorded, expected, z = map(np.concatenate, zip(empty, *parts, strict=True))
+    empty = (np.empty(0, dtype=np.int64), *np.empty((4, 0)))
+    rows, recorded, expected, z, chances = map(np.concatenate, zip(empty, *parts, strict=True))
     # Sorting is stable: cells that are equally far off stay in the order of nodes and rows.
     order = np.argsort(-np.abs(z), kind="stable")
     return Outliers(
@@ -122,6 +126,7 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
         expected[order],
         z[order],
         MappingProxyType(shares),
+        chances[order],
     )
 
 

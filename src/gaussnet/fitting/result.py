@@ -108,7 +108,8 @@ class Fit:
             | (self.network.variance_array == 0.0)
         )
         if self.trimming is not None:
-            touched = (*self.trimming.left_out, *self.trimming.cells, *self.trimming.discrete)
+            trimming = self.trimming
+            touched = (*trimming.left_out, *trimming.cells, *trimming.discrete, *trimming.shaped)
             odd[list(touched)] = True
         for position in np.flatnonzero(odd).tolist():
             node = self.dag.nodes[position]
@@ -173,12 +174,13 @@ class Fit:
         """How the node of this name was learnt."""
         position = self.dag.position(name)
         details, left_out, flagged, confirmed = self.details, 0, 0, 0
-        discrete = False
+        discrete = shaped = False
         if self.trimming is not None:
             left_out = len(self.trimming.left_out.get(position, ()))
             flagged = self.trimming.count(position, "flagged")
             confirmed = self.trimming.count(position, "confirmed")
             discrete = position in self.trimming.discrete
+            shaped = position in self.trimming.shaped
         return NodeReport(
             node=name,
             parents=self.dag.parents(name),
@@ -191,6 +193,7 @@ class Fit:
             flagged=flagged,
             confirmed=confirmed,
             discrete=discrete,
+            shaped=shaped,
             set_rows=int(details.set_rows[position]),
         )
 
@@ -640,8 +643,8 @@ class Fit:
             None for the method's own. For least squares "classical" (its own: noise of one
             variance), "heteroscedastic" (a variance for every row) or "expected" (maximum
             likelihood, with normal quantiles, as lavaan's default); for robust
-            "fitted-rows", its own; for any method "bootstrap", which learns again from rows
-            drawn with replacement.
+            "fitted-rows", for cellwise "believed-cells", their own; for any method "bootstrap",
+            which learns again from rows drawn with replacement.
         level
             The chance with which an interval holds the parameter.
         repetitions, seed

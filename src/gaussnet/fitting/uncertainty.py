@@ -106,7 +106,8 @@ class Uncertainty:
 
     kind: str
     """Where the errors come from: "classical", "heteroscedastic", "observed-information",
-    "between-batch", "order-statistic", "fitted-rows", "expected" or "bootstrap"."""
+    "between-batch", "order-statistic", "fitted-rows", "believed-cells", "expected" or
+    "bootstrap"."""
     standard_errors: StandardErrors
     confidence_intervals: ConfidenceIntervals
     notes: tuple[Note, ...] = ()

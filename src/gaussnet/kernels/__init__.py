@@ -11,9 +11,20 @@ from types import ModuleType
 from typing import Any, TypeVar
 
 from gaussnet.errors import SettingError
-from gaussnet.kernels import numpy_core, numpy_likelihood, numpy_medians, numpy_robust
+from gaussnet.kernels import (
+    numpy_core,
+    numpy_likelihood,
+    numpy_medians,
+    numpy_mixture,
+    numpy_robust,
+)
 from gaussnet.kernels.numpy_likelihood import Expected as Expected
 from gaussnet.kernels.numpy_medians import Draw as Draw, Ends as Ends, Split as Split
+from gaussnet.kernels.numpy_mixture import (
+    MixtureMoments as MixtureMoments,
+    MixtureTask as MixtureTask,
+    log_wrong_values as log_wrong_values,
+)
 from gaussnet.kernels.numpy_robust import (
     Cells as Cells,
     CellTable as CellTable,
@@ -83,3 +94,4 @@ screen_families = _chosen(numpy_robust.screen_families)
 learn_nodes = _chosen(numpy_robust.learn_nodes)
 list_parents = _chosen(numpy_robust.list_parents)
 find_cells = _chosen(numpy_robust.find_cells)
+mixture_moments = _chosen(numpy_mixture.mixture_moments)

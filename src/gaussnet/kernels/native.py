@@ -18,6 +18,7 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import batch_range, window_range
 from gaussnet.kernels.numpy_likelihood import Expected
 from gaussnet.kernels.numpy_medians import Draw, Ends, Split
+from gaussnet.kernels.numpy_mixture import MixtureMoments, MixtureTask
 from gaussnet.kernels.numpy_robust import CellTable, LearningTask, Learnt, Screen
 from gaussnet.types import FloatArray, IntArray, Rows
 
@@ -407,4 +408,31 @@ def missing_information(
     """Covariance of the complete rows' scores given the cells that are there, (scores, scores)."""
     count = len(families.parents) + 2 * len(families)
     found: FloatArray = _missing_information(x, families, coefficients, means, variances, count)
+    return found
+
+
+def mixture_moments(
+    x: Rows,
+    task: MixtureTask,
+    wrong: NDArray[np.uint8],
+    foreign: FloatArray | None = None,
+    filled: FloatArray | None = None,
+    chances: FloatArray | None = None,
+) -> MixtureMoments:
+    """Expected cross-products and sums of rows, and what their wrong cells look like."""
+    families, nodes = task.families, len(task.families)
+    found = MixtureMoments(
+        np.empty(len(x)),
+        np.empty(len(x)),
+        np.empty(len(task.precision[0])),
+        np.empty(nodes),
+        np.empty(task.laws.shape),
+        np.empty((nodes, 8)),
+    )
+    settings = (task.laws, task.by_column, task.settings, task.base)
+    given = (*task.equation, *task.precision, *settings, foreign, task.foreign_odds, wrong)
+    written = (*found[:2], filled, chances, *found[2:])
+    if chances is not None:
+        chances[:] = 0.0
+    _native.mixture_moments(readable(x), flat_families(families), *given, *written)
     return found

@@ -8,10 +8,20 @@ from gaussnet.methods.batches import BatchAverage, BatchMedian
 from gaussnet.methods.cauchy import Cauchy, CauchyTree
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.mad import Mad
+from gaussnet.methods.robust.cellwise import Cellwise
 from gaussnet.methods.robust.sequential_trim import Auto, SequentialTrim
 from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 
-METHODS = (LeastSquares, BatchAverage, BatchMedian, CauchyTree, Cauchy, SequentialTrim, Auto)
+METHODS = (
+    LeastSquares,
+    BatchAverage,
+    BatchMedian,
+    CauchyTree,
+    Cauchy,
+    SequentialTrim,
+    Auto,
+    Cellwise,
+)
 SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
 
 

@@ -16,6 +16,7 @@ MOST_FIGURES = 200
 MANY_FIGURES = 12
 ERRORS = {
     "fitted-rows": "least squares over the rows kept",
+    "believed-cells": "maximum likelihood over the cells that are believed",
     "classical": "least squares",
     "between-batch": "from the spread of the batches",
     "order-statistic": "from order statistics of the medians",

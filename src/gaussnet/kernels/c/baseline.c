@@ -12,6 +12,7 @@
 #include "core/batches.c"
 #include "likelihood/expected.c"
 #include "robust/learning.c"
+#include "robust/mixture.c"
 #include "core/moments.c"
 #include "medians/parts.c"
 #include "robust/screening.c"

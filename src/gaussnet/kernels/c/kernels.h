@@ -62,7 +62,9 @@
     KERNEL(learn_nodes, "c g j[N;F] p p d[9] d[F] d[F] b[F] D[E] D[4,F] I[3,F] " \
                         "I[4,F] I[2,K] B[K] D[3,K] D[K] I[4,F] I[2,L] B[L] D[3,L] D[L] I[4]") \
     KERNEL(list_parents, "g i[4,F] i[2,K] b[K] d[3,K] d[F] n I[N]") \
-    KERNEL(find_cells, "i[4,F] i[2,K] j[N;F] i[N] -> I[N]")
+    KERNEL(find_cells, "i[4,F] i[2,K] j[N;F] i[N] -> I[N]") \
+    KERNEL(mixture_moments, "x g d[E] d[F] d[F] d[N] o[F+1;N] j[N;F] d[F] d[K,3] d[6,2,F] d[2] s " \
+                            "?d[R] s B[R,F] -> D[R] D[R] ?D[R,F] ?D[R,F] D[N] D[F] D[K,3] D[F,8]")
 
 /* Rows of data as they came: strides in bytes, of either sign; `single` says float32. */
 typedef struct {

@@ -11,7 +11,8 @@ farther off than they reach, is set aside. If that was right after all, as the l
 may be, the children confirm it."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from functools import partial
 from itertools import accumulate
 from typing import Any, NamedTuple
 
@@ -55,6 +56,8 @@ class SuspiciousCells:
     """Variance of the true value about the prediction."""
     deviations: FloatArray
     """Recorded minus expected value in standard deviations, z; NaN where missing."""
+    chances: FloatArray = field(default_factory=partial(np.empty, 0))
+    """That the value is wrong, where the mixture says so; else empty."""
 
     @classmethod
     def of_node(cls, table: CellTable, node: int) -> "SuspiciousCells":

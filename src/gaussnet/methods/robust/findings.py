@@ -42,6 +42,8 @@ class Trimming:
     """Where the rows learnt from stand in the data, if not all of these were."""
     discrete: tuple[int, ...] = ()
     """Nodes of few recurring values: only what lies apart from these is flagged."""
+    shaped: tuple[int, ...] = ()
+    """Nodes that are believed although they do not look Gaussian."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 

@@ -52,6 +52,8 @@ class RobustSolution:
     """The values that were recorded in the suspicious cells."""
     discrete: tuple[int, ...] = ()
     """Nodes of few recurring values: only what lies apart from these is flagged."""
+    shaped: tuple[int, ...] = ()
+    """Nodes that are believed although they do not look Gaussian."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -267,7 +269,9 @@ class TrimPass(Pass):
             variances=found.variances[nodes],
             rows=found.rows[nodes],
             dropped=incomplete[nodes],
-            findings=Trimming(len(rows), found.cutoffs, *wrong, discrete=found.discrete),
+            findings=Trimming(
+                len(rows), found.cutoffs, *wrong, discrete=found.discrete, shaped=found.shaped
+            ),
         )
 
 

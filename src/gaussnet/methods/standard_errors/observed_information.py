@@ -13,7 +13,7 @@ from scipy.special import chdtri
 
 from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
-from gaussnet.data.table import ask
+from gaussnet.data.table import Table, ask
 from gaussnet.errors import EstimationError
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations
@@ -80,20 +80,21 @@ class InformationPass(Pass):
         return merged(left[0], right[0]), left[1] + right[1]
 
 
-def observed_errors(fitted: Fitted, level: float) -> Assembly:
+def observed_errors(fitted: Fitted, level: float, table: Table | None = None) -> Assembly:
     """Standard errors, intervals and the joint covariance of the coefficients.
 
     Errors are those of maximum likelihood. Intervals allow for the freedom that the equation's
     own parameters take, as those of complete rows do: with no hole they would be the same.
+    `table` holds the rows if they are not those of the fit.
     """
-    law = parameter_law(fitted)
+    law = parameter_law(fitted, table)
     exact = fitted.network.variance_array[law.nodes] == 0.0
     intercept = fitted.data.options.intercept
     found = _Errors(law.model, law.rows, law.covariance, level, intercept, exact)
     return found.assembly(fitted, law.nodes, law.edges)
 
 
-def parameter_law(fitted: Fitted) -> "ParameterLaw":
+def parameter_law(fitted: Fitted, table: Table | None = None) -> "ParameterLaw":
     """What the rows say of all parameters together, in one more pass."""
     network, options = fitted.network, fitted.data.options
     nodes, families = network.dag.families.sorted_by_size
@@ -107,7 +108,9 @@ def parameter_law(fitted: Fitted) -> "ParameterLaw":
     given = Parameters.of(network)
     model = Parameters(families, given.coefficients[edges], given.means, given.variances[nodes])
     equations = Equations(families, options.intercept)
-    moments, lost = ask(fitted.data.table(), InformationPass(equations, model))
+    moments, lost = ask(
+        fitted.data.table() if table is None else table, InformationPass(equations, model)
+    )
     again = Maximum.of(moments, np.zeros(len(families)))
     known = (network.variance_array[nodes] == 0.0) | (again.ranks < families.sizes)
     covariance = _covariance(model, moments, lost, known, options.intercept)

@@ -1,0 +1,389 @@
+r"""Wrong cells as a mixture: each is wrong with some chance, learnt by maximum likelihood.
+
+A row x of the network is recorded as y. A cell is right, y_i = x_i, or wrong, and then what was
+recorded says nothing of the truth. With :math:`\Omega` the precision of the network, r = y - mu and
+:math:`g = \Omega r`, the other cells say that the cells F, if wrong, are off by :math:`e = V g_F`
+with covariance :math:`V = \Omega_{FF}^{-1}`, and the log density of the row rises by
+
+.. math:: \tfrac12 g_F' V g_F + \tfrac12 \log\det V
+          + \sum_{i \in F} \Big( \tfrac12 \log 2\pi + \log\frac{\pi_i}{1 - \pi_i}
+          + \log f_i(e_i) \Big).
+
+A value that its children contradict is called wrong, and one that they carry on is not: that is in
+the precision. The density f of wrong values is a mixture as well: errors of sizes that all columns
+share, in units of the noise; errors of a size of the column's own; values drawn again from the
+column; values of a kind of their own, such as a code for what is not known. Whole rows may come
+from another network over the same graph (`foreign`).
+
+Expectation and maximisation (Dempster, Laird and Rubin, 1977) learn all of it. The expectation of a
+row is found by a search for the likeliest pattern of wrong cells; cells in doubt near it are looked
+at in all combinations (`kernels.mixture_moments`). Rows without a doubtful cell cost what least
+squares costs.
+"""
+
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.threads import thread_map
+from gaussnet.methods.robust.precision import SparsePrecision
+from gaussnet.types import BoolArray, FloatArray, Rows
+
+RIGHT, WRONG, MISSING = 0, 1, 2
+"""What the likeliest pattern says of a cell."""
+
+ROWS_AT_A_TIME = 512
+"""Rows of one call of the kernel: sums do not depend on the number of threads."""
+
+LEAST_CHANCE, LARGEST_CHANCE = 1e-5, 0.49
+"""Of a cell to be wrong, in a column that is judged."""
+
+JOINT, SLIGHT, ROUGH = 0.05, 1e-4, 0.02
+"""Odds from which on a cell in doubt is looked at with others, or at all; or at all in first
+rounds, which need not be exact."""
+
+FEWEST_CELLS = 4.0
+"""So many wrong cells are taken off what speaks for a kind of error, so that it dies out where it
+is not needed."""
+
+SHARED_STRENGTH = 0.2
+"""What all columns say of the share of wrong cells counts as so many times the rows of one."""
+
+CONVERGED = 0.03
+"""Rounds end when no parameter moves by more standard errors than this."""
+
+
+@dataclass(frozen=True)
+class Laws:
+    """What wrong values look like."""
+
+    weights: FloatArray
+    """Of the sizes that all columns share, and of values drawn again: (sizes + 1,), sum 1."""
+    shifts: FloatArray
+    """Mean sizes of errors, in standard deviations of the noise, (sizes,)."""
+    spreads: FloatArray
+    """Standard deviations of these sizes, (sizes,)."""
+    shares: FloatArray
+    """Of a column's wrong values, those of the shared kinds, of its own size of errors, and of a
+    kind of their own, (3, columns), sum 1."""
+    sizes: FloatArray
+    """Mean and variance of a column's own size of errors, (2, columns)."""
+    kinds: FloatArray
+    """Mean and variance of a column's values of a kind of their own, (2, columns)."""
+
+    @classmethod
+    def initial(cls, variances: FloatArray, marginal: FloatArray, centres: FloatArray) -> "Laws":
+        """Errors of any size, from 3 standard deviations of the noise on."""
+        shifts = np.array([3.0, 6.0, 15.0, 60.0])
+        spreads = np.array([1.0, 2.0, 10.0, 60.0])
+        columns = len(variances)
+        shares = np.repeat(np.array([[0.6], [0.2], [0.2]]), columns, axis=1)
+        sizes = np.stack((5.0 * np.sqrt(marginal), 6.25 * marginal))
+        kinds = np.stack((centres, 1e4 * variances))
+        return cls(np.full(5, 0.2), shifts, spreads, shares, sizes, kinds)
+
+    def with_kinds(self, rows: Rows, wrong: BoolArray, variances: FloatArray) -> "Laws":
+        """The kinds of values at cells that are taken for wrong at first."""
+        kinds = self.kinds.copy()
+        known = wrong & ~np.isnan(rows)
+        for column in np.flatnonzero(known.sum(axis=0) > 3).tolist():
+            own = rows[known[:, column], column]
+            kinds[:, column] = np.median(own), max(float(own.var()), 0.05 * variances[column])
+        return replace(self, kinds=kinds)
+
+    def shared(self) -> FloatArray:
+        """Log weight, shift and spread of each shared size, (sizes, 3)."""
+        return np.column_stack((np.log(self.weights[:-1] + 1e-12), self.shifts, self.spreads))
+
+    def by_column(self, variances: FloatArray, marginal: FloatArray) -> FloatArray:
+        """The numbers of each column, as the kernel takes them, (columns, 10)."""
+        shares = np.log(self.shares + 1e-12)
+        redrawn = shares[0] + np.log(self.weights[-1] + 1e-12)
+        numbers = (np.sqrt(variances), shares[0], shares[1], *self.sizes, redrawn, marginal)
+        return np.ascontiguousarray(np.column_stack((*numbers, shares[2], *self.kinds)))
+
+    def learnt(self, sums: "Sums", variances: FloatArray) -> "Laws":
+        """The laws that the wrong cells of a round ask for."""
+        count, first, second = sums.laws.T
+        wrong, redrawn, kind, kind_sum, kind_squares, own, own_sum, own_squares = sums.columns.T
+        means = first / np.maximum(count, 1e-9)
+        spreads = np.sqrt(_at_least(second, count, means, 0.1))
+        many = count > 20.0
+        counts = np.append(count, redrawn.sum()) - FEWEST_CELLS
+        shared = np.maximum(wrong - kind - own, 0.0) + 1e-2
+        parts = np.stack((shared, own - 0.5 * FEWEST_CELLS, kind - 0.5 * FEWEST_CELLS))
+        parts = np.maximum(parts, 1e-3)
+        sizes = own_sum / np.maximum(own, 1e-9)
+        own_sizes = np.stack((sizes, _at_least(own_squares, own, sizes, 0.1)))
+        moves = kind_sum / np.maximum(kind, 1e-9)
+        within = kind_squares / np.maximum(kind, 1e-9) - moves**2
+        kinds = np.stack((self.kinds[0] + moves, np.maximum(within, 0.05 * variances)))
+        as_before = np.stack((self.kinds[0], np.maximum(self.kinds[1], 0.05 * variances)))
+        weights = np.maximum(counts, 1e-3)
+        return Laws(
+            weights / weights.sum(),
+            np.where(many, np.maximum(means, 1.0), self.shifts),
+            np.where(many, spreads, self.spreads),
+            parts / parts.sum(axis=0),
+            np.where(own >= 5.0, own_sizes, self.sizes),
+            np.where(kind >= 3.0, kinds, as_before),
+        )
+
+
+def _at_least(squares: FloatArray, count: FloatArray, means: FloatArray, part: float) -> FloatArray:
+    """Variances about the means, but no less than this part of them, squared."""
+    return np.maximum(squares / np.maximum(count, 1e-9) - means**2, (part * means) ** 2)
+
+
+@dataclass(frozen=True)
+class Equation:
+    """Coefficients (edges,), means and noise variances (nodes,) of a network, node by node."""
+
+    coefficients: FloatArray
+    means: FloatArray
+    variances: FloatArray
+
+
+class Sums(NamedTuple):
+    """What the expectation of some rows adds up to."""
+
+    products: FloatArray
+    """Expected cross-products about the means of the round before, as the precision has them."""
+    sums: FloatArray
+    """Expected deviations from these means, (nodes,)."""
+    laws: FloatArray
+    """Count, sizes and squared sizes of the errors of each shared size, (sizes, 3)."""
+    columns: FloatArray
+    """Wrong cells of each column by kind, with their sums, (nodes, 8)."""
+    weight: float
+    """Rows that are not foreign."""
+    log_likelihood: float
+
+    def plus(self, other: "Sums") -> "Sums":
+        """The sums over the rows of both."""
+        parts: list[Any] = [a + b for a, b in zip(tuple[Any, ...](self), other, strict=True)]
+        return Sums(*parts)
+
+
+@dataclass(frozen=True)
+class Foreign:
+    """A second network over the same graph that some rows may come from."""
+
+    share: float
+    densities: FloatArray
+    """Log densities of all rows under it, (rows,)."""
+
+
+@dataclass(frozen=True, eq=False)
+class Mixture:
+    """The mixture after some rounds; `wrong` is changed by every round."""
+
+    rows: Rows
+    layout: SparsePrecision
+    intercept: bool
+    equation: Equation
+    laws: Laws
+    chances: FloatArray
+    """That a cell is wrong, (nodes,); 0 in columns that are not judged."""
+    wrong: "np.typing.NDArray[np.uint8]"
+    """The likeliest pattern so far, (rows, nodes)."""
+    foreign: Foreign | None = None
+    foreign_chances: FloatArray = field(default_factory=partial(np.zeros, 0))
+    sums: Sums | None = None
+    rounds: int = 0
+    threads: int = 1
+    slight: float = SLIGHT
+    """Cells that are wrong with smaller odds are believed."""
+
+    @property
+    def log_likelihood(self) -> float:
+        """Of the parameters before the last round."""
+        return -np.inf if self.sums is None else self.sums.log_likelihood
+
+    @property
+    def marginal(self) -> FloatArray:
+        """Variance of each node under the network, (nodes,)."""
+        return marginal_variances(self.layout.families, self.equation)
+
+    @property
+    def foreign_rows(self) -> BoolArray:
+        """Rows that are wrong as a whole, (rows,)."""
+        return np.asarray(self.foreign_chances > 0.5)
+
+    def run(self, most: int) -> "Mixture":
+        """Rounds until nothing moves, at most so many."""
+        now = self
+        for _ in range(most):
+            before, now = now, now.round()
+            if now.distance(before) < CONVERGED:
+                break
+        return now
+
+    def distance(self, other: "Mixture") -> float:
+        """The largest move of a parameter, in standard errors or less."""
+        families, count = self.layout.families, len(self.rows)
+        child, here, there = families.family_of_edge, self.equation, other.equation
+        steps = np.abs(here.coefficients - there.coefficients)
+        leverage = np.sqrt(self.marginal[families.parents] * count / here.variances[child])
+        spread = np.abs(np.log(here.variances / there.variances)) * np.sqrt(0.5 * count)
+        return float(max((steps * leverage).max(initial=0.0), spread.max(initial=0.0)))
+
+    def round(self) -> "Mixture":
+        """One expectation and one maximisation."""
+        task = self.task()
+        starts = range(0, len(self.rows), ROWS_AT_A_TIME)
+        parts = list(thread_map(partial(self._expect, task), starts, self.threads))
+        total = parts[0][0]
+        for part, _ in parts[1:]:
+            total = total.plus(part)
+        chances = np.concatenate([own for _, own in parts])
+        return self._maximized(total, chances)
+
+    def task(self) -> "kernels.MixtureTask":
+        """The parameters as the kernel takes them."""
+        layout, equation, laws = self.layout, self.equation, self.laws
+        entries = layout.values(equation.coefficients, equation.variances)
+        judged = self.chances > 0.0
+        safe = np.where(judged, self.chances, 0.5)
+        odds = np.where(judged, np.log(safe / (1.0 - safe)), -1e300)
+        marginal = self.marginal
+        numbers = laws.by_column(equation.variances, marginal)
+        diagonal = entries[layout.diagonal]
+        base = (
+            -0.5 * np.log(2.0 * np.pi * equation.variances).sum()
+            + np.log1p(-np.where(judged, self.chances, 0.0)).sum()
+        )
+        return kernels.MixtureTask(
+            layout.families,
+            (equation.coefficients, equation.variances, equation.means),
+            (entries, layout.starts, layout.neighbours, diagonal),
+            np.ascontiguousarray(laws.shared()),
+            np.concatenate((odds, self._thresholds(odds, diagonal, numbers), numbers.ravel())),
+            np.log(np.array([JOINT, self.slight])),
+            float(base),
+            _log_odds(self.foreign),
+        )
+
+    def _thresholds(
+        self, odds: FloatArray, diagonal: FloatArray, numbers: FloatArray
+    ) -> FloatArray:
+        """Squared z scores below which a cell cannot be in doubt, (nodes,)."""
+        grid = np.arange(0.25, 12.01, 0.25)
+        errors = grid[:, None] / np.sqrt(diagonal)
+        reach = 4.0 * np.sqrt(numbers[:, 6])  # right values lie no farther from their mean
+        centres = self.laws.kinds[0]
+        beyond = np.maximum(np.abs(centres - self.equation.means) - reach, 0.0)
+        values = (np.zeros(len(odds)), centres + beyond)
+        shared = self.laws.shared()
+        laws = kernels.log_wrong_values(shared, numbers, errors, 1.0 / diagonal, values)
+        gains = 0.5 * grid[:, None] ** 2 - 0.5 * np.log(diagonal) + odds + laws + HALF_LOG_2PI
+        doubtful = gains > np.log(self.slight)
+        first = np.where(doubtful.any(axis=0), doubtful.argmax(axis=0), len(grid))
+        limits = np.append(grid, grid[-1] + 0.25)[first] - 0.25
+        return np.where(odds > -1e200, limits**2, np.inf)
+
+    def _expect(self, task: "kernels.MixtureTask", first: int) -> tuple[Sums, FloatArray]:
+        """The expectation of some rows, and their chances to be foreign."""
+        span = slice(first, first + ROWS_AT_A_TIME)
+        foreign = None if self.foreign is None else self.foreign.densities[span]
+        found = kernels.mixture_moments(self.rows[span], task, self.wrong[span], foreign)
+        weight = float(np.sum(1.0 - found.foreign))
+        likelihood = float(found.densities.sum())
+        own = (found.products, found.sums, found.laws, found.columns)
+        return Sums(*own, weight, likelihood), found.foreign
+
+    def _maximized(self, sums: Sums, foreign_chances: FloatArray) -> "Mixture":
+        """The parameters that the expectations ask for."""
+        weight = sums.weight
+        shifts = sums.sums / weight if self.intercept else np.zeros(len(sums.sums))
+        solved = self.layout.solve(sums.products, shifts, weight)
+        old, sound = self.equation, solved[2]
+        edges = sound[self.layout.families.family_of_edge]
+        equation = Equation(
+            np.where(edges, solved[0], old.coefficients),
+            old.means + shifts,
+            np.where(sound, np.maximum(solved[1], 1e-300), old.variances),
+        )
+        foreign = self.foreign
+        likelihood = sums.log_likelihood
+        if foreign is not None:
+            likelihood += len(self.rows) * float(np.log1p(-foreign.share))
+            foreign = self._foreign(foreign, foreign_chances)
+        return replace(
+            self,
+            equation=equation,
+            laws=self.laws.learnt(sums, equation.variances),
+            chances=self._chances(sums),
+            foreign=foreign,
+            foreign_chances=foreign_chances,
+            sums=sums._replace(log_likelihood=likelihood),
+            rounds=self.rounds + 1,
+        )
+
+    def _chances(self, sums: Sums) -> FloatArray:
+        """The share of wrong cells in each column, shrunk to that of all columns.
+
+        Values of a kind of their own are a column's own affair and are not shared.
+        """
+        judged = self.chances > 0.0
+        wrong, kinds = sums.columns[:, 0], sums.columns[:, 2]
+        usual = np.sum((wrong - kinds)[judged]) / max(sums.weight * np.count_nonzero(judged), 1.0)
+        strength = SHARED_STRENGTH * sums.weight
+        found = (wrong + strength * usual) / (sums.weight + strength)
+        return np.where(judged, np.clip(found, LEAST_CHANCE, LARGEST_CHANCE), 0.0)
+
+    def _foreign(self, old: Foreign, chances: FloatArray) -> Foreign:
+        """The second network, learnt from the rows that may be its own."""
+        count, rows = float(chances.sum()), len(self.rows)
+        share = min(max((count + 0.5) / (rows + 10.0), 1e-4), LARGEST_CHANCE)
+        if count < max(5.0, 0.01 * rows):
+            return replace(old, share=share)
+        return Foreign(share, foreign_densities(self, chances))
+
+
+HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
+
+
+def _log_odds(foreign: Foreign | None) -> float:
+    return 0.0 if foreign is None else float(np.log(foreign.share / (1.0 - foreign.share)))
+
+
+def marginal_variances(families: Families, equation: Equation) -> FloatArray:
+    """The variance of each node, (nodes,)."""
+    width = len(families)
+    responses = np.diag(np.sqrt(equation.variances))
+    order = np.concatenate([np.array(level) for level in families.levels])
+    kernels.propagate(responses, order, families, equation.coefficients)
+    return np.asarray(np.einsum("ij,ij->j", responses, responses)).reshape(width)
+
+
+def foreign_densities(mixture: Mixture, weights: FloatArray) -> FloatArray:
+    """Log densities of all rows under a network learnt from weighted rows.
+
+    Its correlations are shrunk towards 0, for the rows may be few: by d / (rows + 2 d).
+    """
+    rows: FloatArray = np.where(np.isnan(mixture.rows), mixture.equation.means, mixture.rows)
+    layout = mixture.layout
+    families, width = layout.families, rows.shape[1]
+    total = float(weights.sum())
+    means = weights @ rows / total
+    middle: FloatArray = np.median(rows, axis=0)
+    floor = 0.01 * (1.4826 * np.median(np.abs(rows - middle), axis=0)) ** 2
+    centred = rows - means
+    shrink = total / (total + 2.0 * width)
+    low, high = layout.of_product
+    del high
+    one, other = layout._pairs
+    products = np.zeros(len(layout.neighbours))
+    weighted = centred * weights[:, None]
+    values = np.einsum("ij,ij->j", weighted[:, one], centred[:, other]) * shrink
+    values[one == other] = values[one == other] / shrink + total * floor[one[one == other]]
+    products[low] = values
+    coefficients, variances, _ = layout.solve(products, np.zeros(width), total)
+    variances = np.maximum(variances, 1e-12 * np.maximum(floor, 1e-300))
+    rest = kernels.residuals(centred, families, coefficients).T
+    return np.asarray(-0.5 * (rest**2 / variances + np.log(2.0 * np.pi * variances)).sum(axis=1))

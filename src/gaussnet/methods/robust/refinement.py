@@ -1,0 +1,364 @@
+"""From the walk over the nodes to the mixture: every cell judged by all believed cells of its row.
+
+`refined` takes what the walk found, runs the mixture from several starts, keeps the likeliest, and
+asks of every column whether what does not fit is wrong or only shows its shape (`shape`). Columns
+of the second kind are believed, and the mixture is run again. Where nothing is left to doubt, the
+answer is least squares.
+"""
+
+from dataclasses import dataclass, replace
+from functools import partial
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.numpy_core import WELL_CONDITIONED
+from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING as MISSING_CELL, UNVERIFIED
+from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.mixture import (
+    ROUGH,
+    ROWS_AT_A_TIME,
+    SLIGHT,
+    Equation,
+    Mixture,
+    marginal_variances,
+)
+from gaussnet.methods.robust.precision import SparsePrecision
+from gaussnet.methods.robust.sequential_trim import RobustScale, RobustSolution
+from gaussnet.methods.robust.shape import find_shape, rows_are_foreign
+from gaussnet.methods.robust.starts import mixture_from, rank_start, row_start, with_foreign
+from gaussnet.methods.scales import KlOptimal
+from gaussnet.types import BoolArray, FloatArray, IntArray
+
+FIRST_ROUNDS, MOST_ROUNDS = 10, 150
+"""Of each start before the likelihood chooses, and of the chosen one."""
+
+CLEAR_SHARE = 0.002
+"""The walk's start is good enough if no more of the cells are in doubt than this."""
+
+MOST_TOUCHED = 0.7
+"""Whole rows are looked at if the walk doubts cells in no more of them."""
+
+SHAPE_ROUNDS = 4
+"""So often columns are asked whether they are wrong or have a shape of their own."""
+
+SLIGHTLY_DOUBTED = 0.1
+"""Cells that are wrong with a smaller chance are not listed."""
+
+LARGEST_MODE = 0.1
+"""A column in which one value is more frequent is not continuous and is not judged."""
+
+HUGE = 1e5
+"""Flagged cells farther off than so many standard deviations are wrong without further question."""
+
+NO_NOISE = 1e-10
+"""Noise is never below this share of a node's variance: the precision must stay finite."""
+
+
+@dataclass(frozen=True, eq=False)
+class Walk:
+    """What the walk over the nodes found."""
+
+    rows: FloatArray
+    """As recorded; NaN marks a missing cell."""
+    families: Families
+    intercept: bool
+    solution: RobustSolution
+    threads: int = 1
+
+
+def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
+    """The answer of the mixture; least squares where it finds nothing wrong."""
+    outside = _cells_outside(walk)
+    rows = np.where(outside, np.nan, walk.rows)
+    layout = SparsePrecision(walk.families)
+    judged = _continuous(rows)
+    mixture = _likeliest(walk, layout, rows, judged)
+    apart, shaped = np.zeros(rows.shape, dtype=bool), set[int]()
+    for _ in range(SHAPE_ROUNDS):
+        chances, filled = expectations(mixture)
+        doubted = (chances > 0.5) & mixture_judged(mixture) & ~np.isnan(mixture.rows)
+        doubted &= ~mixture.foreign_rows[:, None]
+        shape = find_shape(mixture, doubted)
+        believed = doubted.any(axis=0) & ~shape.wrong
+        if not believed.any():
+            break
+        apart |= shape.apart & believed
+        shaped |= set(np.flatnonzero(believed).tolist())
+        mixture = _believing(walk, mixture, layout, np.where(apart, np.nan, rows), believed)
+    found = Findings(walk, mixture, chances, filled, outside | apart, tuple(shaped))
+    return found.solution(scale)
+
+
+def expectations(mixture: Mixture) -> tuple[FloatArray, FloatArray]:
+    """Chances that cells are wrong, and the expected rows, (rows, nodes) each."""
+    task, rows = mixture.task(), mixture.rows
+    chances, filled = np.zeros(rows.shape), np.empty(rows.shape)
+    for first in range(0, len(rows), ROWS_AT_A_TIME):
+        span = slice(first, first + ROWS_AT_A_TIME)
+        foreign = None if mixture.foreign is None else mixture.foreign.densities[span]
+        kernels.mixture_moments(
+            rows[span], task, mixture.wrong[span], foreign, filled[span], chances[span]
+        )
+    return chances, filled
+
+
+def mixture_judged(mixture: Mixture) -> BoolArray:
+    """The columns whose cells may be called wrong, (nodes,)."""
+    return np.asarray(mixture.chances > 0.0)
+
+
+def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: BoolArray) -> Mixture:
+    """The mixture from the start that leads to the largest likelihood.
+
+    Starts are the walk; rows that belong together, if all columns are continuous; and ranks, unless
+    the walk leaves nothing in doubt.
+    """
+    found = []
+    start = partial(_first_rounds, walk, layout, rows, judged)
+    doubted = np.zeros(rows.shape, dtype=bool)
+    for node, cells in walk.solution.cells.items():
+        doubted[cells.rows, node] = True
+    equation = _equation(walk, walk.solution)
+    if (doubted.mean(axis=0) < 0.5).all() and _rests_on_most(walk).all():
+        found.append(start(equation, doubted))
+    if judged.all() and doubted.any(axis=1).mean() < MOST_TOUCHED:
+        concentrated, foreign = row_start(rows, layout, walk.intercept)
+        by_rows = start(concentrated, np.zeros(rows.shape, dtype=bool), foreign)
+        if by_rows.foreign is None or rows_are_foreign(by_rows):
+            found.append(by_rows)
+    found = [mixture for mixture in found if not _has_collapsed(walk, mixture)]
+    if not found or not _is_clear(found[0]):
+        found.append(start(*rank_start(rows, layout, walk.intercept)))
+    return replace(max(found, key=_evidence), slight=SLIGHT).run(MOST_ROUNDS)
+
+
+def _has_collapsed(walk: Walk, mixture: Mixture) -> bool:
+    """Whether noise has vanished at a node that has some: then the start rests on tied values."""
+    spread = np.nanvar(walk.rows, axis=0)
+    vanished = mixture.equation.variances <= WELL_CONDITIONED * spread
+    return bool((vanished & ~_without_noise(walk)).any())
+
+
+def _first_rounds(  # noqa: PLR0913, PLR0917 (what starts share, and what they differ in)
+    walk: Walk,
+    layout: SparsePrecision,
+    rows: FloatArray,
+    judged: BoolArray,
+    equation: Equation,
+    doubted: BoolArray,
+    foreign: BoolArray | None = None,
+) -> Mixture:
+    """The mixture after a few rounds from a start."""
+    start = mixture_from(rows, layout, walk.intercept, equation, doubted, judged)
+    start = start if foreign is None else with_foreign(start, foreign)
+    return replace(start, threads=walk.threads, slight=ROUGH).run(FIRST_ROUNDS)
+
+
+def _evidence(mixture: Mixture) -> float:
+    """Log-likelihood less the price of a second network, as Schwarz's criterion has it."""
+    families = mixture.layout.families
+    parameters = len(families.parents) + 2 * len(families)
+    price = 0.5 * parameters * float(np.log(len(mixture.rows)))
+    return mixture.log_likelihood - (0.0 if mixture.foreign is None else price)
+
+
+def _is_clear(mixture: Mixture) -> bool:
+    """Whether hardly a cell is in doubt."""
+    chances, _ = expectations(mixture)
+    return bool((chances * (1.0 - chances)).mean() < CLEAR_SHARE * 0.25)
+
+
+def _believing(
+    walk: Walk, old: Mixture, layout: SparsePrecision, rows: FloatArray, believed: BoolArray
+) -> Mixture:
+    """The mixture with some more columns that are not judged."""
+    judged = mixture_judged(old) & ~believed
+    doubted = (old.wrong == 1) & judged
+    start = mixture_from(rows, layout, walk.intercept, old.equation, doubted, judged)
+    start = replace(start, laws=old.laws, threads=walk.threads)
+    start = replace(start, foreign=old.foreign)
+    return start.run(MOST_ROUNDS)
+
+
+def _equation(walk: Walk, solution: RobustSolution) -> Equation:
+    """The equations of a solution, with the means of the nodes."""
+    families = walk.families
+    means = solution.intercepts[None, :].copy()
+    order = np.concatenate([np.array(level) for level in families.levels])
+    kernels.propagate(means, order, families, solution.coefficients)
+    found = Equation(solution.coefficients, means[0], solution.variances)
+    spread = np.maximum(marginal_variances(families, found), np.finfo(np.float64).tiny)
+    return replace(found, variances=np.maximum(solution.variances, NO_NOISE * spread))
+
+
+def _without_noise(walk: Walk) -> BoolArray:
+    """Nodes whose noise is too small for cross-products to tell, (nodes,)."""
+    equation = _equation(walk, walk.solution)
+    marginal = marginal_variances(walk.families, equation)
+    exact = walk.solution.variances <= WELL_CONDITIONED * marginal
+    return np.asarray(exact & _rests_on_most(walk))
+
+
+def _rests_on_most(walk: Walk) -> BoolArray:
+    """Whether the walk's equations rest on half of the rows or more: else on a few tied values."""
+    left_out = [len(walk.solution.left_out.get(node, ())) for node in range(len(walk.families))]
+    return np.array(left_out) < 0.5 * len(walk.rows)
+
+
+def _cells_outside(walk: Walk) -> BoolArray:
+    """Cells that the walk flagged in discrete columns, or so far off that squares lose digits."""
+    outside, sound = np.zeros(walk.rows.shape, dtype=bool), _rests_on_most(walk)
+    for node, cells in walk.solution.cells.items():
+        if not sound[node]:
+            continue
+        with np.errstate(invalid="ignore"):
+            huge = np.abs(cells.deviations) > HUGE
+        chosen = (cells.statuses == FLAGGED) & (huge | (node in walk.solution.discrete))
+        outside[cells.rows[chosen], node] = True
+    return outside
+
+
+def _continuous(rows: FloatArray) -> BoolArray:
+    """Columns in which no value is frequent, unless it lies far from all others, (nodes,)."""
+    return np.array([_is_continuous(column[~np.isnan(column)]) for column in rows.T])
+
+
+def _is_continuous(column: FloatArray) -> bool:
+    ordered = np.sort(column)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    counts = np.diff(np.append(starts, len(ordered)))
+    if not len(counts) or counts.max() <= LARGEST_MODE * len(ordered):
+        return True
+    mode = ordered[starts[counts.argmax()]]
+    others = ordered[ordered != mode]
+    if not len(others):
+        return False
+    low, high = np.quantile(others, (0.25, 0.75))
+    nearest = np.abs(others - mode).min()
+    return bool(nearest > 3.0 * (high - low) > 0.0)
+
+
+@dataclass(frozen=True, eq=False)
+class Findings:
+    """What the mixture says of every cell, and the answer that follows."""
+
+    walk: Walk
+    mixture: Mixture
+    chances: FloatArray
+    filled: FloatArray
+    outside: BoolArray
+    """Cells that stand apart from a column that is not judged, (rows, nodes)."""
+    shaped: tuple[int, ...]
+    """Nodes that are believed although they do not look Gaussian."""
+
+    @property
+    def missing(self) -> BoolArray:
+        """Cells without a value, (rows, nodes)."""
+        return np.isnan(self.walk.rows)
+
+    @property
+    def flagged(self) -> BoolArray:
+        """Cells that are more likely wrong than not, (rows, nodes)."""
+        found = (self.chances > 0.5) & mixture_judged(self.mixture)
+        return (found | self.outside | self.mixture.foreign_rows[:, None]) & ~self.missing
+
+    def solution(self, scale: RobustScale) -> RobustSolution:
+        """The answer in the terms of the walk."""
+        walk, equation, families = self.walk, self.mixture.equation, self.walk.families
+        left_out, exact = self._left_out(), _without_noise(self.walk)
+        rows = np.array([len(walk.rows) - len(left_out.get(n, ())) for n in range(len(families))])
+        cells = self._cells()
+        slopes = equation.coefficients
+        constants = equation.means - np.bincount(
+            families.family_of_edge, slopes * equation.means[families.parents], len(families)
+        )
+        constants = constants if walk.intercept else np.zeros(len(families))
+        by_walk = walk.solution
+        return RobustSolution(
+            np.where(exact[families.family_of_edge], by_walk.coefficients, slopes),
+            np.where(exact, by_walk.intercepts, constants),
+            np.where(exact, by_walk.variances, self._variances(scale, rows)),
+            np.full(len(families), np.inf),
+            rows,
+            walk.solution.ranks,
+            cells,
+            left_out,
+            {node: walk.rows[own.rows, node] for node, own in cells.items()},
+            walk.solution.discrete,
+            self.shaped,
+        )
+
+    def _left_out(self) -> dict[int, IntArray]:
+        """Rows in which a cell of the family is flagged or missing."""
+        bad = self.flagged | self.missing
+        touched = bad.copy()
+        families = self.walk.families
+        for edge, parent in enumerate(families.parents.tolist()):
+            touched[:, families.family_of_edge[edge]] |= bad[:, parent]
+        return {
+            node: np.flatnonzero(touched[:, node])
+            for node in np.flatnonzero(touched.any(axis=0)).tolist()
+        }
+
+    def _variances(self, scale: RobustScale, rows: IntArray) -> FloatArray:
+        """Noise variances in the scale that was asked for."""
+        families, variances = self.walk.families, self.mixture.equation.variances
+        if scale == "kl-optimal":
+            factors = KlOptimal().factors(rows, families.sizes, self.walk.intercept)
+            return variances * np.where(np.isnan(factors), 1.0, factors)
+        if scale == "mean-square":
+            return self._mean_squares()
+        return variances
+
+    def _mean_squares(self) -> FloatArray:
+        """Mean squared residuals of recorded values whose parents are not flagged, (nodes,)."""
+        equation, families = self.mixture.equation, self.walk.families
+        bad = self.flagged | self.missing
+        rest = kernels.residuals(
+            np.where(self.missing, self.filled, self.walk.rows) - equation.means,
+            families,
+            equation.coefficients,
+        ).T
+        sound = ~self.missing
+        for edge, parent in enumerate(families.parents.tolist()):
+            sound[:, families.family_of_edge[edge]] &= ~bad[:, parent]
+        return np.asarray(
+            np.where(sound, rest**2, 0.0).sum(axis=0) / np.maximum(sound.sum(axis=0), 1)
+        )
+
+    def _cells(self) -> dict[int, SuspiciousCells]:
+        """The cells in doubt, node by node."""
+        walk, flagged, missing = self.walk, self.flagged, self.missing
+        doubted = ((self.chances > SLIGHTLY_DOUBTED) | flagged | missing) & (
+            mixture_judged(self.mixture) | flagged | missing
+        )
+        for node, cells in walk.solution.cells.items():
+            doubted[cells.rows[cells.statuses != UNVERIFIED], node] = True
+        entries = self.mixture.layout.values(
+            self.mixture.equation.coefficients, self.mixture.equation.variances
+        )
+        precision = entries[self.mixture.layout.diagonal]
+        found = {}
+        for node in np.flatnonzero(doubted.any(axis=0)).tolist():
+            rows = np.flatnonzero(doubted[:, node])
+            own = walk.rows[rows, node]
+            chances = np.where(
+                flagged[rows, node] & self.outside[rows, node], 1.0, self.chances[rows, node]
+            )
+            foreign = self.mixture.foreign_rows[rows]
+            chances = np.where(foreign, self.mixture.foreign_chances[rows], chances)
+            statuses = np.where(chances > SLIGHTLY_DOUBTED, UNVERIFIED, CONFIRMED)
+            statuses = np.where(flagged[rows, node], FLAGGED, statuses)
+            statuses = np.where(missing[rows, node], MISSING_CELL, statuses).astype(np.uint8)
+            filled = self.filled[rows, node]
+            share = np.where(
+                self.outside[rows, node] | missing[rows, node], 1.0, np.maximum(chances, 0.5)
+            )
+            expected = np.where(missing[rows, node], filled, own - (own - filled) / share)
+            expected = np.where(foreign, self.mixture.equation.means[node], expected)
+            deviations = (own - expected) * np.sqrt(precision[node])
+            variances = np.full(len(rows), 1.0 / precision[node])
+            found[node] = SuspiciousCells(rows, statuses, expected, variances, deviations, chances)
+        return found

@@ -1,0 +1,186 @@
+r"""Error or shape: whether cells that do not fit are wrong, or the column is not Gaussian.
+
+A wrong cell is contradicted by its relatives; a real event is carried on by them. For a row with
+the wrong cells F two stories are compared. *Errors*: the cells F are wrong, at a price each, and
+the others fit. *Events*: all records are right, and some equations, at the same price each, had
+unusual noise. Half the difference of what is left, plus the difference of the prices, speaks for
+errors:
+
+.. math:: \tfrac12 (Q_\mathrm{events} - Q_\mathrm{errors}) + c\, (|E| - |F|).
+
+A leaf has no relatives to ask: there both stories are the same. Then the other columns decide, and
+if none of these has a word either, what joins the bulk without a gap is shape, and only what stands
+apart is an error.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet.methods.likelihood import Parameters
+from gaussnet.methods.robust.mixture import MISSING, Equation, Mixture
+from gaussnet.types import BoolArray, FloatArray
+
+PRICE = 5.0
+"""Of a wrong cell, or of an equation with unusual noise, in units of log likelihood."""
+
+UNUSUAL = 3.5
+"""Residuals beyond so many standard deviations are unusual."""
+
+MOST_PER_ROW = 10.0
+"""What one row can say, at most."""
+
+CLEAR = 4.0
+"""Log likelihood from which on relatives have a word."""
+
+MOST_WRONG = 0.5
+"""A column of which more would be wrong is not judged: nobody knows which part is right."""
+
+TAIL_SCALES, TAIL_ROUNDS = np.array([0.4, 0.7, 1.0, 1.6, 2.5, 4.0, 8.0, 20.0]), 25
+"""Noise with heavy tails is a mixture of Gaussian noise so many times as wide, learnt in so many
+rounds."""
+
+BROKEN, MEDIAN_SQUARE = 2.0, 0.4549364
+"""An equation is broken if squared residuals have a median so many times that of Gaussian noise."""
+
+APART = 3.0
+"""What is so many times farther off than the next value below it stands apart."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What the columns are like, (nodes,) each."""
+
+    words: FloatArray
+    """What relatives say for errors, in units of log likelihood; below 0 against them."""
+    wrong: BoolArray
+    """Columns whose doubted cells are errors."""
+    apart: BoolArray
+    """Cells that stand apart from all others of a column that is not judged, (rows, nodes)."""
+
+
+def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
+    """Compare errors and events, column by column; `doubted` cells are (rows, nodes).
+
+    Both are judged by the equations of the rows without a doubted cell: those of the mixture have
+    made their peace with what it calls wrong.
+    """
+    rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
+    equation = _believed_equation(mixture, rows, doubted)
+    model = Parameters(
+        mixture.layout.families, equation.coefficients, equation.means, equation.variances
+    )
+    events = _squares(mixture, equation, model.expect(rows).rows)
+    words = _words(mixture, equation, doubted, events, model.expect(rows, doubted).rows)
+    has_cells = doubted.any(axis=0)
+    known = np.abs(words) > CLEAR
+    usual = float(words[known & has_cells].sum()) > 0.0
+    wrong = has_cells & np.where(known, words > 0.0, usual)
+    wrong &= doubted.mean(axis=0) < MOST_WRONG
+    apart = np.zeros_like(doubted)
+    for column in np.flatnonzero(has_cells & ~wrong & ~known).tolist():
+        apart[:, column] = doubted[:, column] & _stands_apart(np.sqrt(events[:, column]))
+    return Shape(words, wrong, apart)
+
+
+def _believed_equation(mixture: Mixture, rows: FloatArray, doubted: BoolArray) -> Equation:
+    """Least squares of each family over the rows in which no cell of it is doubted or missing."""
+    families, old = mixture.layout.families, mixture.equation
+    bad = doubted | np.isnan(rows) | mixture.foreign_rows[:, None]
+    coefficients, constants = old.coefficients.copy(), np.empty(len(families))
+    variances = old.variances.copy()
+    for node in range(len(families)):
+        edges = slice(*families.offsets[node : node + 2].tolist())
+        parents = families.parents[edges]
+        constants[node] = old.means[node] - old.means[parents] @ coefficients[edges]
+        good = ~(bad[:, node] | bad[:, parents].any(axis=1))
+        if np.count_nonzero(good) < 3 * len(parents) + 10:
+            continue
+        design = rows[np.ix_(good, parents)]
+        centre, middle = design.mean(axis=0), rows[good, node].mean()
+        if not mixture.intercept:
+            centre, middle = np.zeros(len(parents)), 0.0
+        child = rows[good, node] - middle
+        found, *_ = np.linalg.lstsq(design - centre, child, rcond=1e-10)
+        rest = child - (design - centre) @ found
+        square = float(rest @ rest) / len(rest)
+        if square > 0.0:
+            coefficients[edges], variances[node] = found, square
+            constants[node] = middle - centre @ found
+    means = constants[None, :].copy()
+    order = np.concatenate([np.array(level) for level in families.levels])
+    kernels.propagate(means, order, families, coefficients)
+    return Equation(coefficients, means[0], variances)
+
+
+def rows_are_foreign(mixture: Mixture) -> bool:
+    """Whether the rows of the second network break most equations of the first.
+
+    Rows that follow all equations but a few have unusual noise there, which is shape; medians
+    tell. And a second network must explain the rows better than noise with heavy tails does.
+    """
+    families, foreign = mixture.layout.families, mixture.foreign
+    chosen = np.flatnonzero(mixture.foreign_rows)
+    children = np.flatnonzero(families.sizes > 0)
+    if len(chosen) == 0 or len(children) == 0 or foreign is None:
+        return False
+    whole = np.where(np.isnan(mixture.rows), mixture.equation.means, mixture.rows)
+    squares = _squares(mixture, mixture.equation, whole)
+    medians = np.median(squares[np.ix_(chosen, children)], axis=0)
+    price = 0.5 * (len(families.parents) + 2 * len(families)) * np.log(len(whole))
+    tails = _tail_likelihood(squares, mixture.equation.variances)
+    is_better = mixture.log_likelihood - price > tails
+    return bool(np.mean(medians > BROKEN * MEDIAN_SQUARE) >= 0.5 and is_better)
+
+
+def _tail_likelihood(squares: FloatArray, variances: FloatArray) -> float:
+    """Log-likelihood of equations whose noise is a mixture of Gaussians of several widths."""
+    densities = np.exp(-0.5 * squares.ravel()[:, None] / TAIL_SCALES**2) / TAIL_SCALES
+    densities += np.finfo(np.float64).tiny
+    shares = np.full(len(TAIL_SCALES), 1.0 / len(TAIL_SCALES))
+    for _ in range(TAIL_ROUNDS):
+        parts = densities * shares
+        shares = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
+    constant = 0.5 * len(squares) * np.log(2.0 * np.pi * variances).sum()
+    return float(np.log(densities @ shares).sum() - constant)
+
+
+def _squares(mixture: Mixture, equation: Equation, rows: FloatArray) -> FloatArray:
+    """Squared residuals of all equations in units of the noise, (rows, nodes)."""
+    families = mixture.layout.families
+    rest = kernels.residuals(rows - equation.means, families, equation.coefficients).T
+    return np.asarray(rest**2 / equation.variances)
+
+
+def _words(
+    mixture: Mixture,
+    equation: Equation,
+    doubted: BoolArray,
+    events: FloatArray,
+    filled: FloatArray,
+) -> FloatArray:
+    """What the rows with doubted cells say for errors, shared among the cells, (nodes,)."""
+    chosen = np.flatnonzero(doubted.any(axis=1))
+    unusual = events[chosen] > UNUSUAL**2
+    left = np.where(unusual, 0.0, events[chosen]).sum(axis=1)
+    errors = _squares(mixture, equation, filled[chosen]).sum(axis=1)
+    count = doubted[chosen].sum(axis=1)
+    said = 0.5 * (left - errors) + PRICE * (unusual.sum(axis=1) - count)
+    said = np.clip(said, -MOST_PER_ROW, MOST_PER_ROW) / count
+    return np.asarray(said @ doubted[chosen])
+
+
+def _stands_apart(sizes: FloatArray) -> BoolArray:
+    """Whether values lie beyond the first gap outside the bulk, (rows,)."""
+    order = np.sort(sizes)
+    outside = int(np.searchsorted(order, FAR_ENOUGH))
+    below = np.maximum(order[max(outside - 1, 0) : -1], FAR_ENOUGH)
+    gaps = np.flatnonzero(order[max(outside - 1, 0) + 1 :] > APART * below)
+    if len(gaps) == 0:
+        return np.zeros(len(sizes), dtype=bool)
+    return np.asarray(sizes > below[gaps[0]])
+
+
+FAR_ENOUGH = 3.0
+"""The bulk ends so many standard deviations from the middle."""

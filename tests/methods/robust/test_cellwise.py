@@ -1,0 +1,167 @@
+"""The cellwise method: near the limit where cells are wrong, and no harm where they are not."""
+
+import numpy as np
+import pytest
+
+import gaussnet as gn
+from gaussnet.seeds import children
+
+CHAIN = gn.Dag.parse("[x][y|x][z|y][w|x:z]", nodes=["x", "y", "z", "w"])
+ROWS = 5_000
+
+
+def chain(x, noise=None):
+    """Rows of a chain with a side branch, from a root of any shape."""
+    rng = np.random.default_rng(17)
+    noise = rng.normal(size=(3, len(x))) if noise is None else noise
+    y = x + noise[0]
+    z = 0.8 * y + noise[1]
+    return np.column_stack((x, y, z, -0.7 * x + 0.5 * z + noise[2]))
+
+
+def shapes():
+    """Clean columns that are not Gaussian."""
+    rng = np.random.default_rng(8)
+    normal, uniform = rng.normal(size=ROWS), rng.random(ROWS)
+
+    def censored(share):
+        return chain(np.maximum(normal, np.quantile(normal, share)))
+
+    return {
+        "exponential": chain(rng.exponential(size=ROWS)),
+        "lognormal": chain(rng.lognormal(size=ROWS)),
+        "two groups": chain(np.where(uniform < 0.3, 6.0, 0.0) + 0.5 * normal),
+        "t noise": chain(normal, rng.standard_t(3, size=(3, ROWS))),
+        "Laplace noise": chain(normal, rng.laplace(size=(3, ROWS))),
+        "rounded": chain(normal).round(1),
+        "counts": chain(rng.poisson(3.0, ROWS).astype(float)),
+        "zero-inflated": chain(np.where(uniform < 0.35, 0.0, rng.gamma(2.0, 1.0, ROWS))),
+        "20 % at a limit": censored(0.2),
+        "35 % at a limit": censored(0.35),
+        "50 % at a limit": censored(0.5),
+        "gamma": chain(rng.gamma(0.3, 1.0, ROWS)),
+        "negative binomial": chain(rng.negative_binomial(1, 0.2, ROWS).astype(float)),
+        "cubes": chain(normal**3),
+    }
+
+
+@pytest.mark.parametrize("name", shapes())
+def test_clean_columns_of_any_shape_are_learnt_as_by_least_squares(name):
+    rows = shapes()[name]
+    plain, ours = gn.fit(rows, CHAIN), gn.fit(rows, CHAIN, "cellwise")
+    errors = plain.standard_errors
+    for edge, value in plain.network.coefficients.items():
+        assert abs(ours.network.coefficients[edge] - value) < 3.0 * errors.coefficients[edge]
+    for node, value in plain.network.variances.items():
+        assert abs(ours.network.variances[node] - value) < 3.0 * errors.variances[node]
+    assert len(ours.outliers()) < 0.005 * rows.size
+
+
+def test_a_column_that_is_believed_although_it_is_skewed_is_noted():
+    fit = gn.fit(shapes()["two groups"], CHAIN, "cellwise")
+    assert any("does not look Gaussian" in str(note) for note in fit.notes)
+    assert fit.network.mean()[0] == pytest.approx(1.8, abs=3.0 * 2.8 / np.sqrt(ROWS))
+
+
+def em_oracle(rows, wrong, dag):
+    """Maximum likelihood of someone who knows which cells are wrong."""
+    return gn.fit(np.where(wrong, np.nan, rows), dag, missing="likelihood").network
+
+
+def problem(seed, share, size):
+    """30 nodes, 1,000 rows, errors of either sign; None draws values again from the column."""
+    graph, sample, spoil = children(seed, 3)
+    dag = gn.simulate.erdos_renyi(30, 2, seed=graph)
+    rng = np.random.default_rng(spoil)
+    slopes = rng.uniform(0.5, 1.5, len(dag.edges)) * rng.choice([-1.0, 1.0], len(dag.edges))
+    truth = gn.GaussianNetwork.from_arrays(dag, slopes, np.ones(30), rng.normal(size=30))
+    clean = truth.sample(1_000, seed=sample)
+    wrong = rng.random(clean.shape) < share
+    if size is None:
+        rows = np.where(wrong, rng.permuted(clean, axis=0), clean)
+    else:
+        rows = np.where(wrong, clean + size * rng.choice([-1.0, 1.0], clean.shape), clean)
+    return truth, rows, wrong
+
+
+@pytest.mark.parametrize(
+    ("share", "size", "limit"),
+    [(0.1, 1000.0, 1.05), (0.05, 5.0, 1.25), (0.02, 3.0, 1.8), (0.05, 3.0, 2.7), (0.05, None, 1.6)],
+)
+def test_divergence_stays_near_that_of_knowing_the_wrong_cells(share, size, limit):
+    ours = best = 0.0
+    for seed in children(2026, 3):
+        truth, rows, wrong = problem(seed, share, size)
+        fit = gn.fit(rows, truth.dag, "cellwise")
+        ours += gn.kl_divergence(truth, fit.network)
+        best += gn.kl_divergence(truth, em_oracle(rows, wrong, truth.dag))
+    assert ours < limit * best
+
+
+def test_chances_of_flagged_cells_are_calibrated():
+    right = total = 0
+    for seed in children(99, 2):
+        truth, rows, wrong = problem(seed, 0.05, 3.0)
+        found = gn.fit(rows, truth.dag, "cellwise").outliers()
+        columns = np.array([truth.dag.position(node) for node in found.nodes])
+        sure = found.chances >= 0.9
+        right += np.count_nonzero(wrong[found.rows[sure], columns[sure]])
+        total += np.count_nonzero(sure)
+    assert total > 500
+    assert right > 0.85 * total
+
+
+def test_clean_rows_cost_next_to_nothing():
+    ours = best = 0.0
+    for seed in children(4, 8):
+        truth, rows, _ = problem(seed, 0.0, 1.0)
+        ours += gn.kl_divergence(truth, gn.fit(rows, truth.dag, "cellwise").network)
+        best += gn.kl_divergence(truth, gn.fit(rows, truth.dag).network)
+    assert ours < 1.01 * best
+
+
+def test_rows_of_another_kind_are_left_out_as_a_whole():
+    truth = gn.simulate.random_network(gn.simulate.erdos_renyi(10, 3, seed=1), seed=2)
+    rows, rng = truth.sample(400, seed=3), np.random.default_rng(4)
+    spread = rows.std(axis=0)
+    rows[:80] = rows.mean(axis=0) + spread * (
+        3.0 * rng.choice([-1.0, 1.0], 10) + 0.1 * rng.normal(size=(80, 10))
+    )
+    best = gn.kl_divergence(truth, gn.fit(rows[80:], truth.dag).network)
+    fit = gn.fit(rows, truth.dag, "cellwise")
+    assert gn.kl_divergence(truth, fit.network) < 1.1 * best
+    assert set(fit.outliers().rows.tolist()) >= set(range(80))
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    hits = total = 0
+    for seed in children(7, 6):
+        truth, rows, _ = problem(seed, 0.05, 1000.0)
+        fit = gn.fit(rows, truth.dag, "cellwise")
+        for edge, (low, high) in fit.confidence_intervals(0.95).coefficients.items():
+            hits += low < truth.coefficients[edge] < high
+            total += 1
+    # About 180 intervals: the share has a standard error of 1.6 %.
+    assert 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / total) < hits / total
+
+
+def test_missing_cells_are_learnt_from_what_is_there():
+    truth, rows, wrong = problem(np.random.SeedSequence(21), 0.05, 1000.0)
+    holes = np.random.default_rng(2).random(rows.shape) < 0.05
+    holed = np.where(holes, np.nan, rows)
+    fit = gn.fit(holed, truth.dag, "cellwise", missing="drop-by-node")
+    best = gn.kl_divergence(truth, em_oracle(holed, wrong, truth.dag))
+    assert gn.kl_divergence(truth, fit.network) < 1.1 * best
+
+
+@pytest.mark.parametrize("trouble", ["constant", "few rows", "huge", "copied"])
+def test_odd_tables_have_an_answer(trouble):
+    rows = chain(np.random.default_rng(1).normal(size=30 if trouble == "few rows" else 300))
+    rows[3, 1] = 1e150 if trouble == "huge" else 50.0
+    if trouble == "constant":
+        rows[:, 0] = 2.0
+    if trouble == "copied":
+        rows[:, 1] = rows[:, 0]
+    fit = gn.fit(rows, CHAIN, "cellwise")
+    assert np.isfinite(fit.network.coefficient_array).all()
+    assert fit.network.coefficients["y", "z"] == pytest.approx(0.8, abs=0.5)

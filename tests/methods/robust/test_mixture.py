@@ -1,0 +1,129 @@
+"""The mixture for wrong cells: its kernel, its likelihood, and what it makes of clean columns."""
+
+import numpy as np
+import pytest
+
+import gaussnet as gn
+from gaussnet import kernels
+from gaussnet.kernels import numpy_mixture
+from gaussnet.methods.robust.mixture import FEWEST_CELLS, Equation, Foreign, replace
+from gaussnet.methods.robust.precision import SparsePrecision
+from gaussnet.methods.robust.starts import mixture_from
+
+NODES = 8
+
+
+def a_network(seed: int, nodes: int = NODES, degree: float = 3.0) -> gn.GaussianNetwork:
+    dag = gn.simulate.erdos_renyi(nodes, degree, seed=seed)
+    return gn.simulate.random_network(dag, seed=seed + 1)
+
+
+def spoilt(network, rows, share, size, seed):
+    """Rows with errors of either sign, of this many standard deviations of the noise."""
+    rng = np.random.default_rng(seed)
+    data = network.sample(rows, seed=seed)
+    wrong = rng.random(data.shape) < share
+    signs = rng.choice([-1.0, 1.0], size=data.shape)
+    return np.where(wrong, data + size * signs * network.scales, data), wrong
+
+
+def a_mixture(network, data, wrong):
+    layout = SparsePrecision(network.dag.families)
+    equation = Equation(network.coefficient_array, network.mean(), network.variance_array)
+    return mixture_from(data, layout, True, equation, wrong, np.ones(data.shape[1], dtype=bool))
+
+
+@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("foreign", [False, True])
+def test_the_compiled_kernel_agrees_with_its_definition(seed, foreign):
+    network = a_network(seed)
+    data, wrong = spoilt(network, 80, 0.1, 4.0, seed)
+    data[3, 2] = data[5, 1] = data[5, 4] = np.nan
+    mixture = a_mixture(network, data, wrong)
+    densities = None
+    if foreign:
+        densities = np.random.default_rng(seed).normal(-15.0, 3.0, len(data))
+        mixture = replace(mixture, foreign=Foreign(0.1, densities))
+    task, found = mixture.task(), []
+    for kernel in (kernels.mixture_moments, numpy_mixture.mixture_moments):
+        own, filled, chances = mixture.wrong.copy(), np.zeros(data.shape), np.zeros(data.shape)
+        sums = kernel(data, task, own, densities, filled, chances)
+        found.append((sums, own, filled, chances))
+    (one, *ours), (other, *theirs) = found
+    rows_of = np.repeat(np.arange(NODES), np.diff(task.precision[1]))
+    below = rows_of >= task.precision[2]  # entries above the diagonal are not filled
+    for name in one._fields:
+        a, b = getattr(one, name), getattr(other, name)
+        a, b = (a[below], b[below]) if name == "products" else (a, b)
+        # Sums over 80 rows of products of up to 8 terms, with room for cancellation.
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9 * np.abs(b).max())
+    for a, b in zip(ours, theirs, strict=True):
+        np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
+
+
+def test_the_expectation_of_one_row_is_that_of_all_patterns():
+    """Against all 2^4 patterns of a row of four cells, none of them left out."""
+    network = a_network(5, nodes=4, degree=2.0)
+    data, wrong = spoilt(network, 1, 0.0, 0.0, 3)
+    data[0, 1] += 3.0 * network.scales[1]
+    mixture = a_mixture(network, data, wrong)
+    mixture = replace(mixture, chances=np.full(4, 0.2), slight=1e-12)
+    task = mixture.task()._replace(settings=np.log([1e-12, 1e-12]))  # all are combined
+    chances, filled = np.zeros((1, 4)), np.zeros((1, 4))
+    found = kernels.mixture_moments(data, task, mixture.wrong.copy(), None, filled, chances)
+    precision = mixture.layout.values(network.coefficient_array, network.variance_array)
+    omega = np.zeros((4, 4))
+    omega[np.repeat(np.arange(4), np.diff(mixture.layout.starts)), mixture.layout.neighbours] = (
+        precision
+    )
+    numbers = mixture.laws.by_column(network.variance_array, mixture.marginal)
+    rest = data[0] - network.mean()
+    scores, members = [], []
+    for pattern in range(16):
+        cells = [cell for cell in range(4) if pattern >> cell & 1]
+        right = [cell for cell in range(4) if cell not in cells]
+        covariance = np.linalg.inv(omega)
+        score = np.log(0.8) * len(right) + np.log(0.2) * len(cells)
+        if right:
+            own = covariance[np.ix_(right, right)]
+            score -= 0.5 * rest[right] @ np.linalg.solve(own, rest[right])
+            score -= 0.5 * np.linalg.slogdet(2.0 * np.pi * own)[1]
+        if cells:
+            spread = np.linalg.inv(omega[np.ix_(cells, cells)])
+            errors = spread @ (omega @ rest)[cells]
+            laws = kernels.log_wrong_values(
+                mixture.laws.shared(),
+                numbers[cells],
+                errors,
+                np.diag(spread),
+                (rest[cells], data[0, cells]),
+            )
+            score += laws.sum()
+        scores.append(score)
+        members.append([cell in cells for cell in range(4)])
+    weights = np.exp(np.array(scores) - np.logaddexp.reduce(scores))
+    # Combinations below a millionth are left out of the chances.
+    np.testing.assert_allclose(chances[0], weights @ np.array(members), atol=2e-5)
+    assert found.densities[0] == pytest.approx(np.logaddexp.reduce(scores), abs=1e-9)
+
+
+@pytest.mark.parametrize("size", [3.0, 5.0, 1000.0])
+def test_the_likelihood_hardly_ever_falls(size):
+    network = a_network(11)
+    data, wrong = spoilt(network, 400, 0.05, size, 2)
+    mixture, found = a_mixture(network, data, wrong), []
+    for _ in range(12):
+        mixture = mixture.round()
+        found.append(mixture.log_likelihood)
+    # A kind of error that dies out takes FEWEST_CELLS cells with it, at odds of a few to one.
+    assert min(np.diff(found)) > -2.0 * FEWEST_CELLS
+    assert found[-1] > found[0]
+
+
+def test_threads_do_not_change_a_bit():
+    network = a_network(3)
+    data, wrong = spoilt(network, 1_500, 0.05, 4.0, 5)
+    one = replace(a_mixture(network, data, wrong), threads=1).run(5)
+    two = replace(a_mixture(network, data, wrong), threads=2).run(5)
+    assert (one.equation.coefficients == two.equation.coefficients).all()
+    assert (one.equation.variances == two.equation.variances).all()
