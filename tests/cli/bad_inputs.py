@@ -237,8 +237,9 @@ BAD_DATA = [
     (
         "fit rows.npy --dag graph.txt",
         {"rows.npy": npy(np.zeros((3, 3))), "graph.txt": GRAPH},
-        "got data of shape (3, 3), expected (rows, 2): give one column per node, in the order of "
-        "dag.nodes",
+        "the columns have no names, and 'y', 'x' is only the order in which the graph happens to "
+        "name its nodes: give a file with named columns, or say which column is which with "
+        "--columns, as --columns rain,wet",
     ),
     (
         "fit rows.npy --dag graph.txt",
