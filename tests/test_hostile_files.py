@@ -23,7 +23,7 @@ import gaussnet as gn
 from gaussnet.data.write import write_rows
 from gaussnet.graph.formats.dot import parse_dot
 
-DAG = gn.Dag.parse("wet ~ rain")
+DAG = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
 
 ASK = """
 import time

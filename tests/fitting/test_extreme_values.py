@@ -5,7 +5,7 @@ import pytest
 
 import gaussnet as gn
 
-DAG = gn.Dag.parse("[a][b|a][c|a:b]")
+DAG = gn.Dag.parse("[a][b|a][c|a:b]", nodes=["a", "b", "c"])
 TRUTH = gn.simulate.random_network(DAG, seed=0)
 METHODS = (
     "least-squares",

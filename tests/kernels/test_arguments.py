@@ -17,7 +17,7 @@ NAMES = [name for name in dir(_native) if name[0] != "_" and "[" in getattr(_nat
 FAMILIES = family_table([np.array([0]), np.array([0, 1]), np.array([0, 1, 2])])
 ROWS, COLUMNS = 7, 3
 SIZES = {"R": ROWS, "C": COLUMNS, "F": 3, "E": 3, "P": 10, "S": 5, "T": 1}
-FREE = {"N": 2, "M": 0, "K": 4, "L": 1, "J": 2}
+FREE = {"N": 2, "M": 0, "K": 4, "L": 1, "J": 2, "Q": 9}
 SINGLE: dict[str, Any] = {
     "x": normal_rows(ROWS, COLUMNS),
     "X": normal_rows(ROWS, COLUMNS),

@@ -128,7 +128,7 @@ def test_a_file_written_by_hand_may_order_parents_freely(tmp_path):
         ("{", "is not whole JSON"),
         (json.dumps(document())[:-20], "is not whole JSON"),
         ("[" * 100_000, "is not whole JSON"),
-        (b"\xff\xfe\xfa", "is not whole JSON"),
+        (b"\xff\xfe\xfa", "UTF-16"),
         ('{"format": "gaussnet-network", "format": "gaussnet-network"}', "stands twice"),
         ("[1, 2]", "is not a network"),
         ("null", "is not a network"),

@@ -79,7 +79,8 @@ def test_heteroscedastic_intervals_hold_where_classical_ones_fail():
         for names, values in (("x", x), ("y", y))
         for name, column in zip((f"{names}{i}" for i in range(1000)), values.T, strict=True)
     }
-    fit = gn.fit(np.column_stack([columns[name] for name in dag.nodes]), dag)
+    rows = np.column_stack([columns[name] for name in dag.nodes])
+    fit = gn.fit(rows, dag, columns=dag.nodes)
     for kind, hits in held.items():
         low, high = fit.uncertainty(kind).confidence_intervals.coefficient_array.T
         hits.extend((low <= 2.0) & (high >= 2.0))

@@ -528,9 +528,6 @@ static ptrdiff_t mixture_moments(const Argument *given)
     MixtureSpace *space;
     if (mixture.law_count > MOST_LAWS || task.families.count != mixture.columns)
         return REFUSED;
-    for (ptrdiff_t c = 0; c < mixture.columns; c++)
-        if (mixture.starts[c + 1] <= mixture.starts[c])
-            return REFUSED;
     if (open_mixture_space(&space, mixture.columns) < 0)
         return NO_MEMORY;
     memset(totals.products, 0, (size_t)given[20].length * sizeof(double));
