@@ -6,6 +6,7 @@ the module that does it is looked up by name, when it is needed.
 """
 
 from collections.abc import Sequence
+from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -16,6 +17,12 @@ def html(kind: str, value: Any) -> str:
     """The HTML of a value, by a function of `gaussnet.report.notebook`."""
     found: str = getattr(import_module("gaussnet.report.notebook"), kind)(value)
     return found
+
+
+def as_printed(value: Any) -> str:
+    """The HTML of a value that prints well: its text, with long lines wrapped."""
+    style = "color:inherit;background:transparent;white-space:pre-wrap"
+    return f'<pre style="{style}">{escape(str(value))}</pre>'
 
 
 def plot(kind: str, *values: Any, **settings: Any) -> Any:

@@ -106,7 +106,7 @@ def test_fit_prints_coefficients_with_errors_scales_and_notes(gaussnet):
     write_rows("more.csv", [*DAG.nodes, "[red]time"], [np.column_stack((ROWS, ROWS[:, 0]))])
     words = gaussnet("fit", "more.csv", "--dag", "graph.txt")
     fit = gn.fit(ROWS, DAG)
-    assert "3 nodes, 3 edges, 300 rows; least-squares, variances by mean-square" in words
+    assert "3 nodes, 3 edges, 300 rows; fitted by least-squares, noise variances from" in words
     for edge, value in fit.network.coefficients.items():
         assert f"{value:.4g}" in words
         assert f"{fit.standard_errors.coefficients[edge]:.4g}" in words

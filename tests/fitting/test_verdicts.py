@@ -101,9 +101,20 @@ def test_sentences_are_plain():
 
 def test_least_squares_that_meets_wild_cells_notes_it():
     notes = [str(note) for note in gn.fit(wild(), DAG).notes]
-    assert notes == ["residuals of wet are far from Gaussian (worst 20.7 sd): try robust"]
+    assert notes == ["residuals of wet are far from Gaussian (worst 945 sd): try robust"]
     assert gn.fit(ROWS, DAG).notes == ()
     assert not any("try robust" in str(note) for note in gn.fit(wild(), DAG, "robust").notes)
+
+
+@pytest.mark.parametrize("every", [13, 20, 40])
+def test_many_wild_cells_do_not_hide_each_other(every):
+    """Of n cells a share p can be at most 1 / sqrt(p) standard deviations off, if they agree."""
+    rows = ROWS.copy()
+    rows[::every, 1] = 1_000.0
+    fit = gn.fit(rows, DAG)
+    assert np.nanmax(np.abs(fit.residual_shapes.worst)) < np.sqrt(every) + 0.5
+    assert fit.summary().data == "There are wild values in wet."
+    assert "try method='robust'" in fit.summary().trust
 
 
 def test_gaussian_rows_are_hardly_ever_called_wild():

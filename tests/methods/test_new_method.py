@@ -245,7 +245,7 @@ def test_errors_come_from_the_bootstrap(method):
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_fits_print_compare_and_are_reported(tmp_path, method):
     fit = gn.fit(ROWS, DAG, method)
-    assert f"{len(ROWS):,} rows; {method.name}, variances by mean-square" in str(fit)
+    assert f"{len(ROWS):,} rows; fitted by {method.name}, noise variances from" in str(fit)
     table = gn.compare([fit, gn.fit(ROWS, DAG)], data=problem(500))
     assert table[method.name].held_out < 0.0
     assert gn.cross_validate(ROWS[:300], DAG, [method, "least-squares"], folds=3)

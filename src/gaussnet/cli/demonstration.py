@@ -8,6 +8,7 @@ from rich.table import Table
 
 import gaussnet as gn
 from gaussnet.cli.printing import progress
+from gaussnet.graph.dag import counted
 from gaussnet.planning.targets import information_limit
 from gaussnet.seeds import children
 
@@ -69,8 +70,9 @@ def demonstrate(nodes: int, rows: int, share: float, seed: int) -> Demonstration
 def print_demonstration(result: Demonstration) -> None:
     """Print the demonstration as a table."""
     table = Table(
-        title=f"KL divergence from the truth: {result.nodes} nodes, {result.edges} edges, "
-        f"{result.rows:,} rows",
+        title=f"KL divergence from the truth: {counted(result.nodes, 'node')}, "
+        f"{counted(result.edges, 'edge')}, "
+        f"{counted(result.rows, 'row')}",
         caption=f"contaminated: {result.share:.0%} of the rows have {result.spoilt_nodes} values "
         "replaced by N(1000, 1); variances there by MAD, with robust by its own scale. "
         f"Limit for clean rows: {result.limit:.4f}",

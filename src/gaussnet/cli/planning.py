@@ -11,7 +11,7 @@ import gaussnet as gn
 from gaussnet.cli.printing import console, print_table, progress
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.files import write_bytes
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.names import METHODS
 from gaussnet.planning.settings import PlanLaw
 
@@ -147,7 +147,7 @@ def print_plan(table: PlanTable) -> None:
 def print_certificates(table: CertificateTable) -> None:
     """Print certificates as a table."""
     rows, chance = table.first.rows, 1 - table.first.delta
-    title = f"How far from the truth after {rows:,} rows, with probability {chance:g}"
+    title = f"How far from the truth after {counted(rows, 'row')}, with probability {chance:g}"
     heads = ("method", *next(iter(table.figures.values())))
     print_table(title, heads, [(name, *own.values()) for name, own in table.figures.items()])
     _print_reasons(table.reasons)

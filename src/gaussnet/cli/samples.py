@@ -12,6 +12,7 @@ from gaussnet.cli.printing import Steps, console, progress
 from gaussnet.data.table import default_page_rows
 from gaussnet.data.write import write_csv, write_rows
 from gaussnet.errors import SettingError
+from gaussnet.graph.dag import counted
 from gaussnet.model.checks import row_count, whole_number
 from gaussnet.model.files import check_ending
 from gaussnet.seeds import children, generator
@@ -144,7 +145,8 @@ def print_simulated(found: Simulated, files: OutputFiles) -> None:
     page = console()
     counts = found.to_dict()
     page.print(
-        f"{counts['nodes']} nodes, {counts['edges']} edges, {counts['rows']:,} rows, "
+        f"{counted(counts['nodes'], 'node')}, {counted(counts['edges'], 'edge')}, "
+        f"{counted(counts['rows'], 'row')}, "
         f"{counts['spoilt_rows']:,} of them contaminated"
     )
     for what, path in (

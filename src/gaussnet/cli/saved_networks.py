@@ -12,6 +12,7 @@ from scipy.special import ndtri
 import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_json, print_table, progress, shown
 from gaussnet.errors import NetworkError, SettingError
+from gaussnet.graph.dag import counted
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
 
@@ -215,4 +216,6 @@ def import_rds(file: Path, out: Path, as_json: bool) -> None:
     if as_json:
         print_json({"nodes": nodes, "edges": edges, "out": str(out)})
         return
-    Console().print(f"{nodes} nodes and {edges} edges written to {out}", soft_wrap=True)
+    Console().print(
+        f"{counted(nodes, 'node')} and {counted(edges, 'edge')} written to {out}", soft_wrap=True
+    )

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussnet import display
 from gaussnet.data.column_order import has_names, in_column_order
 from gaussnet.data.columns import as_rows
 from gaussnet.data.table import ask
@@ -101,6 +102,8 @@ class ScoreTable:
         """Plain values, for JSON or a data frame; what does not exist is None there."""
         rows = [{key: _plain(value) for key, value in asdict(one).items()} for one in self.fits]
         return {"fits": rows, "notes": list(self.notes)}
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         unseen = any(not math.isnan(one.held_out) for one in self.fits)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
+from gaussnet import display
 from gaussnet.fitting.uncertainty import find_covariances
 from gaussnet.model.inference.effects import gradient, stations
 from gaussnet.types import FloatArray
@@ -33,6 +34,8 @@ class Effect:
     def interval(self) -> tuple[float, float]:
         """The confidence interval (low, high)."""
         return self.low, self.high
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         path = " -> ".join((self.cause, *self.via, self.target))

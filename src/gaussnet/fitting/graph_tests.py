@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.special import stdtr
 
+from gaussnet import display
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.text import shown, text_table
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
@@ -79,13 +80,13 @@ class GraphCheck:
     @property
     def verdict(self) -> str:
         """What the tests say, in one sentence."""
-        how = f"at level {self.level:g} ({NAMES[self.adjustment]}, {len(self)} tests)"
+        how = f"at level {self.level:g} ({NAMES[self.adjustment]}, {counted(len(self), 'test')})"
         if not len(self):
             return "There is no missing edge to test."
         if self.agrees:
             return f"The data agree with the graph {how}."
         worst = self._edge(0)
-        count = f"{self._alarms} missing edge" + ("s" if self._alarms > 1 else "")
+        count = counted(self._alarms, "missing edge")
         return (
             f"The data contradict {count} {how}: look first at {shown(worst.other)} and "
             f"{shown(worst.node)}."
@@ -102,7 +103,9 @@ class GraphCheck:
         return (self._edge(index) for index in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"GraphCheck({len(self)} missing edges, {self._alarms} contradicted)"
+        return f"GraphCheck({counted(len(self), 'missing edge')}, {self._alarms} contradicted)"
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         heads = ("node", "other", "given", "correlation", "p-value", "adjusted")
@@ -141,7 +144,9 @@ def check_graph(
     kept = kept[order]
     untested = len(testable) - len(kept)
     if untested:
-        notes.append(f"{untested} missing edges cannot be tested: no noise, or too few rows")
+        notes.append(
+            f"{counted(untested, 'missing edge')} cannot be tested: no noise, or too few rows"
+        )
     arrays = (correlations[kept], p_values[order], corrected[order])
     return GraphCheck(
         fit.dag, float(level), adjust, nodes[kept], others[kept], *arrays, untested, tuple(notes)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.special import chdtrc, fdtrc
 
+from gaussnet import display
 from gaussnet.data.passes import Run
 from gaussnet.data.table import ask, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
@@ -17,7 +18,7 @@ from gaussnet.fitting.learn import fit_with
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, Format, ResultTable
 from gaussnet.fitting.uncertainty import PURPOSE
-from gaussnet.graph.dag import Dag, shorten
+from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import ReadOptions
 from gaussnet.methods.moments import MomentsPass
@@ -151,8 +152,10 @@ class GroupFit:
         return self.fits[str(name)]
 
     def __repr__(self) -> str:
-        rows = ", ".join(f"{name}: {fit.rows} rows" for name, fit in self.fits.items())
+        rows = ", ".join(f"{name}: {counted(fit.rows, 'row')}" for name, fit in self.fits.items())
         return f"GroupFit(by {self.by!r}, {len(self)} groups; {shorten([rows])})"
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         return f"{self.table()}\n{self.test_equal().verdict}"
@@ -253,6 +256,8 @@ class EqualityTests:
 
     def __repr__(self) -> str:
         return f"EqualityTests({len(self)} parameters, {len(self.differing)} differ)"
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         return str(self.table())
@@ -393,6 +398,8 @@ class GroupPool:
 
     def __repr__(self) -> str:
         return f"GroupPool({', '.join(self.what)} common to {len(self.networks)} groups)"
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         return self.verdict

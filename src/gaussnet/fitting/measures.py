@@ -14,7 +14,7 @@ from scipy.optimize import brentq
 from scipy.special import chdtr, chdtrc, chndtr
 
 from gaussnet import kernels
-from gaussnet.data.frames import FrameKind
+from gaussnet.data.frames import FrameKind, new_frame
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError
@@ -31,6 +31,8 @@ CLOSE = 0.05
 """RMSEA up to which a model is said to fit closely."""
 INTERVAL = 0.9
 """Level of the interval of RMSEA, as everywhere."""
+COUNTS = ("npar", "ntotal", "df", "baseline.df")
+"""Measures that are whole numbers."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -59,13 +61,16 @@ class FitMeasures(Mapping[str, float]):
 
     def table(self) -> ResultTable:
         """The measures as a table, one row each."""
-        names, values = list(self), [float(value) for value in self.values_by_name.values()]
-        columns = Column("measure", "measure", names, "text"), Column("value", "value", values)
+        values = [int(value) if name in COUNTS else float(value) for name, value in self.items()]
+        columns = (
+            Column("measure", "measure", list(self), "text"),
+            Column("value", "value", values, "measure"),
+        )
         return ResultTable("Measures of fit", columns)
 
     def to_frame(self, kind: FrameKind = "pandas") -> Any:
         """The measures as a "pandas" or "polars" data frame."""
-        return self.table().to_frame(kind)
+        return new_frame({"measure": list(self), "value": list(self.values())}, kind)
 
     def to_markdown(self) -> str:
         """The measures as a table in Markdown."""

@@ -2,7 +2,7 @@
 
 from dataclasses import dataclass
 
-from gaussnet.graph.dag import Dag, shorten
+from gaussnet.graph.dag import Dag, counted, shorten
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,9 +39,9 @@ class NodeReport:
     confirmed: int = 0
     """Values of this node that do not fit, but that its children or parents agree with."""
     discrete: bool = False
+    """Whether its values are few and recur, so that only what lies apart is flagged."""
     shaped: bool = False
     """Whether its values were believed although they do not look Gaussian."""
-    """Whether its values are few and recur, so that only what lies apart is flagged."""
     set_rows: int = 0
     """Rows left out because the node was set from outside."""
 
@@ -50,11 +50,10 @@ def node_notes(report: NodeReport, zero_variance: bool) -> list[str]:
     """What there is to say about one node, a sentence each."""
     found = []
     if report.set_rows:
-        rows = "1 row" if report.set_rows == 1 else f"{report.set_rows} rows"
+        rows = counted(report.set_rows, "row")
         found.append(f"{rows} in which it was set from outside left out of its equation")
     if report.dropped:
-        rows = "1 row" if report.dropped == 1 else f"{report.dropped} rows"
-        used = report.rows + report.trimmed
+        rows, used = counted(report.dropped, "row"), report.rows + report.trimmed
         found.append(f"{rows} with missing values left out of {report.dropped + used}")
     if report.trimmed or report.flagged or report.confirmed:
         found.append(_trimmed(report))

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from gaussnet import display
 from gaussnet.data.columns import is_frame
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import shown, text_table
+from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import STATUSES, Trimming
 from gaussnet.named_rows import named
 from gaussnet.types import FloatArray, IntArray
@@ -84,7 +86,10 @@ class Outliers:
 
     def __repr__(self) -> str:
         touched = sum(share > 0.0 for share in self.shares.values())
-        return f"Outliers({len(self)} {self.status} cells in {touched} of {len(self.shares)} nodes)"
+        cells = counted(len(self), f"{self.status} cell")
+        return f"Outliers({cells} in {touched} of {counted(len(self.shares), 'node')})"
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         if not len(self):

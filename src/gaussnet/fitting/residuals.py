@@ -26,6 +26,12 @@ SKEWED, HEAVY, LIGHT = 0.5, 1.0, -0.6
 """Skewness and excess kurtosis that matter; Gaussian residuals have 0."""
 SURE = 5.0
 """So many standard errors from 0 they must be, to be told of."""
+FAR = 20.0
+"""So many standard deviations of the middle residuals are far off, whatever the noise is."""
+MOST_SORTED = 2_000
+"""Rows from which the spread of the middle residuals is found."""
+DECILES = 2.5631031310892007
+"""Distance of the first and the last decile of the Gaussian."""
 
 Shape = Literal["Gaussian", "wild values", "skewed", "heavy tails", "light tails", "unknown"]
 WORDS: dict[Shape, str] = {
@@ -48,12 +54,24 @@ class ResidualShapes:
     skewness: FloatArray
     kurtosis: FloatArray
     """Excess over that of the Gaussian."""
+    middle: FloatArray
+    """Standard deviation of the residuals between the first and the last decile; NaN if it is 0.
+
+    Many wild values stretch the noise until none of them is many standard deviations off; the
+    middle of the residuals does not hide them."""
+
+    @property
+    def furthest(self) -> FloatArray:
+        """The residual furthest from 0; in standard deviations of the middle, if that is far."""
+        found = self.worst / np.fmin(self.middle, 1.0)
+        return np.where(np.abs(found) > FAR, found, self.worst)
 
     @property
     def wild(self) -> BoolArray:
         """Whether the largest residual is too far off for Gaussian noise."""
         tail = 2.0 * ndtr(-np.abs(np.nan_to_num(self.worst)))
-        return np.asarray((self.counts > 0) & (tail * self.counts * len(self.counts) < WILD))
+        far = np.abs(np.nan_to_num(self.furthest)) > FAR
+        return np.asarray((self.counts > 0) & (far | (tail * self.counts * len(tail) < WILD)))
 
     def shape(self, node: int) -> Shape:
         """What the residuals of a node look like."""
@@ -73,7 +91,7 @@ class ResidualShapes:
     def nodes(self, *shapes: Shape) -> list[int]:
         """The nodes whose residuals have one of these shapes, the worst first."""
         found = [node for node in range(len(self.counts)) if self.shape(node) in shapes]
-        return sorted(found, key=lambda node: -abs(float(self.worst[node])))
+        return sorted(found, key=lambda node: -abs(float(self.furthest[node])))
 
 
 def find_shapes(
@@ -115,7 +133,24 @@ def find_shapes(
         skewness, kurtosis = third / variances**1.5, fourth / variances**2 - 3.0
     worst = np.where(-low > high, low, high)
     none = (network.variance_array == 0.0) | (counts == 0)
-    return ResidualShapes(counts, np.where(none, np.nan, worst), skewness, kurtosis)
+    middle = _middle_spread(network, rows, set_cells)
+    return ResidualShapes(counts, np.where(none, np.nan, worst), skewness, kurtosis, middle)
+
+
+def _middle_spread(network: GaussianNetwork, rows: Rows, set_cells: BoolArray | None) -> FloatArray:
+    """Standard deviation of the middle of the residuals, (nodes,), from some of the rows."""
+    step = -(-len(rows) // MOST_SORTED) or 1
+    with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
+        errors = standardized_residuals(network, rows[::step].copy())
+        if set_cells is not None:
+            errors[set_cells[::step].T] = np.nan
+        errors.sort(axis=1)
+        known = np.isfinite(errors).sum(axis=1)
+        every = np.arange(len(errors))
+        last = np.maximum(known - 1, 0)
+        ends = [errors[every, np.rint(share * last).astype(np.intp)] for share in (0.1, 0.9)]
+        spread = (ends[1] - ends[0]) / DECILES
+    return np.where((known >= FEWEST) & (spread > 0.0), spread, np.nan)
 
 
 def standardized_residuals(network: GaussianNetwork, rows: Rows) -> FloatArray:

@@ -10,7 +10,7 @@ import numpy as np
 from gaussnet import display
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.notes import NodeReport, Note, label_notes, node_notes
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.base import Method, Scale
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import IntArray
@@ -61,7 +61,7 @@ class Fit:
     >>> fit.rows, round(fit.network.coefficients["rain", "wet"], 3)
     (3, 1.95)
     >>> print(fit)
-    2 nodes, 1 edge, 3 rows; least-squares, variances by mean-square
+    2 nodes, 1 edge, 3 rows; fitted by least-squares, noise variances from mean squared residuals
     edge         coefficient    95% interval
     rain -> wet         1.95  0.8496 to 3.05
     node  intercept  noise sd
@@ -134,7 +134,7 @@ class Fit:
         >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
         >>> print(gn.fit(truth.sample(500, seed=1), truth.dag).summary())
         The data agree with the graph (1 missing edge tested), and the residuals look Gaussian.
-        No value is missing, and none is far off; wrong values that look usual stay unseen.
+        No value is missing or clearly wrong; wrong values that look usual cannot be seen.
         If the graph is right, 500 rows tell 2 of 2 coefficients apart from 0 (95 % intervals).
         """
         return self._summary
@@ -672,8 +672,9 @@ class Fit:
 
     def __repr__(self) -> str:
         return (
-            f"Fit({len(self.dag)} nodes, {self.rows} rows, method={self.method.name!r}, "
-            f"scale={self.scale.name!r}, {len(self.notes)} notes)"
+            f"Fit({counted(len(self.dag), 'node')}, {counted(self.rows, 'row')}, "
+            f"method={self.method.name!r}, "
+            f"scale={self.scale.name!r}, {counted(len(self.notes), 'note')})"
         )
 
     def plot(self, *, ax: Any = None) -> Any:

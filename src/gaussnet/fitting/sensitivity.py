@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import stdtrit
 
+from gaussnet import display
 from gaussnet.errors import EstimationError, GraphError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.graph_tests import set_cells, tested_rows
@@ -74,6 +75,8 @@ class Sensitivity:
         share = real_number("cause_r2", cause_r2, 0.0, 1.0)
         other = real_number("target_r2", target_r2, 0.0, 1.0)
         return self.estimate - math.copysign(self._bias(share, other), self.estimate)
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         cause, target = shown(self.cause), shown(self.target)

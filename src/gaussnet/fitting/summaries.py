@@ -26,7 +26,7 @@ from gaussnet.fitting.checks import thread_count
 from gaussnet.fitting.learn import NetworkBuilder, fit_with
 from gaussnet.fitting.notes import general_notes
 from gaussnet.fitting.result import Fit
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, counted
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.kernels.threads import Partials, merge_in_order
 from gaussnet.methods.base import Equations, Method, Scale, Solution, SummaryPass
@@ -189,8 +189,9 @@ class Summary:
 
     def __repr__(self) -> str:
         return (
-            f"Summary({len(self.dag)} nodes, {self.rows} rows, method={self.method.name!r}, "
-            f"{self.rows_inside} rows inside)"
+            f"Summary({counted(len(self.dag), 'node')}, {counted(self.rows, 'row')}, "
+            f"method={self.method.name!r}, "
+            f"{counted(self.rows_inside, 'row')} inside)"
         )
 
     def _runs(self) -> tuple[Any, ...]:

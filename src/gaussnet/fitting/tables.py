@@ -9,9 +9,9 @@ from typing import Any, Literal
 from gaussnet.data.frames import FrameKind, new_frame
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import cut_table, shown
-from gaussnet.graph.dag import shorten
+from gaussnet.graph.dag import counted, shorten
 
-Format = Literal["text", "number", "count", "p-value"]
+Format = Literal["text", "number", "count", "p-value", "measure"]
 Cell = str | float | int | None
 
 LONGEST_TEXT = 60
@@ -61,7 +61,7 @@ class ResultTable:
     >>> table["estimate"], table.to_dicts()[0]["parent"]
     ([2.06], 'x')
     >>> print(table.to_markdown().splitlines()[2])
-    | x | y | 2.06 | 0.03464 | <0.001 | 1.911 | 2.209 | 0.9997 |
+    | x | y | 2.060 | 0.03464 | <0.001 | 1.911 | 2.209 | 0.9997 |
     """
 
     title: str
@@ -143,7 +143,8 @@ class ResultTable:
         )
 
     def __repr__(self) -> str:
-        return f"ResultTable({self.title}: {len(self)} rows, {len(self.columns)} columns)"
+        columns = counted(len(self.columns), "column")
+        return f"ResultTable({self.title}: {counted(len(self), 'row')}, {columns})"
 
     def __str__(self) -> str:
         heads = [column.heading for column in self.columns]
@@ -187,18 +188,22 @@ def _shown(value: Cell, kind: Format) -> str:
 
     Examples
     --------
-    >>> _shown(0.00012, "p-value"), _shown(0.04567, "p-value"), _shown(1.23456, "number")
-    ('<0.001', '0.046', '1.235')
+    >>> _shown(0.00012, "p-value"), _shown(0.04567, "p-value"), _shown(1.2, "number")
+    ('<0.001', '0.046', '1.200')
+    >>> _shown(5716.2468, "measure"), _shown(5, "measure")
+    ('5716.247', '5')
     """
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return "-"
     if isinstance(value, str):
         return shown(value)
-    if kind == "count":
+    if kind == "count" or isinstance(value, int):
         return f"{value:,}"
+    if kind == "measure":
+        return f"<{SMALLEST_P}" if 0.0 < value < SMALLEST_P / 2 else f"{value:.3f}"
     if kind == "p-value":
         return f"<{SMALLEST_P}" if value < SMALLEST_P else f"{value:.3f}"
-    return f"{value:.4g}"
+    return f"{value:#.4g}".removesuffix(".")
 
 
 def _latex(words: str) -> str:

@@ -86,7 +86,7 @@ def heading(fit: "Fit") -> str:
         counted(len(fit.dag.edges), "edge"),
         counted(fit.rows, "row"),
     )
-    return f"{', '.join(sizes)}; {fit.method.name}, variances by {fit.scale.name}"
+    return f"{', '.join(sizes)}; fitted by {fit.method.name}, noise variances {fit.scale.source}"
 
 
 def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:

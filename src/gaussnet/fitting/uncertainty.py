@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
-from gaussnet.graph.dag import Dag, Edge
+from gaussnet.graph.dag import Dag, Edge, counted
 from gaussnet.methods.base import Method
 from gaussnet.methods.groups import FitData, Fitted
 from gaussnet.methods.standard_errors.order_statistics import order_statistic
@@ -64,7 +64,7 @@ class StandardErrors:
         return _named(self.dag.nodes, self.variance_array)
 
     def __repr__(self) -> str:
-        return f"StandardErrors({len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges)"
+        return f"StandardErrors({_sizes(self.dag)})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,8 +96,7 @@ class ConfidenceIntervals:
         return _named(self.dag.nodes, self.variance_array)
 
     def __repr__(self) -> str:
-        sizes = f"{len(self.dag.nodes)} nodes, {len(self.dag.edges)} edges"
-        return f"ConfidenceIntervals({sizes}, level={self.level})"
+        return f"ConfidenceIntervals({_sizes(self.dag)}, level={self.level})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,6 +115,10 @@ class Uncertainty:
     def __repr__(self) -> str:
         level = self.confidence_intervals.level
         return f"Uncertainty(kind={self.kind!r}, level={level}, {len(self.notes)} notes)"
+
+
+def _sizes(dag: Dag) -> str:
+    return f"{counted(len(dag), 'node')}, {counted(len(dag.edges), 'edge')}"
 
 
 def _named(names: tuple[Any, ...], values: FloatArray) -> Mapping[Any, Any]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussnet import display
 from gaussnet.data.column_order import check_mask_order, in_column_order
 from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
@@ -50,6 +51,8 @@ class CrossValidation:
         So list the methods simplest first: a later one is taken only if it is truly better.
         """
         return self.methods[first_within_noise(self.robust)]
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         width = max(len("method"), *map(len, self.methods))

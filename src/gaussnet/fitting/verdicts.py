@@ -11,6 +11,7 @@ import numpy as np
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.residuals import ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
+from gaussnet.graph.dag import counted
 
 if TYPE_CHECKING:
     from gaussnet.fitting.graph_tests import GraphCheck
@@ -84,7 +85,7 @@ class Verdict:
             self.reason = "the fit no longer has its rows"
             return None
         if missing * fit.rows > MOST_WORK:
-            self.reason = f"there are {missing:,} missing edges: call check_graph()"
+            self.reason = f"there are {counted(missing, 'missing edge')}: call check_graph()"
             return None
         try:
             return fit.check_graph()
@@ -175,9 +176,10 @@ class Verdict:
     def _shape_words(self) -> str:
         if self.shapes is None:
             return "the residuals were not looked at"
-        odd = [*self.wild, *(name for name in self.odd_shapes if name not in self.wild)]
+        odd = [*self.wild, *self.odd_shapes]
         if odd:
-            worst = float(np.nanmax(np.abs(self.shapes.worst)))
+            nodes = self.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
+            worst = float(np.abs(self.shapes.furthest[nodes]).max())
             return f"the residuals of {listed(odd)} are not Gaussian (worst {worst:.3g} sd)"
         if self.shapes.counts.max(initial=0) < 30:
             return "there are too few rows to judge the residuals"
@@ -197,7 +199,7 @@ class Verdict:
             return "Nothing was found wrong with the data: no value is missing or flagged."
         if self.shapes is None:
             return "Wrong values were not looked for: the rows are not in memory."
-        return "No value is missing, and none is far off; wrong values that look usual stay unseen."
+        return "No value is missing or clearly wrong; wrong values that look usual cannot be seen."
 
     def _missing_words(self) -> list[str]:
         fit = self.fit
@@ -270,15 +272,15 @@ class Verdict:
     def _promise(self) -> str:
         """How sure the coefficients are, if the model is right."""
         fit = self.fit
-        start = f"If the graph is right, {fit.rows:,} rows tell"
+        start = f"If the graph is right, {counted(fit.rows, 'row')} tell"
         try:
             ends = fit.confidence_intervals(LEVEL).coefficient_array
         except GaussnetError:
-            return f"If the graph is right, the coefficients rest on {fit.rows:,} rows."
+            return f"If the graph is right, the coefficients rest on {counted(fit.rows, 'row')}."
         if not len(ends):
-            return f"If the graph is right, means and variances rest on {fit.rows:,} rows."
+            return f"If the graph is right, means and variances rest on {counted(fit.rows, 'row')}."
         apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
-        edges = f"{len(ends):,} coefficient" + ("s" if len(ends) > 1 else "")
+        edges = counted(len(ends), "coefficient")
         return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."
 
 
@@ -288,7 +290,7 @@ def wild_note(fit: "Fit") -> str | None:
     if shapes is None or not shapes.wild.any():
         return None
     nodes = shapes.nodes("wild values")
-    worst = abs(float(shapes.worst[nodes[0]]))
+    worst = abs(float(shapes.furthest[nodes[0]]))
     names = listed(shown(fit.dag.nodes[node]) for node in nodes)
     return f"residuals of {names} are far from Gaussian (worst {worst:.3g} sd): try robust"
 

@@ -308,6 +308,8 @@ class Scale(ABC):
     __slots__ = ()
     name: ClassVar[str]
     """The name that `fit` knows the scale by."""
+    source: ClassVar[str] = "from the residuals"
+    """Where the variances come from, in words."""
     uses_mean_squares: ClassVar[bool] = False
     """Whether mean squared residuals are all that it needs."""
     has_factors: ClassVar[bool] = False

@@ -33,6 +33,7 @@ class Mad(Scale):
     """
 
     name = "mad"
+    source = "from median absolute deviations of the residuals"
 
     def first(self, equations: Equations, coefficients: FloatArray) -> Pass:
         """Medians of the residuals; then of their distances from these."""

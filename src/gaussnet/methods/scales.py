@@ -20,6 +20,7 @@ class MeanSquare(Scale):
     """Mean square of the residuals, about their mean if there is an intercept, else about 0."""
 
     name = "mean-square"
+    source = "from mean squared residuals"
     uses_mean_squares = True
     uses_weights: ClassVar[bool] = True
 
@@ -150,6 +151,7 @@ class KlOptimal(MeanSquare):
     """
 
     name = "kl-optimal"
+    source = "from the multiple of the mean square with the least expected error"
     has_factors = True
     uses_weights = False
 
@@ -186,3 +188,4 @@ class GaussianCore(MeanSquare):
     """
 
     name = "core"
+    source = "from the rows kept"

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from math import sqrt
 
 from gaussnet import display
+from gaussnet.graph.dag import counted
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.planning.laws import Bound, Degrees, MethodLaw, Phases
 from gaussnet.planning.settings import (
@@ -53,15 +54,13 @@ class Certificate:
     """How `kl` was reached."""
     assumptions: tuple[str, ...] = ASSUMPTIONS
 
-    def _repr_html_(self) -> str:
-        """As it prints, in a notebook."""
-        return display.html("plan", self)
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         phases = f", split {self.split[0]:,} + {self.split[1]:,}" if self.split else ""
         constant = "with" if self.intercept else "without"
         lines = [
-            f"{self.method}, {self.rows:,} rows{phases}, {constant} intercepts",
+            f"{self.method}, {counted(self.rows, 'row')}{phases}, {constant} intercepts",
             f"  expected KL          {self.expected_kl:.4g}",
             f"  KL with prob. {1 - self.delta:<7.4g}{self.kl:.4g} at most",
             f"  TV with prob. {1 - self.delta:<7.4g}{self.tv:.4g} at most",

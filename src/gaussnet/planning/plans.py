@@ -6,6 +6,7 @@ from math import ceil, exp, inf, isfinite, log, sqrt
 
 from gaussnet import display
 from gaussnet.errors import SettingError
+from gaussnet.graph.dag import counted
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.planning.laws import Degrees, MethodLaw
 from gaussnet.planning.settings import (
@@ -51,16 +52,14 @@ class Plan:
     paper: PaperSizes | None = None
     """The paper's two phases, printed and corrected, for law="paper"."""
 
-    def _repr_html_(self) -> str:
-        """As it prints, in a notebook."""
-        return display.html("plan", self)
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         lines = [
-            f"{self.rows:,} rows for {self._promise()}",
+            f"{counted(self.rows, 'row')} for {self._promise()}",
             f"  method             {self.method}",
             f"  law                {self.law}",
-            f"  information limit  {self.information_rows:,} rows",
+            f"  information limit  {counted(self.information_rows, 'row')}",
             f"  hardness shape     {self.hardness_rows:,.0f} = n d / TV^2; the paper's lower bound "
             "for its worst network, but for a constant it does not give",
         ]

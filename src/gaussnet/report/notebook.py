@@ -3,6 +3,7 @@
 Text and lines use the current colour, so that dark and light pages both can be read.
 """
 
+from hashlib import sha256
 from html import escape
 from typing import TYPE_CHECKING, Any
 
@@ -90,11 +91,6 @@ def fit(value: "Fit") -> str:
     return f"{top}{picture}{table}{listed}"
 
 
-def plan(value: Any) -> str:
-    """A plan or certificate, as it prints."""
-    return f'<pre style="color:inherit;background:transparent">{escape(str(value))}</pre>'
-
-
 def _sizes(value: "Dag") -> str:
     return f"{counted(len(value), 'node')}, {counted(len(value.edges), 'edge')}"
 
@@ -115,7 +111,7 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
     arrows = [(value.position(parent), value.position(child)) for parent, child in value.edges]
     layout = lay_out(len(value), arrows, sizes)
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
-    parts = []
+    edges = []
     for index, route in enumerate(layout.routes):
         line, head = edge_path(route, layout.rightward, 1.6)
         colour = "currentColor"
@@ -123,10 +119,13 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
         if coefficients is not None:
             colour = MINUS if coefficients[index] < 0.0 else PLUS
             dash = ' stroke-dasharray="7 3"' if coefficients[index] < 0.0 else ""
-        parts.append(
+        edges.append(
             f'<path d="{line}" fill="none" stroke="{colour}" stroke-width="1.6"{dash}/>'
             f'<path d="{head}" fill="{colour}"/>'
         )
+    frame = f'x="{-MARGIN:.0f}" y="{-MARGIN:.0f}" width="{width:.0f}" height="{height:.0f}"'
+    texts = [] if coefficients is None else [brief(value) for value in coefficients]
+    parts = _inscribed(edges, layout.routes, texts if len(arrows) <= FEW_EDGES else [], frame)
     for (x, y), label, wide in zip(layout.centres, labels, sizes.widths, strict=True):
         parts.append(
             f'<rect x="{x - wide / 2:.1f}" y="{y - sizes.height / 2:.1f}" width="{wide:.1f}" '
@@ -135,8 +134,6 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
             f'<text x="{x:.1f}" y="{y + 4.2:.1f}" text-anchor="middle" fill="currentColor" '
             f'font-size="12" font-family="system-ui, sans-serif">{escape(label)}</text>'
         )
-    if coefficients is not None and len(arrows) <= FEW_EDGES:
-        parts += _inscriptions(layout.routes, [brief(value) for value in coefficients])
     return (
         f'<svg viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" role="img" '
         f'aria-label="Graph of {_sizes(value)}" width="{width:.0f}" '
@@ -144,10 +141,25 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
     )
 
 
-def _inscriptions(routes: Any, texts: list[str]) -> list[str]:
+def _inscribed(edges: list[str], routes: Any, texts: list[str], frame: str) -> list[str]:
+    """The edges with texts on them; a mask cuts the lines there, on a page of any colour."""
+    drawn = "".join(edges)
+    if not texts:
+        return [f"<g>{drawn}</g>"]
     boxes = place_inscriptions(routes, texts)
-    return [
-        f'<text x="{box.x + 4 + box.width / 2:.1f}" y="{box.y + 3.5:.1f}" text-anchor="middle" '
-        f'fill="currentColor" font-size="10.5" font-family="system-ui, sans-serif">{words}</text>'
-        for box, words in zip(boxes, texts, strict=True)
-    ]
+    name = f"gaussnet-{sha256(drawn.encode()).hexdigest()[:12]}"
+    holes = "".join(
+        f'<rect x="{box.x - box.width / 2 - 1:.1f}" y="{box.y - 7:.1f}" '
+        f'width="{box.width + 2:.1f}" height="14"/>'
+        for box in boxes
+    )
+    words = "".join(
+        f'<text x="{box.x:.1f}" y="{box.y + 3.8:.1f}" text-anchor="middle" fill="currentColor" '
+        f'font-size="10.5" font-family="system-ui, sans-serif">{one}</text>'
+        for box, one in zip(boxes, texts, strict=True)
+    )
+    mask = (
+        f'<mask id="{name}" maskUnits="userSpaceOnUse" {frame}>'
+        f'<rect {frame} fill="white"/>{holes}</mask>'
+    )
+    return [mask, f'<g mask="url(#{name})">{drawn}</g>', words]

@@ -142,7 +142,6 @@ def residuals(fit: "Fit", nodes: Iterable[str] | None) -> Any:
         panel.set_ylabel("residual, sd", fontsize=8)
     for panel in panels.ravel()[len(positions) :]:
         panel.axis("off")
-    panels[0, 0].figure.tight_layout()
     return panels
 
 
@@ -150,7 +149,7 @@ def outliers(fit: "Fit", *, ax: Any) -> Any:
     """Flagged cells: rows across, one line per node, the size of a mark by how far off it is."""
     found = fit.outliers()
     touched = [node for node in fit.dag.nodes if found.shares[node] > 0.0]
-    axes = ax if ax is not None else _axes((7.0, 1.2 + 0.3 * max(len(touched), 1)))
+    axes = ax if ax is not None else _axes((7.0, 1.4 + 0.3 * max(len(touched), 1)))
     places = {node: place for place, node in enumerate(touched)}
     z = np.abs(found.z)
     axes.scatter(
@@ -188,4 +187,5 @@ def _figure(size: tuple[float, float]) -> Any:
         raise SettingError(
             "plots need matplotlib, which is not installed: pip install 'gaussnet[figures]'"
         ) from None
-    return pyplot.figure(figsize=(min(size[0], 30.0), min(size[1], 30.0)))
+    sides = min(size[0], 30.0), min(size[1], 30.0)
+    return pyplot.figure(figsize=sides, layout="constrained")

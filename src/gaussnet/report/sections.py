@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from gaussnet.fitting.coefficient_tables import ERRORS
 from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import WORDS
 from gaussnet.fitting.result import Fit
@@ -14,24 +15,9 @@ from gaussnet.types import IntArray
 
 MOST_FIGURES = 200
 MANY_FIGURES = 12
-ERRORS = {
-    "fitted-rows": "least squares over the rows kept",
-    "believed-cells": "maximum likelihood over the cells that are believed",
-    "classical": "least squares",
-    "between-batch": "from the spread of the batches",
-    "order-statistic": "from order statistics of the medians",
-}
-"""Where standard errors come from, in words for the reader of a report."""
 MOST_CELLS = 500
 MOST_STRIPS = 60
 STRIP_BINS = 360
-SCALES = {
-    "mean-square": "from mean squared residuals",
-    "mad": "from median absolute deviations of the residuals",
-    "kl-optimal": "from the multiple of the mean square with the least expected error",
-    "core": "from the rows kept",
-}
-"""Where noise variances come from, in words."""
 DISTANCES = (
     "Two distances to the true distribution: the Kullback-Leibler (KL) divergence, the mean loss "
     "of log density, and total variation (TV), the largest error of any probability, between 0 "
@@ -71,7 +57,7 @@ def fit_words(fit: Fit) -> str:
     >>> fit_words(gn.fit(rows, gn.Dag.parse("y ~ x"), columns=["y", "x"]))
     'Fitted by least-squares; noise variances from mean squared residuals'
     """
-    return f"Fitted by {fit.method.name}; noise variances {SCALES.get(fit.scale.name, '')}".rstrip()
+    return f"Fitted by {fit.method.name}; noise variances {fit.scale.source}"
 
 
 def _sentences(findings: Findings) -> str:

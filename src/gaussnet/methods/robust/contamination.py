@@ -25,6 +25,7 @@ from math import exp, inf, log, sqrt
 import numpy as np
 from scipy.special import betainc, betaln, gammaln
 
+from gaussnet import display
 from gaussnet.graph.dag import Dag
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.robust.findings import Trimming
@@ -94,6 +95,8 @@ class ContaminationTest:
             f"the data look contaminated in {len(names)} of {len(self.dag)} nodes (adjusted "
             f"p-values below {self.level:g}): {listed}{more}"
         )
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         return self.sentence

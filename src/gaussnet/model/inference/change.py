@@ -7,6 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from gaussnet import display
 from gaussnet.errors import CycleError, GraphError, NetworkError
 from gaussnet.graph.algorithms import with_relatives
 from gaussnet.graph.dag import Dag, shorten
@@ -34,6 +35,8 @@ class ChangeAttribution:
 
     def __repr__(self) -> str:
         return f"ChangeAttribution({self.target!r}, {len(self.mean)} equations)"
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         lines = [

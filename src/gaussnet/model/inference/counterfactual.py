@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet import kernels
+from gaussnet import display, kernels
 from gaussnet.errors import DataError
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, counted
 from gaussnet.model import checks
 from gaussnet.model.equations import propagate
 from gaussnet.model.gaussian import Gaussian
@@ -75,6 +75,8 @@ class Counterfactual:
         checks.check_overflow(left)
         return Gaussian(self.network.dag.nodes, left[:, 0], left[:, 1:])
 
+    _repr_html_ = display.as_printed
+
     def __str__(self) -> str:
         after, before = self.after, self.before
         width = max([4, *map(len, after.names)])
@@ -87,7 +89,7 @@ class Counterfactual:
         return "\n".join(lines)
 
     def __repr__(self) -> str:
-        return f"Counterfactual({len(self.evidence)} nodes observed, do={dict(self.do)})"
+        return f"Counterfactual({counted(len(self.evidence), 'node')} observed, do={dict(self.do)})"
 
     @cached_property
     def _set(self) -> IntArray:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussnet import display
 from gaussnet.errors import GraphError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.model import checks
@@ -23,6 +24,8 @@ class PathEffect:
 
     nodes: tuple[str, ...]
     effect: float
+
+    _repr_html_ = display.as_printed
 
     def __str__(self) -> str:
         return f"{' -> '.join(self.nodes)}: {self.effect:.4g}"

@@ -13,7 +13,7 @@ import numpy as np
 
 from gaussnet import display
 from gaussnet.errors import DataError, NetworkError, SettingError
-from gaussnet.graph.dag import Dag, shorten
+from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
@@ -187,7 +187,7 @@ class Prediction:
         return len(self.mean)
 
     def __repr__(self) -> str:
-        return f"Prediction({self.node!r}, {len(self)} rows, level={self.level})"
+        return f"Prediction({self.node!r}, {counted(len(self), 'row')}, level={self.level})"
 
 
 def predict(
