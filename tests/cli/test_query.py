@@ -43,6 +43,7 @@ def test_json_holds_the_conditional_law(gaussnet):
     assert rain["high"] == pytest.approx(rain["mean"] + 1.6448536 * rain["scale"])
     assert answer["given"] == {"wet": 2.0}
     assert answer["do"] == {"season": -0.5}
+    assert answer["nodes"]["season"] == {"mean": -0.5, "scale": 0.0, "low": -0.5, "high": -0.5}
 
 
 def test_a_table_names_the_evidence_and_the_targets(gaussnet):

@@ -106,6 +106,15 @@ def test_least_squares_that_meets_wild_cells_notes_it():
     assert not any("try robust" in str(note) for note in gn.fit(wild(), DAG, "robust").notes)
 
 
+def test_missing_values_are_told_where_all_others_are_used():
+    words = gn.fit(holes(), DAG, missing="likelihood").summary().data
+    assert words == "20 of 2,000 values are missing, and the fit uses all others."
+    one = ROWS.copy()
+    one[3, 1] = np.nan
+    words = gn.fit(one, DAG, missing="likelihood").summary().data
+    assert words == "1 value is missing, and the fit uses all others."
+
+
 @pytest.mark.parametrize("every", [13, 20, 40])
 def test_many_wild_cells_do_not_hide_each_other(every):
     """Of n cells a share p can be at most 1 / sqrt(p) standard deviations off, if they agree."""

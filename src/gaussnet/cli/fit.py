@@ -23,6 +23,7 @@ from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
+from gaussnet.graph.dag import counted
 from gaussnet.model.files import check_ending
 from gaussnet.report.page import check_report
 
@@ -320,7 +321,7 @@ def _print_flagged(fit: gn.Fit) -> None:
     found = fit.outliers()
     counts = Counter(found.nodes)
     print_table(
-        f"{len(found)} flagged values (--report and --json list them)",
+        f"{counted(len(found), 'flagged value')} (--report and --json list them)",
         ("node", "flagged", "share"),
         ((node, counts[node], found.shares[node]) for node in fit.dag.nodes if counts[node]),
     )

@@ -69,9 +69,14 @@ def query_network(
         raise SettingError(f"got --level {level}, expected a number between 0 and 1 such as 0.95")
     network = gn.read_network(model)
     found = (network.do(do) if do else network).condition(given, targets=targets)
-    scales = np.sqrt(found.variances)
+    # What was set does not vary, not even by rounding.
+    was_set = [name in do for name in found.names]
+    means = np.array(
+        [do.get(name, mean) for name, mean in zip(found.names, found.mean.tolist(), strict=True)]
+    )
+    scales = np.where(was_set, 0.0, np.sqrt(found.variances))
     reach = scales * float(ndtri(0.5 + 0.5 * level))
-    columns = (found.mean, scales, found.mean - reach, found.mean + reach)
+    columns = (means, scales, means - reach, means + reach)
     numbers = (column.tolist() for column in columns)
     return Answer(given, do, level, tuple(zip(found.names, *numbers, strict=True)))
 

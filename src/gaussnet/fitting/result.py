@@ -646,7 +646,7 @@ class Fit:
             "fitted-rows", for cellwise "believed-cells", their own; for any method "bootstrap",
             which learns again from rows drawn with replacement.
         level
-            The chance with which an interval holds the parameter.
+            The chance with which an interval contains the parameter.
         repetitions, seed
             Of the bootstrap.
         """

@@ -203,7 +203,12 @@ class Verdict:
 
     def _missing_words(self) -> list[str]:
         fit = self.fit
-        given = None if fit.data is None or fit.data.survey is None else fit.data.survey.rows
+        survey = None if fit.data is None else fit.data.survey
+        given = None if survey is None else survey.rows
+        if survey is not None and fit.method.fills_holes and survey.holes.any():
+            holes, cells = int(survey.holes.sum()), fit.rows * len(fit.dag)
+            are = "value is" if holes == 1 else f"of {cells:,} values are"
+            return [f"{holes:,} {are} missing, and the fit uses all others"]
         if given is not None and fit.rows < given:
             dropped = given - fit.rows
             return [f"{dropped:,} of {given:,} rows have missing values and were left out"]
