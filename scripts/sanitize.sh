@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# Kernel, estimate and fitting tests and the kernel fuzzer on kernels built with GCC's sanitizers for
-# addresses and undefined behaviour, in a copy of the package; SANITIZE=thread for data races.
+# Kernels compiled without a warning by GCC and, where it is installed, Clang; then kernel, method and
+# fitting tests and the kernel fuzzer on kernels built with GCC's sanitizers for addresses and undefined
+# behaviour, in a copy of the package; SANITIZE=thread for data races.
 #   scripts/sanitize.sh PYTHON SECONDS [tests ...]
 set -euo pipefail
 python=$1 seconds=$2
@@ -12,6 +13,15 @@ cp -r setup.py pyproject.toml README.md LICENSE src tests "$copy"
 rm -f "$copy"/src/gaussnet/kernels/*.so
 python=$(realpath -s "$python") fuzzer=$PWD/fuzz/fuzz_kernels.py
 cd "$copy"
+include=$("$python" -c 'import sysconfig; print(sysconfig.get_path("include"))')
+for compiler in gcc clang; do
+  command -v $compiler >/dev/null || continue
+  for source in module baseline avx2; do
+    $compiler -O3 -std=gnu11 -Wall -Wextra -Wconversion -Wshadow -Wno-psabi -Werror -I"$include" \
+      -Isrc/gaussnet/kernels/c -c src/gaussnet/kernels/c/$source.c -o "$copy/$source.o"
+  done
+  echo "$compiler: no warnings"
+done
 GAUSSNET_CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=$kind -fno-sanitize-recover=all" \
   GAUSSNET_LDFLAGS="-fsanitize=$kind" "$python" setup.py -q build_ext --inplace
 case $kind in thread) library=libtsan.so ;; *) library=libasan.so ;; esac
@@ -19,4 +29,5 @@ export LD_PRELOAD=$(gcc -print-file-name=$library) PYTHONPATH=$copy/src PYTHONMA
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 export GAUSSNET_KERNELS=native
 "$python" -W ignore "$fuzzer" --seconds "$seconds"
-"$python" -m pytest -q -p no:cacheprovider "${@:-tests/kernels}"
+[ $# -gt 0 ] || set -- tests/kernels tests/methods tests/fitting
+"$python" -m pytest -q -p no:cacheprovider "$@"

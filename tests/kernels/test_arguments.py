@@ -114,6 +114,44 @@ def test_arrays_of_another_length_or_type_are_refused(name: str, position: int) 
                 getattr(_native, name)(*given)
 
 
+PAIRS = [
+    (name, written, other)
+    for name, written in ARRAYS
+    if tokens_of(name)[written].lstrip("?")[0] in "DIB"
+    for same, other in ARRAYS
+    if same == name and other != written
+]
+
+
+@pytest.mark.parametrize(("name", "written", "other"), PAIRS)
+def test_what_is_written_shares_no_memory_with_other_arguments(
+    name: str, written: int, other: int
+) -> None:
+    given = sound_arguments(name)
+    first, second = given[written], given[other]
+    if first.dtype != second.dtype or not (len(first) and len(second)):
+        return
+    memory = np.zeros(len(first) + len(second), dtype=first.dtype)
+    given[written], given[other] = memory[: len(first)], memory[len(first) :]
+    assert getattr(_native, name)(*given) >= 0  # side by side
+    memory[:] = 0
+    given[other] = memory[len(first) - 1 : -1]
+    with pytest.raises(ValueError, match="shares memory"):
+        getattr(_native, name)(*given)
+
+
+def test_rows_written_in_place_share_no_memory_with_indices() -> None:
+    memory = np.zeros(ROWS * COLUMNS + 2)
+    given = sound_arguments("propagate")
+    given[0] = memory[:-2].reshape(ROWS, COLUMNS)[::-1]
+    assert _native.propagate(*given) >= 0
+    for start in (0, 7, ROWS * COLUMNS - 1):
+        given[2] = memory.view(np.int64)[start : start + 2]
+        memory[:] = 0.0
+        with pytest.raises(ValueError, match="shares memory"):
+            _native.propagate(*given)
+
+
 @pytest.mark.parametrize("name", ["propagate", "learn_nodes", "find_cells"])
 @pytest.mark.parametrize("bad", [-1, 3, 2**62, -(2**63)])
 def test_indices_that_point_outside_are_refused(name: str, bad: int) -> None:

@@ -77,6 +77,11 @@ class Families:
         return np.concatenate(([0], np.cumsum(sides * (sides + 1) // 2)))
 
     @cached_property
+    def product_count(self) -> int:
+        """Number of packed products: what a kernel has to do for a row, more or less."""
+        return int(self.product_offsets[-1])
+
+    @cached_property
     def family_of_product(self) -> IntArray:
         """The family each packed product belongs to, (products,)."""
         return np.repeat(np.arange(len(self)), np.diff(self.product_offsets))

@@ -20,7 +20,14 @@ from gaussnet.kernels.numpy_likelihood import Expected
 from gaussnet.kernels.numpy_medians import Draw, Ends, Split
 from gaussnet.kernels.numpy_mixture import MixtureMoments, MixtureTask
 from gaussnet.kernels.numpy_robust import CellTable, LearningTask, Learnt, Screen
+from gaussnet.kernels.threads import interruptible
 from gaussnet.types import FloatArray, IntArray, Rows
+
+LONG_CALL = 1 << 24
+"""Products from which a call may be felt: some ten milliseconds. It can then be interrupted."""
+
+LEARNING_ROUNDS = 64
+"""How often learning a node may walk through its rows, roughly."""
 
 MOST_LANES = 8
 """Values that a compiled kernel may write beyond what it keeps."""
@@ -77,6 +84,20 @@ def _sizes_told(token: str) -> dict[str, str]:
     return {token[2]: "len({0})"} if "[" in token and token[3] == "]" else {}
 
 
+def _run(call: Callable[..., int], products: int, *arguments: Any) -> int:
+    """Call a kernel that has so many products to do, roughly."""
+    return call(*arguments) if products < LONG_CALL else interruptible(call, *arguments)
+
+
+def _products(tokens: list[str], names: list[str]) -> str:
+    """How much a kernel of this signature has to do, as far as it is known: 0 if not."""
+    found = [name for token, name in zip(tokens, names, strict=True) if token in "fg"]
+    if not found:
+        return "0"
+    rows = "len(a0)" if tokens[0] in "xXc" else f"int({found[0]}.product_count**0.5)"
+    return f"{rows} * {found[0]}.product_count"
+
+
 def _source(tokens: list[str], written: list[str]) -> str:
     """A function that converts arguments, allocates what is written, and calls a kernel."""
     names = [f"a{k}" for k in range(len(tokens))]
@@ -93,7 +114,8 @@ def _source(tokens: list[str], written: list[str]) -> str:
         shape = "".join(sizes.get(letter, letter) for letter in token[2:-1])
         lines.append(f"    w{k} = empty(({shape}), {TYPES[token[0]]})")
     out = [f"w{k}" for k in range(len(written))]
-    lines.append(f"    found = call({', '.join([*values, *out])})")
+    products = _products(tokens, names)
+    lines.append(f"    found = run({', '.join(['call', products, *values, *out])})")
     lines.append(f"    return {', '.join(out) or 'found'}")
     return "\n".join([f"def kernel({', '.join(names)}):", *lines])
 
@@ -108,7 +130,7 @@ def kernel(name: str) -> Any:
     call = getattr(_native, name)
     given, _, written = str(call.__doc__).partition("->")
     scope = {name: getattr(np, name) for name in ("empty", "ascontiguousarray", "float64", "int64")}
-    scope |= {"call": call, "readable": readable}
+    scope |= {"call": call, "readable": readable, "run": _run}
     exec(_source(given.split(), written.split()), scope)
     return scope["kernel"]
 
@@ -211,7 +233,8 @@ def _solutions(
     ]
     sizes = [families * size * windows for families, size, windows in shapes]
     flat = np.empty(sum(sizes))
-    kernel(readable(page), flat_families(families), windows, flat)
+    products = len(page) * families.product_count
+    _run(kernel, products, readable(page), flat_families(families), windows, flat)
     ends = np.cumsum([0, *sizes]).tolist()
     return [flat[ends[k] : ends[k + 1]].reshape(shape) for k, shape in enumerate(shapes)]
 
@@ -252,7 +275,7 @@ def split_solutions(
     heights = 1 if sliding else np.repeat(families.sizes, families.sizes) + centre
     expected = rows * float((brackets.shares / heights).sum())
     tile = _native.tile_rows(page.shape[1], True)
-    kernel = functools.partial(_native.split_solutions, *fixed)
+    kernel = functools.partial(_run, _native.split_solutions, rows * families.product_count, *fixed)
     return _split(kernel, brackets, draw, expected, (rows, tile))
 
 
@@ -368,7 +391,9 @@ def learn_nodes(
     families, *rest = task
     written = (learnt.coefficients, learnt.numbers, learnt.counts)
     cells = (*known[:5], *found)
-    _native.learn_nodes(columns, flat_families(families), nodes, *rest, *written, *cells)
+    products = LEARNING_ROUNDS * len(columns) * families.product_count
+    given = (columns, flat_families(families), nodes, *rest, *written, *cells)
+    _run(_native.learn_nodes, products, *given)
     done, full = found.progress[2:].tolist()
     return done, bool(full)
 
@@ -434,5 +459,6 @@ def mixture_moments(
     written = (*found[:2], filled, chances, *found[2:])
     if chances is not None:
         chances[:] = 0.0
-    _native.mixture_moments(readable(x), flat_families(families), *given, *written)
+    products = LEARNING_ROUNDS * len(x) * families.product_count
+    _run(_native.mixture_moments, products, readable(x), flat_families(families), *given, *written)
     return found

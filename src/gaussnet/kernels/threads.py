@@ -1,13 +1,23 @@
-"""Running independent pieces of work on a few threads."""
+"""Running independent pieces of work on a few threads, and long work so that Ctrl-C is heard.
+
+Python hears Ctrl-C only between two of its own instructions, and only in the main thread. So work
+that compiled code does at length goes to a thread of its own, for which the main thread waits. When
+the wait is interrupted the work is abandoned: its thread ends with the call that it is in, or with
+the process, whichever comes first.
+"""
 
 import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from threading import Thread, current_thread, main_thread
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar
 
 if TYPE_CHECKING:
     from concurrent.futures import Future
+
+WAIT_SECONDS = 0.5
+"""How long a wait lasts at a time: Windows hears Ctrl-C between two waits only."""
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
@@ -18,6 +28,71 @@ def available_threads() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+class Workers:
+    """Threads that do what is submitted, in order; leaving by an error abandons what is not done.
+
+    Those of `concurrent.futures` would be waited for, even when the process ends.
+    """
+
+    def __init__(self, count: int) -> None:
+        from queue import SimpleQueue  # not at the import of every command
+
+        self._count = count
+        self._is_open = True
+        self._tasks: SimpleQueue[tuple[Any, ...] | None] = SimpleQueue()
+        for _ in range(count):
+            Thread(target=self._work, daemon=True).start()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *reason: object) -> None:
+        self._is_open = False
+        for _ in range(self._count):
+            self._tasks.put(None)
+
+    def submit(self, function: Callable[..., Result], *arguments: Any) -> "Future[Result]":
+        """What the function will have given."""
+        from concurrent.futures import Future
+
+        future: Future[Result] = Future()
+        self._tasks.put((future, function, arguments))
+        return future
+
+    def _work(self) -> None:
+        while (task := self._tasks.get()) is not None and self._is_open:
+            future, function, arguments = task
+            try:
+                future.set_result(function(*arguments))
+            except BaseException as error:
+                future.set_exception(error)
+            del task, future, function, arguments
+
+
+def _result(future: "Future[Result]") -> Result:
+    """What the future gives, in waits that Ctrl-C can interrupt."""
+    while True:
+        try:
+            return future.result(timeout=WAIT_SECONDS)
+        except TimeoutError:
+            if future.done():
+                return future.result()
+
+
+def interruptible(function: Callable[..., Result], *arguments: Any) -> Result:
+    """What the function gives; the main thread leaves it alone when Ctrl-C is pressed.
+
+    Examples
+    --------
+    >>> interruptible(max, 2, 3)
+    3
+    """
+    if current_thread() is not main_thread():
+        return function(*arguments)
+    with Workers(1) as worker:
+        return _result(worker.submit(function, *arguments))
 
 
 def thread_map(
@@ -34,10 +109,10 @@ def thread_map(
     if workers <= 1:
         yield from map(function, items)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
-    with ThreadPoolExecutor(workers) as pool:
-        yield from pool.map(function, items)
+    with Workers(workers) as pool:
+        waiting = deque(pool.submit(function, item) for item in items)
+        while waiting:
+            yield _result(waiting.popleft())
 
 
 def bounded_map(
@@ -55,16 +130,14 @@ def bounded_map(
     if threads <= 1:
         yield from map(function, items)
         return
-    from concurrent.futures import ThreadPoolExecutor
-
     waiting: deque[Future[Result]] = deque()
-    with ThreadPoolExecutor(threads) as pool:
+    with Workers(threads) as pool:
         for item in items:
             waiting.append(pool.submit(function, item))
             if len(waiting) > threads:
-                yield waiting.popleft().result()
+                yield _result(waiting.popleft())
         while waiting:
-            yield waiting.popleft().result()
+            yield _result(waiting.popleft())
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,6 +13,7 @@ from numpy.typing import ArrayLike
 from gaussnet import display, kernels
 from gaussnet.errors import DataError, FileError, GraphError, NetworkError
 from gaussnet.graph.dag import Dag, Edge, counted, shorten
+from gaussnet.kernels.threads import interruptible
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks, propagate
 from gaussnet.model.gaussian import Gaussian
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
 
 Name = TypeVar("Name", str, Edge)
 Values = Mapping[str, float]
+
+LONG_PRODUCT = 1_000
+"""Nodes from which a product of matrices takes a moment, so that it can be interrupted."""
 
 
 @dataclass(frozen=True, eq=False, repr=False, init=False)
@@ -184,8 +188,8 @@ class GaussianNetwork:
         [[1.0, 2.0], [2.0, 4.5]]
         """
         responses = self._responses()
-        with np.errstate(over="ignore", invalid="ignore"):
-            covariance: FloatArray = responses.T @ responses
+        is_long = len(responses) > LONG_PRODUCT
+        covariance = interruptible(_gram, responses) if is_long else _gram(responses)
         checks.check_overflow(covariance)
         if frame is not None:
             return display.named_frame(covariance, self.dag.nodes, frame, True)
@@ -558,6 +562,12 @@ class GaussianNetwork:
 
     def _check_has_density(self) -> None:
         checks.check_has_density(self.variance_array, self.dag.nodes)
+
+
+@np.errstate(over="ignore", invalid="ignore")
+def _gram(rows: FloatArray) -> FloatArray:
+    found: FloatArray = rows.T @ rows
+    return found
 
 
 def _by_name(names: tuple[Name, ...], values: FloatArray) -> Mapping[Name, float]:

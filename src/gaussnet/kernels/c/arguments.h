@@ -25,6 +25,8 @@ typedef struct {
     Py_ssize_t lengths[26];
     Py_buffer *views;
     Py_ssize_t view_count;
+    Py_ssize_t written[MOST_ARGUMENTS]; /* which of the buffers */
+    int written_count;
     void *memory; /* of the parts of a list */
 } Call;
 
@@ -47,6 +49,8 @@ static Py_buffer *hold(Call *call, PyObject *array, const char *formats, int fla
     Py_buffer *view = &call->views[call->view_count];
     if (PyObject_GetBuffer(array, view, flags | PyBUF_FORMAT) < 0)
         return NULL;
+    if (flags & PyBUF_WRITABLE)
+        call->written[call->written_count++] = call->view_count;
     call->view_count++;
     const char *format = view->format ? view->format : "B";
     if (strlen(format) != 1 || !strchr(formats, format[0]) ||
@@ -342,6 +346,53 @@ static int read_argument(Call *call, const char **at, PyObject *object, Argument
     }
 }
 
+/* The bytes from the first to the last value of a buffer. */
+typedef struct {
+    uintptr_t start, stop;
+} Extent;
+
+static Extent extent_of(const Py_buffer *view)
+{
+    Extent extent = {(uintptr_t)view->buf, (uintptr_t)view->buf + (uintptr_t)view->itemsize};
+    if (!view->strides) /* values that follow each other */
+        extent.stop = extent.start + (uintptr_t)view->len;
+    for (int k = 0; view->strides && k < view->ndim; k++) {
+        if (view->shape[k] == 0)
+            return (Extent){0, 0};
+        const Py_ssize_t length = (view->shape[k] - 1) * view->strides[k];
+        if (length < 0)
+            extent.start -= (uintptr_t)-length;
+        else
+            extent.stop += (uintptr_t)length;
+    }
+    return extent;
+}
+
+static int is_written(const Call *call, Py_ssize_t view)
+{
+    int found = 0;
+    for (int w = 0; w < call->written_count; w++)
+        found = found || call->written[w] == view;
+    return found;
+}
+
+/* What is written must not share memory with any other argument: indices that were checked would
+ * change under the kernel. But a table that is read and continued may come twice. */
+static int check_overlaps(const Call *call)
+{
+    for (int w = 0; w < call->written_count; w++) {
+        const Extent own = extent_of(&call->views[call->written[w]]);
+        for (Py_ssize_t k = 0; k < call->view_count; k++) {
+            const Extent other = extent_of(&call->views[k]);
+            if (k == call->written[w] || own.start >= other.stop || other.start >= own.stop)
+                continue;
+            if (own.start != other.start || own.stop != other.stop || !is_written(call, k))
+                return refuse("an array that is written shares memory with another argument");
+        }
+    }
+    return 0;
+}
+
 /* Memory for the buffers of all arguments. */
 static int open_call(Call *call, PyObject *tuple)
 {
@@ -383,5 +434,5 @@ static int read_arguments(Call *call, const char *signature, PyObject *tuple)
     }
     if (PyTuple_Size(tuple) != count)
         return refuse("too many arguments");
-    return 0;
+    return check_overlaps(call);
 }

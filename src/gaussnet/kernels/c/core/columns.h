@@ -67,7 +67,6 @@ static void add_combination(const double *const *columns, ptrdiff_t size,
 {
 #define ADD(size) add_few_columns(columns, size, coefficients, sign, from, rows, to)
     switch (size) {
-    case 0: ADD(0); break;
     case 1: ADD(1); break;
     case 2: ADD(2); break;
     case 3: ADD(3); break;
