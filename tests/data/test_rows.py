@@ -75,8 +75,16 @@ def test_nulls_become_nan(frame):
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_text_columns_are_refused_by_name(frame):
-    with pytest.raises(gn.DataError, match="the column 'a' holds String, expected numbers"):
+    words = "the column 'a' holds String with 'x' in row 1, counted from 0, expected numbers"
+    with pytest.raises(gn.DataError, match=words):
         as_rows(frame({"a": ["1", "x"]}), ["a"])
+    with pytest.raises(gn.DataError, match="holds String, expected numbers"):
+        as_rows(frame({"a": ["1", "2.5"]}), ["a"])
+
+
+def test_text_among_numbers_is_refused_by_its_cell():
+    with pytest.raises(gn.DataError, match="holds Object with 'n/a' in row 2, counted from 0"):
+        as_rows(pd.DataFrame({"a": [1.0, None, "n/a"]}, dtype=object), ["a"])
 
 
 def test_duplicate_columns_are_refused():

@@ -34,6 +34,19 @@ def test_rows_dropped_by_node_have_no_certificate():
         fit.certificate()
 
 
+@pytest.mark.parametrize("method", ["robust", "auto"])
+def test_a_missing_cell_is_no_wrong_one_for_the_certificate(method):
+    rows = np.array(gn.simulate.random_network(DAG, seed=0).sample(400, seed=4))
+    rows[5, 1] = np.nan
+    fit = gn.fit(rows, DAG, method, missing="drop-by-node")
+    with pytest.raises(gn.SettingError, match="fit with missing='drop-rows' for a certificate"):
+        fit.certificate()
+    rows[6, 1] = 1e4
+    fit = gn.fit(rows, DAG, method, missing="drop-by-node")
+    with pytest.raises(gn.SettingError, match="leave out rows that do not fit"):
+        fit.certificate()
+
+
 @pytest.mark.parametrize("settings", [{"method": "cauchy"}, {"scale": "mad"}])
 def test_methods_and_scales_without_a_law_say_so(settings):
     with pytest.raises(gn.SettingError, match="there is no law for"):

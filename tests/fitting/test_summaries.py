@@ -115,6 +115,21 @@ def test_a_shared_summary_may_be_added_to():
     same(gn.solve(parts), gn.solve(gn.merge(*sites)))
 
 
+@pytest.mark.parametrize("method", ["least-squares", "batch-median", "robust", "cauchy"])
+def test_missing_values_in_more_rows_are_refused_with_what_can_be_done(method):
+    rows, more = gn.simulate.random_network(DAG, seed=3).sample(400, seed=4), np.array(ROWS[:40])
+    more[3, 1] = np.nan
+    with pytest.raises(DataError, match="give missing='drop-rows' to the first fit or summary"):
+        gn.fit(rows, DAG, method).update(more)
+    assert gn.fit(rows, DAG, method, missing="drop-rows").update(more).rows == 439
+
+
+def test_an_updated_fit_prints_the_intervals_of_all_rows():
+    fit = gn.fit(ROWS[:200], DAG).update(ROWS[200:])
+    assert "95% interval" in str(fit)
+    assert str(fit) == str(gn.fit(ROWS, DAG))
+
+
 def test_rows_with_missing_values_are_refused_or_dropped():
     rows = ROWS.copy()
     rows[::9, 2] = np.nan

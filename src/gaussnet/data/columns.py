@@ -105,7 +105,7 @@ def open_rows(data: Any, names: Sequence[str]) -> Loaded:
     if is_frame(data):
         from gaussnet.data.frames import frame_rows
 
-        return frame_rows(data, names)
+        return frame_rows(data, names, is_whole=True)
     if isinstance(data, np.ndarray) and data.base is not None:
         from gaussnet.data.npy import check_mapped
 

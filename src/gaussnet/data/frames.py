@@ -33,8 +33,11 @@ def new_frame(columns: Mapping[str, Sequence[Any]], kind: FrameKind) -> Any:
         ) from None
 
 
-def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
-    """The named columns as (rows, names) float64 in column order; nulls become NaN."""
+def frame_rows(frame: Any, names: Sequence[str], *, is_whole: bool = False) -> Loaded:
+    """The named columns as (rows, names) float64 in column order; nulls become NaN.
+
+    With `is_whole` these are all rows, so that a message can number them.
+    """
     table = _as_narwhals(frame)
     present = table.collect_schema().names()
     labels = [str(column) for column in present]  # pandas may call a column 7
@@ -43,7 +46,8 @@ def frame_rows(frame: Any, names: Sequence[str]) -> Loaded:
     taken = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
     columns = np.empty((len(names), len(taken)))
     for position, column in enumerate(taken.iter_columns()):
-        _write_numbers(column, names[position], columns[position])
+        _check_numbers(column, names[position], is_whole)
+        _write_numbers(column, columns[position])
     return Loaded(columns.T, other_columns(labels, indices))
 
 
@@ -157,11 +161,27 @@ def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
     )
 
 
-def _write_numbers(column: "nw.Series[Any]", name: str, out: FloatArray) -> None:
-    if not (column.dtype.is_numeric() or column.dtype == nw.Boolean):
-        raise DataError(
-            f"the column {name!r} holds {column.dtype}, expected numbers: convert it first"
-        )
+def _check_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> None:
+    if column.dtype.is_numeric() or column.dtype == nw.Boolean:
+        return
+    cell = _first_text(column) if is_whole else ""
+    raise DataError(
+        f"the column {name!r} holds {column.dtype}{cell}, expected numbers: convert it first"
+    )
+
+
+def _first_text(column: "nw.Series[Any]") -> str:
+    """Where the first value is that is no number, in a column of text or of mixed values."""
+    values = column.to_list() if column.dtype in (nw.String, nw.Object) else []
+    for row, value in enumerate(values):
+        try:
+            float("nan" if value is None else value)
+        except (TypeError, ValueError):
+            return f" with {str(value)[:40]!r} in row {row}, counted from 0"
+    return ""
+
+
+def _write_numbers(column: "nw.Series[Any]", out: FloatArray) -> None:
     numbers = column if column.dtype == nw.Float64 else column.cast(nw.Float64)
     chunks = getattr(numbers.to_native(), "chunks", None)
     if chunks is None:

@@ -17,6 +17,28 @@ CHOICES = get_args(Missing)
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
+class MissingCells(DataError):
+    """Values are missing, and nobody has said what to make of them.
+
+    Examples
+    --------
+    >>> str(MissingCells("1 value is missing").advising("fill it"))
+    '1 value is missing: fill it'
+    """
+
+    advice = (
+        "give missing='likelihood' (least squares from every cell that is there), 'drop-by-node' "
+        "or 'drop-rows', or fill them"
+    )
+
+    def __str__(self) -> str:
+        return f"{self.args[0]}: {self.advice}"
+
+    def advising(self, advice: str) -> DataError:
+        """The same with other words on what to do."""
+        return DataError(f"{self.args[0]}: {advice}")
+
+
 @dataclass(frozen=True)
 class Survey:
     """How many values are missing or infinite, and where the first of them stand."""
@@ -93,10 +115,9 @@ class Survey:
             )
         if missing == "raise":
             row, column = self.first_hole
-            raise DataError(
+            raise MissingCells(
                 f"{_values(int(self.holes.sum()))} missing, the first in row {row} of column "
-                f"{names[column]!r}, counted from 0: give missing='likelihood' (least squares from "
-                "every cell that is there), 'drop-by-node' or 'drop-rows', or fill them"
+                f"{names[column]!r}, counted from 0"
             )
         if missing == "drop-rows" and self.complete == 0:
             raise DataError(

@@ -206,6 +206,22 @@ class Complete:
         yield from cut(_complete(self.source), first, last)
 
 
+def lies_in_memory(source: Source) -> bool:
+    """Whether no file is opened when the rows are read.
+
+    Examples
+    --------
+    >>> source = ArraySource(np.ones((3, 1)))
+    >>> lies_in_memory(Chain((source, watched(source))))
+    True
+    """
+    if isinstance(source, Chain):
+        return all(map(lies_in_memory, source.sources))
+    if isinstance(source, Watched | Complete):
+        return lies_in_memory(source.source)
+    return isinstance(source, ArraySource)
+
+
 def _complete(source: Source) -> Iterator[Chunk]:
     for chunk in source.chunks():
         whole = ~np.logical_or.reduce([np.isnan(column) for column in chunk])

@@ -24,7 +24,15 @@ from gaussnet.data.columns import Loaded
 from gaussnet.data.design import Design, Selection, split_page, uncounted
 from gaussnet.data.labels import Beside, OneGroup
 from gaussnet.data.passes import Limits, NotFinite, Pass, Run, Stripe
-from gaussnet.data.sources import ArraySource, Complete, Source, open_data, read_whole, watched
+from gaussnet.data.sources import (
+    ArraySource,
+    Complete,
+    Source,
+    lies_in_memory,
+    open_data,
+    read_whole,
+    watched,
+)
 from gaussnet.data.study import Study, rows_beside
 from gaussnet.errors import DataError, SettingError
 from gaussnet.kernels.threads import (
@@ -77,6 +85,11 @@ class Table(ABC):
         """Number of rows; read to the end if nothing else tells."""
         known = self.known_rows
         return int(self.fold(_CountRows())) if known is None else known
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether the rows can be read again without opening a file or asking a cluster."""
+        return not self.is_stream
 
     @property
     def budget(self) -> int:
@@ -494,6 +507,11 @@ class FileTable(Table):
     """Number of rows, once it is known."""
     design: Design | None = None
     is_stream = True
+
+    @property
+    def is_in_memory(self) -> bool:
+        """Whether no file is opened when the rows are read again."""
+        return lies_in_memory(self.source)
 
     @property
     def known_rows(self) -> int | None:

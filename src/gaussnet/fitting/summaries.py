@@ -9,7 +9,7 @@ import numpy as np
 from gaussnet.data.column_order import by_node, check_mask_order, in_column_order
 from gaussnet.data.design import Design
 from gaussnet.data.labels import Renumbered
-from gaussnet.data.missing import Missing, check_missing, treat_missing
+from gaussnet.data.missing import Missing, MissingCells, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Run
 from gaussnet.data.sources import ArraySource, Chain, Source, watched
 from gaussnet.data.study import Study
@@ -36,6 +36,10 @@ from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 NEEDS_ROWS = ("drop-by-node", "likelihood")
 """What `missing` may be where a summary cannot do without the rows."""
+
+
+SAID_BEFORE = "give missing='drop-rows' to the first fit or summary, or fill them"
+"""What to do about missing values among rows that are added."""
 
 
 class NotInSummary(EstimationError):
@@ -145,9 +149,15 @@ class Summary:
         try:
             return self._with(table)
         except NotFinite:
-            complete, survey = treat_missing(table, self.dag.families, self.missing)
+            complete, survey = self._treated(table)
             found = self._with(complete)
             return replace(found, dropped=self.dropped + survey.rows - survey.complete)
+
+    def _treated(self, table: FileTable) -> tuple[FileTable, Survey]:
+        try:
+            return treat_missing(table, self.dag.families, self.missing)
+        except MissingCells as problem:
+            raise problem.advising(SAID_BEFORE) from None
 
     def share(self) -> "Summary":
         """The summary with the open run finished: no row is left inside.
@@ -360,6 +370,13 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
 
 def update(fit: Fit, more_rows: Any) -> Fit:
     """The fit to the old rows and then these, the same as to all of them at once."""
+    try:
+        return _updated(fit, more_rows)
+    except MissingCells as problem:
+        raise problem.advising(SAID_BEFORE) from None
+
+
+def _updated(fit: Fit, more_rows: Any) -> Fit:
     if fit.split is not None:
         raise SettingError(
             "the fit used some rows for coefficients and others for variances: fit all rows "

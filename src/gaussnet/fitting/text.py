@@ -95,7 +95,7 @@ def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:
     values = fit.network.coefficients.items()
     lines = [[f"{shown(a)} -> {shown(b)}", f"{value:.4g}"] for (a, b), value in values]
     try:
-        if fit.data is None or fit.data.table().is_stream:
+        if fit.data is None or not fit.data.table().is_in_memory:
             return heads, lines
         intervals = fit.confidence_intervals(LEVEL).coefficient_array.tolist()
     except GaussnetError:  # too few rows, or data that were changed since

@@ -78,7 +78,7 @@ class Verdict:
         missing = nodes * (nodes - 1) // 2 - len(fit.dag.edges)
         try:
             data = fit.required_data("")
-            if data.table().is_stream:
+            if not data.table().is_in_memory:
                 self.reason = "the rows are in a file: call check_graph() on a fit to some of them"
                 return None
         except GaussnetError:
@@ -303,7 +303,7 @@ def wild_note(fit: "Fit") -> str | None:
 def find_fit_shapes(fit: "Fit") -> ResidualShapes | None:
     """The shapes of the residuals, None where the rows are gone, changed or in a file."""
     try:
-        if fit.data is None or fit.data.table().is_stream:
+        if fit.data is None or not fit.data.table().is_in_memory:
             return None
         return shapes_of_fit(fit)
     except GaussnetError:

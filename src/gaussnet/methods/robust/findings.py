@@ -47,6 +47,13 @@ class Trimming:
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 
+    @property
+    def trimmed(self) -> bool:
+        """Whether rows were left out for another reason than that a cell is missing."""
+        statuses = [cells.statuses for cells in self.cells.values()]
+        found = np.concatenate([np.empty(0, dtype=np.uint8), *statuses])
+        return bool(self.left_out) and bool(len(found) == 0 or (found != MISSING).any())
+
     def notes(self, nodes: int) -> tuple[str, ...]:
         """What is worth knowing of the data as a whole, in a graph of so many nodes."""
         said = () if self.contamination is None else (self.contamination.sentence,)

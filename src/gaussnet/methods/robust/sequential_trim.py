@@ -140,8 +140,8 @@ class SequentialTrim(Method):
         return fitted_rows(fitted, level)
 
     def certified_as(self, scale: Scale, findings: Any) -> tuple[Method, Scale]:
-        """Least squares, if nothing was trimmed."""
-        if findings.left_out:
+        """Least squares, if nothing was trimmed; rows with missing cells are told elsewhere."""
+        if findings.trimmed:
             raise SettingError(
                 f"{len(findings.left_out)} nodes leave out rows that do not fit, and a "
                 "certificate is one about clean rows: see fit.outliers() and fit.uncertainty()"
