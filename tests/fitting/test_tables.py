@@ -56,19 +56,71 @@ def test_standardised_errors_are_those_of_numerical_derivatives(fit, kind):
     by_slopes, by_noise = gradient(0, len(slopes)), gradient(1, len(noise))
     squares = np.einsum("ie,ij,je->e", by_slopes, covariance, by_slopes)
     squares += (by_noise**2 * errors.variance_array[:, None] ** 2).sum(axis=0)
-    assert fit.table(True, kind=kind)["std_error"] == pytest.approx(np.sqrt(squares), rel=1e-7)
+    found = fit.table(True, kind=kind, implied=True)["std_error"]
+    assert found == pytest.approx(np.sqrt(squares), rel=1e-7)
 
 
-def test_standardised_errors_cover(tmp_path):
+@pytest.mark.parametrize("implied", [False, True])
+def test_standardised_errors_cover(implied):
     """300 samples: 95 % intervals hold the truth in 95 %, within 4 standard errors of a share."""
     truth = standardised(TRUTH)
     inside = []
     for seed in range(300):
-        table = gn.fit(TRUTH.sample(300, seed=seed), DAG).table(True)
+        table = gn.fit(TRUTH.sample(300, seed=seed), DAG).table(True, implied=implied)
         low, high = np.array(table["low"]), np.array(table["high"])
         inside.append((low < truth) & (truth < high))
     shares = np.mean(inside, axis=0)
     assert np.abs(shares - 0.95).max() < 4 * np.sqrt(0.95 * 0.05 / 300)
+
+
+def correlated_rows(count, seed):
+    """y from two causes that covary, which the graph of these tests does not know."""
+    rng = np.random.default_rng(seed)
+    a = rng.normal(0.0, 2.0, count)
+    b = 0.8 * a + rng.normal(0.0, 1.0, count)
+    return np.column_stack((a, b, 0.7 * a + 0.9 * b + rng.normal(0.0, 1.5, count)))
+
+
+COLLIDER = gn.Dag.parse("y ~ a + b", nodes=["a", "b", "y"])
+
+
+def test_standardised_coefficients_are_those_of_columns_of_variance_1():
+    rows = correlated_rows(200, 0)
+    plain = gn.fit(rows, COLLIDER)
+    units = gn.fit((rows - rows.mean(axis=0)) / rows.std(axis=0), COLLIDER)
+    expected = units.network.coefficient_array
+    assert plain.table(True)["estimate"] == pytest.approx(expected, rel=1e-12)
+    assert plain.table()["standardized"] == pytest.approx(expected, rel=1e-12)
+    implied = plain.table(True, implied=True)["estimate"]
+    assert np.abs(np.array(implied) / expected - 1.0).min() > 0.1
+
+
+def test_errors_in_sample_units_hold_although_the_graph_is_wrong():
+    """The truth is that of a million rows; 300 samples as above."""
+    truth = np.array(gn.fit(correlated_rows(1_000_000, 99), COLLIDER).table(True)["estimate"])
+    inside, errors, values = [], [], []
+    for seed in range(300):
+        table = gn.fit(correlated_rows(200, seed), COLLIDER).table(True)
+        inside.append((np.array(table["low"]) < truth) & (truth < np.array(table["high"])))
+        errors.append(table["std_error"])
+        values.append(table["estimate"])
+    assert np.abs(np.mean(inside, axis=0) - 0.95).max() < 4 * np.sqrt(0.95 * 0.05 / 300)
+    spread = np.std(values, axis=0)  # itself known to 1 / sqrt(600)
+    assert np.mean(errors, axis=0) == pytest.approx(spread, rel=4 / np.sqrt(600))
+
+
+def test_bootstrap_in_sample_units_draws_the_units_too():
+    fit = gn.fit(correlated_rows(300, 1), COLLIDER)
+    drawn = fit.table(True, kind="bootstrap", repetitions=300, seed=2)["std_error"]
+    assert fit.table(True)["std_error"] == pytest.approx(drawn, rel=4 / np.sqrt(600))
+
+
+def test_methods_that_distrust_values_use_what_the_network_implies():
+    rows = correlated_rows(400, 2)
+    rows[5, 2] = 1e6
+    table = gn.fit(rows, COLLIDER, "robust").table(True)
+    assert np.max(np.abs(table["estimate"])) > 0.3
+    assert any("implies" in note for note in table.notes)
 
 
 def test_p_values_and_intervals_say_the_same(fit):

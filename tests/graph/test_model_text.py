@@ -200,7 +200,7 @@ def test_between_quotes_a_name_stands_for_itself_and_a_quote_is_doubled(text, na
         ("y ~ I(a + b)", "(", "function"),
         ("log(y) ~ a", "(", "function"),
         ("y ~ (a + b)", "(", "function"),
-        ("a ~~ b", "~~", "covariance"),
+        ("y ~ a ~~ b", "~~", "covariance"),
         ("f =~ a + b", "=~", "latent"),
         ("y | a", "|", "thresholds"),
         ("y ~ a | g", "|", "groups"),

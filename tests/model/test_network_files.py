@@ -133,7 +133,7 @@ def test_a_file_written_by_hand_may_order_parents_freely(tmp_path):
         ("[1, 2]", "is not a network"),
         ("null", "is not a network"),
         ({"format": "other"}, "is not a network"),
-        (document(version=2), "newer than 1"),
+        (document(version=3), "newer than 2"),
         (document(version="1"), "version '1', expected 1"),
         (document(version=0), "version 0, expected 1"),
         (document(version=True), "version True"),

@@ -64,6 +64,9 @@ WeightsKind = Annotated[
 Clusters = Annotated[
     str | None, typer.Option(help="Column of clusters: their rows are not independent.")
 ]
+Roots = Annotated[
+    str, typer.Option(help="Nodes without parents: independent, or correlated as in lavaan.")
+]
 AllowSingular = Annotated[
     bool,
     typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
@@ -142,6 +145,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     weights: Weights = None,
     weights_kind: WeightsKind = None,
     clusters: Clusters = None,
+    roots: Roots = "independent",
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
@@ -161,7 +165,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind)
     how = (method, scale, intercept, missing, allow_singular)
-    request = FitRequest(data, dag, *how, out, cluster, missing_values, study, columns)
+    request = FitRequest(data, dag, *how, out, cluster, missing_values, study, columns, roots)
     if groups is not None:
         if report is not None or out is not None:
             raise SettingError("got --groups with --out or --report: a file holds one network")
@@ -192,6 +196,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     weights: Weights = None,
     weights_kind: WeightsKind = None,
     clusters: Clusters = None,
+    roots: Roots = "independent",
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
@@ -215,7 +220,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     if dag is not None and model is None:
         study = StudyRequest(interventions, None, clusters, weights, weights_kind)
         how = (method, scale, intercept, missing, allow_singular)
-        request = FitRequest(data, dag, *how, None, None, missing_values, study, columns)
+        request = FitRequest(data, dag, *how, None, None, missing_values, study, columns, roots)
         written = report_fit(request, target)
     elif model is not None and dag is None:
         written = report_network(data, model, target, columns)

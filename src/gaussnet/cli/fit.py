@@ -75,6 +75,7 @@ class FitRequest:
     study: StudyRequest = field(default_factory=StudyRequest)
     columns: str | None = None
     """Names of the columns of a .npy file, with commas between them."""
+    roots: str = "independent"
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -135,6 +136,8 @@ class Learnt:
             }
             for node in network.dag.nodes
         ]
+        pairs = network.covariances.items()
+        covary = [{"first": a, "second": b, "covariance": value} for (a, b), value in pairs]
         return {
             "rows": self.fit.rows,
             "method": self.fit.method.name,
@@ -146,6 +149,7 @@ class Learnt:
             "summary": list(self.summary),
             "notes": self.notes,
             "nodes": nodes,
+            **({"covariances": covary} if covary else {}),
             **self._flagged(),
         }
 
@@ -199,6 +203,7 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
         missing_values=_codes(request.missing_values),
         progress=tell.rows,
         client=client,
+        roots=request.roots,
         **more,
     )
 
@@ -304,9 +309,15 @@ def print_fit(learnt: Learnt) -> None:
         ("node", "intercept", "standard error", "noise sd"),
         (
             (node, network.intercepts[node], errors.intercepts[node], scale)
-            for node, scale in zip(network.dag.nodes, network.scales.tolist(), strict=True)
+            for node, scale in zip(network.dag.nodes, network.noise_scales.tolist(), strict=True)
         ),
     )
+    if network.covariances:
+        print_table(
+            "Covariances",
+            ("first", "second", "covariance"),
+            ((one, other, value) for (one, other), value in network.covariances.items()),
+        )
     if fit.trimming is not None:
         _print_flagged(fit)
     for note in learnt.notes:
@@ -331,9 +342,9 @@ def _require_determined(fit: gn.Fit) -> None:
     """Refuse an answer that the rows do not determine, or that leaves a node without noise."""
     for node, variance in fit.network.variances.items():
         report = fit.node(node)
-        if report.rank < len(report.parents):
+        if report.rank < report.regressors:
             raise EstimationError(
-                f"the {report.rows} rows do not determine the {len(report.parents)} coefficients "
+                f"the {report.rows} rows do not determine the {report.regressors} coefficients "
                 f"of {node!r} (rank {report.rank}): give more rows, drop parents that are constant "
                 "or collinear, or give --allow-singular for the solution of least norm"
             )
@@ -358,7 +369,7 @@ class Written:
             "report": str(self.path),
             "bytes": os.path.getsize(self.path),
             "nodes": len(self.network.dag),
-            "edges": len(self.network.dag.edges),
+            "edges": len(self.network.dag.arrows),
         }
 
 

@@ -7,10 +7,10 @@ import numpy as np
 from scipy.special import stdtr
 
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.measures import find_r2
-from gaussnet.fitting.standardized import find_standardized, standardized_coefficients
+from gaussnet.fitting.measures import find_r2, implied_r2
+from gaussnet.fitting.standardized import find_standardized, sample_scales, shown_coefficients
 from gaussnet.fitting.tables import Column, ResultTable
-from gaussnet.fitting.uncertainty import find_uncertainty
+from gaussnet.fitting.uncertainty import find_root_covariances, find_uncertainty
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -42,17 +42,19 @@ class ErrorChoice:
     seed: int = 0
 
 
-def edge_table(fit: "Fit", standardized: bool, choice: ErrorChoice) -> ResultTable:
+def edge_table(
+    fit: "Fit", standardized: bool, choice: ErrorChoice, implied: bool = False
+) -> ResultTable:
     """Coefficients with standard errors, p-values and intervals, one row per edge."""
     asked = (choice.kind, choice.level, choice.repetitions, choice.seed)
     sure = find_uncertainty(fit, *asked)
     title = "Standardised coefficients" if standardized else "Coefficients"
     columns = [
-        Column("parent", "parent", [parent for parent, _ in fit.dag.edges], "text"),
-        Column("child", "child", [child for _, child in fit.dag.edges], "text"),
+        Column("parent", "parent", [parent for parent, _ in fit.dag.arrows], "text"),
+        Column("child", "child", [child for _, child in fit.dag.arrows], "text"),
     ]
     if standardized:
-        found = find_standardized(fit, *asked)
+        found = find_standardized(fit, asked, implied)
         estimates, errors, ends = found.values, found.errors, np.stack((found.low, found.high))
         freedom = np.full(len(estimates), np.inf)
     else:
@@ -60,9 +62,13 @@ def edge_table(fit: "Fit", standardized: bool, choice: ErrorChoice) -> ResultTab
         errors = sure.standard_errors.coefficient_array
         ends = sure.confidence_intervals.coefficient_array.T
         freedom = degrees_of_freedom(fit, sure.kind)[fit.dag.families.family_of_edge]
+    shown = ~fit.dag.is_covariance
+    estimates, errors, ends, freedom = (
+        part[..., shown] for part in (estimates, errors, ends, freedom)
+    )
     if fit.dag.labels:
         named = {edge: label for label, edge in fit.dag.labels.items()}
-        labels = [named.get(edge, "") for edge in fit.dag.edges]
+        labels = [named.get(edge, "") for edge in fit.dag.arrows]
         columns.append(Column("label", "label", labels, "text"))
     level = f"{100 * choice.level:.4g}%"
     columns += [
@@ -74,13 +80,38 @@ def edge_table(fit: "Fit", standardized: bool, choice: ErrorChoice) -> ResultTab
     ]
     if not standardized:
         columns.append(
-            _numbers("standardized", "standardised", standardized_coefficients(fit.network))
+            _numbers("standardized", "standardised", shown_coefficients(fit, implied)[shown])
         )
     notes = [f"standard errors: {ERRORS.get(sure.kind, sure.kind)}", *map(str, sure.notes)]
+    if not implied and fit.data is not None and sample_scales(fit) is None:
+        notes.append("standardised by the standard deviations that the network implies")
     return ResultTable(title, tuple(columns), tuple(notes))
 
 
-def node_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
+def covariance_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
+    """Covariances of the nodes that covary, with standard errors, one row per pair."""
+    network, pairs = fit.network, fit.dag.covariances
+    title, level = "Covariances", f"{100 * choice.level:.4g}%"
+    asked = (choice.kind, choice.level, choice.repetitions, choice.seed)
+    values = np.array(list(network.covariances.values()))
+    errors, low, high = find_root_covariances(fit, asked) if pairs else np.zeros((3, 0))
+    scales = dict(zip(fit.dag.nodes, network.noise_scales.tolist(), strict=True))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        correlations = values / np.array([scales[a] * scales[b] for a, b in pairs])
+    columns = (
+        Column("first", "first", [one for one, _ in pairs], "text"),
+        Column("second", "second", [other for _, other in pairs], "text"),
+        _numbers("estimate", "estimate", values),
+        _numbers("std_error", "std. error", errors),
+        Column("p_value", "p-value", p_values(values, errors, np.inf).tolist(), "p-value"),
+        _numbers("low", f"{level} low", low),
+        _numbers("high", f"{level} high", high),
+        _numbers("correlation", "correlation", correlations),
+    )
+    return ResultTable(title, columns)
+
+
+def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> ResultTable:
     """Intercepts, noise, R2 and rows used, one row per node."""
     network, notes = fit.network, []
     asked = (choice.kind, choice.level, choice.repetitions, choice.seed)
@@ -91,15 +122,15 @@ def node_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
     except GaussnetError as problem:
         notes.append(f"no standard errors: {problem}")
     try:
-        r2 = find_r2(fit)
+        r2 = implied_r2(network) if implied else find_r2(fit)
     except GaussnetError as problem:
         notes.append(f"no R2: {problem}")
     columns = [
         Column("node", "node", list(fit.dag.nodes), "text"),
-        Column("parents", "parents", fit.dag.in_degrees.tolist(), "count"),
-        _numbers("intercept", "intercept", network.intercept_array),
+        Column("parents", "parents", fit.dag.parent_counts.tolist(), "count"),
+        _numbers("intercept", "intercept", network.constants),
         _numbers("std_error", "std. error", errors),
-        _numbers("noise_sd", "noise sd", network.scales),
+        _numbers("noise_sd", "noise sd", network.noise_scales),
         _numbers("r2", "R2", r2),
         Column("rows", "rows", fit.details.rows.tolist(), "count"),
     ]
@@ -124,7 +155,7 @@ def degrees_of_freedom(fit: "Fit", kind: str) -> FloatArray:
     return np.full(len(fit.dag), np.inf)
 
 
-def p_values(estimates: FloatArray, errors: FloatArray, freedom: FloatArray) -> FloatArray:
+def p_values(estimates: FloatArray, errors: FloatArray, freedom: FloatArray | float) -> FloatArray:
     """Two-sided p-values that the parameters are 0; NaN where there is no standard error.
 
     Examples

@@ -122,7 +122,7 @@ class GraphCheck:
     def _edge(self, index: int) -> MissingEdge:
         node, other = self.dag.nodes[self.nodes[index]], self.dag.nodes[self.others[index]]
         numbers = (self.correlations[index], self.p_values[index], self.adjusted[index])
-        return MissingEdge(node, other, self.dag.parents(node), *map(float, numbers))
+        return MissingEdge(node, other, self.dag.conditioned_on(node), *map(float, numbers))
 
 
 def check_graph(

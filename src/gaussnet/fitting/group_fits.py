@@ -17,13 +17,14 @@ from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.learn import fit_with
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, Format, ResultTable
-from gaussnet.fitting.uncertainty import PURPOSE
+from gaussnet.fitting.uncertainty import PURPOSE, find_root_covariances
 from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import ReadOptions
-from gaussnet.methods.moments import MomentsPass
+from gaussnet.methods.moments import MomentsPass, unpacked
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.roots import correlated_nodes
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -93,7 +94,8 @@ class GroupFit:
     def table(self, *, level: float = 0.95) -> ResultTable:
         """Coefficients with standard errors and intervals, group by group and for all rows."""
         lines: list[dict[str, Any]] = []
-        for position, (parent, child) in enumerate(self.dag.edges):
+        for position in np.flatnonzero(~self.dag.is_covariance).tolist():
+            parent, child = self.dag.edges[position]
             for name, fit in (*self.fits.items(), (ALL, self.pooled)):
                 sure = fit.uncertainty(level=level)
                 ends = sure.confidence_intervals.coefficient_array[position].tolist()
@@ -118,7 +120,8 @@ class GroupFit:
         """Maximum likelihood with some parameters common to all groups; for least squares.
 
         "coefficients", "intercepts", "variances", or several of them. What is not pooled is
-        each group's own; the likelihood ratio says whether the groups may share the rest.
+        each group's own, and so is all of the nodes that covary; the likelihood ratio says
+        whether the groups may share the rest.
 
         Examples
         --------
@@ -263,6 +266,24 @@ class EqualityTests:
         return str(self.table())
 
 
+_Test = tuple[str, str, FloatArray, tuple[float, float, float, float]]
+"""Kind, name, estimates of the groups, and the test."""
+
+
+def _covariance_tests(fits: Sequence[Fit]) -> list[_Test]:
+    """Whether the covariances of nodes without parents differ."""
+    pairs = fits[0].dag.covariances
+    if not pairs:
+        return []
+    values = np.array([list(fit.network.covariances.values()) for fit in fits])
+    errors = np.array([find_root_covariances(fit, (None, 0.95, 0, 0))[0] for fit in fits])
+    freedom = np.array([fit.rows - 2.0 for fit in fits])
+    return [
+        ("covariance", f"{one} ~~ {other}", own, welch(own, error, freedom))
+        for (one, other), own, error in zip(pairs, values.T, errors.T, strict=True)
+    ]
+
+
 def equality_tests(found: GroupFit, level: float, adjust: Adjustment) -> EqualityTests:
     """The tests of all parameters of a `GroupFit`."""
     fits = list(found.fits.values())
@@ -272,15 +293,18 @@ def equality_tests(found: GroupFit, level: float, adjust: Adjustment) -> Equalit
     freedoms = np.array([_freedom(fit) for fit in fits])
     dag = found.dag
     of_edge = dag.families.family_of_edge
-    tests: list[tuple[str, str, FloatArray, tuple[float, float, float, float]]] = []
+    tests: list[_Test] = []
     slopes = np.array([fit.network.coefficient_array for fit in fits])
     slope_errors = np.array([one.coefficient_array for one in errors])
-    for index, (parent, child) in enumerate(dag.edges):
+    for index in np.flatnonzero(~dag.is_covariance).tolist():
+        parent, child = dag.edges[index]
         own = (slopes[:, index], slope_errors[:, index], freedoms[:, of_edge[index]])
         tests.append(("coefficient", f"{parent} -> {child}", own[0], welch(*own)))
-    places = np.array([fit.network.intercept_array for fit in fits])
+    tests += _covariance_tests(fits)
+    freedoms += dag.in_degrees - dag.parent_counts  # of means and variances, not of arcs
+    places = np.array([fit.network.constants for fit in fits])
     place_errors = np.array([one.intercept_array for one in errors])
-    variances = np.array([fit.network.variance_array for fit in fits])
+    variances = np.array([fit.network.noise_variances for fit in fits])
     variance_errors = np.array([one.variance_array for one in errors])
     for index, node in enumerate(dag.nodes):
         if fits[0].intercept:
@@ -418,16 +442,18 @@ def find_pool(found: GroupFit, what: tuple[Poolable, ...]) -> GroupPool:
     slopes, places = np.empty((len(fits), len(dag.edges))), np.zeros(shape)
     variances, statistic, freedom = np.empty(shape), 0.0, 0
     errors: dict[tuple[str, str], float] = {}
+    covary = set(correlated_nodes(dag).tolist())
     for node in range(len(dag)):
         own = [one[node] for one in sums]
-        answer = _constrained(own, what, fits[0].intercept, dag.nodes[node])
+        shared = () if node in covary else what
+        answer = _constrained(own, shared, fits[0].intercept, dag.nodes[node])
         edges = slice(*dag.families.offsets[node : node + 2].tolist())
         slopes[:, edges], places[:, node] = answer.slopes, answer.intercepts
         variances[:, node] = answer.variances
         statistic += answer.statistic
         parents = edges.stop - edges.start
         per_group = {"coefficients": parents, "intercepts": int(fits[0].intercept), "variances": 1}
-        freedom += (len(fits) - 1) * sum(per_group[one] for one in what)
+        freedom += (len(fits) - 1) * sum(per_group[one] for one in shared)
         errors.update(zip(dag.edges[edges], answer.errors.tolist(), strict=False))
     networks = {
         name: GaussianNetwork.from_arrays(dag, *arrays)
@@ -473,10 +499,7 @@ def _family_sums(fit: Fit) -> dict[int, FamilySums]:
         for index, node in enumerate(group.nodes.tolist()):
             span = slice(*families.column_offsets[index : index + 2].tolist())
             packed = slice(*families.product_offsets[index : index + 2].tolist())
-            size = span.stop - span.start
-            square = np.empty((size, size))
-            lower = np.tril_indices(size)
-            square[lower] = square.T[lower] = moments.products[packed]
+            square = unpacked(moments.products[packed])
             found[node] = FamilySums(float(moments.rows), moments.means[span], square)
     return found
 

@@ -3,12 +3,13 @@
 import os
 from collections.abc import Iterable
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
 import numpy as np
 
 from gaussnet.data.codes import checked_codes
 from gaussnet.data.column_order import check_mask_order, in_column_order
+from gaussnet.data.design import Design
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.study import Study, Weights
@@ -25,10 +26,14 @@ from gaussnet.methods.likelihood import check_likelihood
 from gaussnet.methods.moments import MomentsPass, with_mean_squares
 from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.roots import correlated_nodes
 from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.group_fits import GroupFit
+
+
+Roots = Literal["independent", "correlated"]
 
 
 @overload
@@ -72,6 +77,7 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     clusters: Any = None,
     weights: Weights | None = None,
     columns: Iterable[object] | None = None,
+    roots: Roots = "independent",
 ) -> "Fit | GroupFit":
     """Learn the network over a known graph from rows of data.
 
@@ -138,6 +144,9 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
         out. The graph of the fit has its nodes in this order, so that later arrays need no
         names. Not needed if the graph states the order, as with ``Dag.parse(text, nodes=[...])``
         or a graph of an adjacency matrix.
+    roots
+        "correlated" lets all nodes without parents covary, as lavaan does; "independent" only
+        those that the graph lets, as ``x1 ~~ x2`` in a model text.
 
     Examples
     --------
@@ -150,7 +159,7 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     chosen = method_named(method)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
-    given, ordered = in_column_order(data, as_dag(dag), columns)
+    given, ordered = in_column_order(data, with_roots(as_dag(dag), roots), columns)
     check_mask_order(interventions, ordered)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     study = Study(interventions, groups, clusters, weights)
@@ -165,6 +174,13 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     return fit_with(run, given, options, how, client)
 
 
+def with_roots(dag: Dag, roots: Roots) -> Dag:
+    """The graph whose nodes without parents covary or not."""
+    if roots not in get_args(Roots):
+        raise SettingError(f"got roots={roots!r}, expected 'independent' or 'correlated'")
+    return dag.with_correlated_roots() if roots == "correlated" else dag
+
+
 def fit_with(
     run: Run, data: Any, options: ReadOptions, how: tuple[Method, Scale], client: Any = None
 ) -> Fit:
@@ -177,6 +193,7 @@ def fit_with(
             "another method, or fit without a client"
         )
     table = open_table(data, options.dag.nodes, options.page_rows, run, client, **options.beside)
+    check_set_roots(options.dag, table.design)
     if table.design is None and not options.study.is_empty:
         raise SettingError("got a table and what is known of its rows apart: give the data")
     given = table if table.is_stream else data
@@ -194,6 +211,21 @@ def fit_with(
             "the rows hold values beyond 1e154, whose squares are no numbers: rescale the columns, "
             "or remove these values"
         ) from None
+
+
+def check_set_roots(dag: Dag, design: Design | None) -> None:
+    """Refuse nodes that covary and were set from outside in some rows, where they do not."""
+    if not dag.covariances or design is None or design.targets is None:
+        return
+    covary = correlated_nodes(dag)
+    was_set = covary[design.targets[:, covary].any(axis=0)]
+    if len(was_set):
+        node = dag.nodes[was_set[0]]
+        raise SettingError(
+            f"the node {node!r} was set from outside in some rows, where it covaries with no other "
+            "node, and the graph lets it: leave out its covariances, and name those of other nodes "
+            "as in 'x1 ~~ x2'"
+        )
 
 
 def check_study(options: ReadOptions, how: tuple[Method, Scale]) -> None:

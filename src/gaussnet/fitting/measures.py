@@ -98,7 +98,8 @@ def find_measures(fit: "Fit") -> FitMeasures:
 
     twice the gap of the log-likelihood to that of a model with every edge, with S the covariance
     of m complete rows; there is a degree of freedom for each missing edge. With missing cells
-    and ``missing="likelihood"`` both likelihoods are those of the cells that are there.
+    and ``missing="likelihood"`` both likelihoods are those of the cells that are there. The
+    baseline has no edges and, as lavaan's, no covariances unless all roots covary.
     """
     found = _over_holes(fit) if fit.method.fills_holes else _over_rows(fit)
     rows, nodes = fit.rows, len(fit.dag)
@@ -106,7 +107,8 @@ def find_measures(fit: "Fit") -> FitMeasures:
     missing_edges = pairs - len(fit.dag.edges)
     gap = 2.0 * (found.every_edge - found.model) if missing_edges else 0.0
     model = Discrepancy(gap, missing_edges, rows)
-    baseline = Discrepancy(2.0 * (found.every_edge - found.no_edge), pairs, rows)
+    unrelated = pairs - sum(len(own) for _, own in _baseline(fit.dag))
+    baseline = Discrepancy(2.0 * (found.every_edge - found.no_edge), unrelated, rows)
     count = int(fit.details.ranks.sum()) + nodes * (1 + int(fit.intercept))
     with_means = pairs + nodes + nodes * int(fit.intercept)
     covariances, means = _residuals(fit.network, found)
@@ -154,7 +156,10 @@ def _over_rows(fit: "Fit") -> Likelihoods:
     log_all = _log_determinant(covariance)
     factors = fit.scale.factors(fit.rows, fit.details.ranks, fit.intercept)
     log_noise = float(np.log(fit.network.variance_array / factors).sum())
-    log_none = float(np.log(covariance.diagonal()).sum())
+    alone = covariance.diagonal().copy()
+    covary = np.array([position for position, own in _baseline(fit.dag) if own], dtype=np.int64)
+    alone[covary] = (fit.network.variance_array / factors)[covary]
+    log_none = float(np.log(alone).sum())
     start = -0.5 * fit.rows * len(fit.dag) * (math.log(2.0 * math.pi) + 1.0)
     model, every, none = (start - 0.5 * fit.rows * one for one in (log_noise, log_all, log_none))
     return Likelihoods(model, every, none, moments.means, covariance)
@@ -172,11 +177,19 @@ def _over_holes(fit: "Fit") -> Likelihoods:
         options = replace(data.options, dag=Dag.from_parents(fit.dag.nodes, parents))
         return fit_with(data.run, data.given, options, (fit.method, fit.scale))
 
-    every, none = learnt([list(range(node)) for node in range(nodes)]), learnt([[]] * nodes)
+    every = learnt([list(range(node)) for node in range(nodes)])
+    none = learnt([own for _, own in _baseline(fit.dag)])
     moments = every.network.mean(), every.network.covariance()
     return Likelihoods(
         fit.log_likelihood, every.log_likelihood, none.log_likelihood, moments[0], moments[1]
     )
+
+
+def _baseline(dag: Dag) -> list[tuple[int, list[int]]]:
+    """Every node, and the parents in the baseline, by which roots covary if all of them do."""
+    both = zip(dag.families.parent_lists, dag.parent_lists, strict=True)
+    kept = dag.covariances == dag.with_correlated_roots().covariances
+    return [(node, own if kept and not given else []) for node, (own, given) in enumerate(both)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -405,8 +418,19 @@ class ExplainedPass(Pass):
         if not self.intercept:
             total = total + summary.rows * summary.means**2
         share = 1.0 - summary.left / total
-        has_parents = self.network.dag.in_degrees > 0
+        has_parents = self.network.dag.parent_counts > 0
         return np.where(has_parents & (total > 0.0), share, np.nan)
+
+
+def implied_r2(network: GaussianNetwork) -> FloatArray:
+    """Share of the variance that the network implies which the parents explain, (nodes,).
+
+    NaN of nodes without parents. lavaan's R2.
+    """
+    total = network.covariance().diagonal()
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share = 1.0 - network.variance_array / total
+    return np.where(network.dag.parent_counts > 0, share, np.nan)
 
 
 def find_r2(fit: "Fit") -> FloatArray:

@@ -44,6 +44,13 @@ class NodeReport:
     """Whether its values were believed although they do not look Gaussian."""
     set_rows: int = 0
     """Rows left out because the node was set from outside."""
+    covaries: tuple[str, ...] = ()
+    """The nodes without parents that it was regressed on, as their covariances are free."""
+
+    @property
+    def regressors(self) -> int:
+        """The number of coefficients in its equation."""
+        return len(self.parents) + len(self.covaries)
 
 
 def node_notes(report: NodeReport, zero_variance: bool) -> list[str]:
@@ -61,24 +68,27 @@ def node_notes(report: NodeReport, zero_variance: bool) -> list[str]:
     if report.singular:
         total = report.batches + report.singular
         found.append(f"{report.singular} of {total} batches are singular and were set aside")
-    if report.rank < len(report.parents):
+    if report.rank < report.regressors:
         found.append(
             f"{rank_words(report)}: of all least-squares solutions this is the one of least norm"
         )
     if zero_variance:
         found.append(
-            "the residual variance is zero: the parents determine this node exactly"
-            if report.parents
+            f"the residual variance is zero: the {'others' if report.covaries else 'parents'} "
+            "determine this node exactly"
+            if report.regressors
             else "the variance is zero: all values are the same"
         )
     return found
 
 
 def rank_words(report: NodeReport) -> str:
-    """How many parents there are, and their rank."""
-    count = len(report.parents)
-    parents = "the parent has" if count == 1 else f"the {count} parents have"
-    return f"{parents} rank {report.rank}"
+    """How many parents there are, or nodes that it covaries with, and their rank."""
+    count = report.regressors
+    words = "node", "nodes", " that it covaries with"
+    one, many, which = words if report.covaries else ("parent", "parents", "")
+    subject = f"the {one}{which} has" if count == 1 else f"the {count} {many}{which} have"
+    return f"{subject} rank {report.rank}"
 
 
 def _trimmed(report: NodeReport) -> str:

@@ -156,9 +156,9 @@ def _middle_spread(network: GaussianNetwork, rows: Rows, set_cells: BoolArray | 
 def standardized_residuals(network: GaussianNetwork, rows: Rows) -> FloatArray:
     """Residuals in standard deviations of the noise, (nodes, rows); NaN where cells are."""
     dag = network.dag
-    errors: FloatArray = kernels.residuals(rows, dag.families, network.coefficient_array)
-    errors -= network.intercept_array[:, None]
-    scales = network.scales
+    errors: FloatArray = kernels.residuals(rows, dag.families, network.causal_coefficients)
+    errors -= network.constants[:, None]
+    scales = network.noise_scales
     errors /= np.where(scales > 0.0, scales, np.nan)[:, None]
     return errors
 
@@ -199,8 +199,8 @@ def _errors(fit: "Fit", rows: FloatArray, standardized: bool) -> FloatArray:
     """Residuals of rows, (nodes, rows)."""
     if standardized:
         return standardized_residuals(fit.network, rows)
-    found = kernels.residuals(rows, fit.dag.families, fit.network.coefficient_array)
-    return np.asarray(found - fit.network.intercept_array[:, None])
+    found = kernels.residuals(rows, fit.dag.families, fit.network.causal_coefficients)
+    return np.asarray(found - fit.network.constants[:, None])
 
 
 def _unset_residuals(fit: "Fit", standardized: bool) -> FloatArray:

@@ -184,6 +184,7 @@ class Fit:
         return NodeReport(
             node=name,
             parents=self.dag.parents(name),
+            covaries=() if self.dag.parents(name) else self.dag.conditioned_on(name),
             rows=int(details.rows[position]),
             dropped=int(details.dropped[position]),
             batches=int(details.batches[position]),
@@ -216,6 +217,7 @@ class Fit:
         kind: str | None = None,
         repetitions: int = 500,
         seed: int = 0,
+        implied: bool = False,
     ) -> "ResultTable":
         """Coefficients with standard errors, p-values and intervals, one row per edge.
 
@@ -224,10 +226,14 @@ class Fit:
         Parameters
         ----------
         standardized
-            Whether estimates are in standard deviations of child and parent, with standard
-            errors and intervals of their own by the delta method: lavaan's "std.all".
+            Whether estimates are in standard deviations of child and parent in the rows, with
+            standard errors and intervals of their own by the delta method.
         kind, level, repetitions, seed
             Of the standard errors and intervals, as in `uncertainty`.
+        implied
+            Whether to standardise by the standard deviations that the network implies instead:
+            lavaan's "std.all". Both are the same unless the graph implies a wrong covariance
+            between parents. Methods that distrust some values always do so.
 
         Examples
         --------
@@ -242,7 +248,33 @@ class Fit:
         """
         from gaussnet.fitting.coefficient_tables import ErrorChoice, edge_table
 
-        return edge_table(self, standardized, ErrorChoice(kind, level, repetitions, seed))
+        choice = ErrorChoice(kind, level, repetitions, seed)
+        return edge_table(self, standardized, choice, implied)
+
+    def covariance_table(
+        self,
+        *,
+        level: float = 0.95,
+        kind: str | None = None,
+        repetitions: int = 500,
+        seed: int = 0,
+    ) -> "ResultTable":
+        """Covariances of nodes without parents, as ``x1 ~~ x2`` allows them, one row per pair.
+
+        Standard errors are by the delta method from those of `uncertainty`.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> frame = {"x1": [0.0, 1.0, 2.0, 3.0], "x2": [1.0, 0.0, 3.0, 2.0]}
+        >>> import pandas as pd
+        >>> fit = gn.fit(pd.DataFrame(frame), "x1 ~~ x2")
+        >>> fit.covariance_table(kind="expected").to_dicts()[0]["correlation"]
+        0.6
+        """
+        from gaussnet.fitting.coefficient_tables import ErrorChoice, covariance_table
+
+        return covariance_table(self, ErrorChoice(kind, level, repetitions, seed))
 
     def node_table(
         self,
@@ -251,10 +283,12 @@ class Fit:
         kind: str | None = None,
         repetitions: int = 500,
         seed: int = 0,
+        implied: bool = False,
     ) -> "ResultTable":
         """Intercepts, noise, R2 and rows used, one row per node.
 
-        R2 is the share of the variance in the data that the parents explain.
+        R2 is the share of the variance in the data that the parents explain; with `implied`, of
+        the variance that the network implies, which is lavaan's.
 
         Examples
         --------
@@ -269,7 +303,7 @@ class Fit:
         """
         from gaussnet.fitting.coefficient_tables import ErrorChoice, node_table
 
-        return node_table(self, ErrorChoice(kind, level, repetitions, seed))
+        return node_table(self, ErrorChoice(kind, level, repetitions, seed), implied)
 
     def fit_measures(self) -> "FitMeasures":
         """How well the model fits, by lavaan's names: chisq, df, pvalue, cfi, tli, rmsea, srmr, ...

@@ -254,7 +254,7 @@ def _adjustment_set(
             "effect to explain away: name a cause and one of its descendants"
         )
     if given is None:
-        best = optimal_adjustment_set(dag.families, first, last)
+        best = optimal_adjustment_set(dag.causal_families, first, last)
         return tuple(dag.nodes[node] for node in sorted(best))
     chosen = as_names(given)
     if not dag.is_adjustment_set(cause, target, chosen):

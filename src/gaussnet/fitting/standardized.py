@@ -1,23 +1,30 @@
-"""Standardised coefficients with their own standard errors, by the delta method."""
+"""Standardised coefficients with their own standard errors, by the delta method.
+
+In standard deviations of the rows, or in those that the network implies, which are lavaan's. Both
+are the same where the graph implies no false covariance between the parents of a node.
+"""
 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.special import ndtri
 
+from gaussnet.data.table import ask
 from gaussnet.fitting.uncertainty import (
     PURPOSE,
     Errors,
-    bootstrap_networks,
+    bootstrap_fits,
     checked_kind,
     find_errors,
     percentiles,
 )
+from gaussnet.methods.moments import MomentsPass, unpacked
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
+    from gaussnet.methods.moments import Moments
 
 
 class Standardized(NamedTuple):
@@ -50,25 +57,90 @@ def standardized_coefficients(network: GaussianNetwork) -> FloatArray:
         return np.asarray(network.coefficient_array * ratio)
 
 
+class SampleScales(NamedTuple):
+    """Standard deviations in the rows that serve a child's equation, by edge."""
+
+    ratios: FloatArray
+    """Of parent to child."""
+    correlations: FloatArray
+    """Of parent and child."""
+    left: FloatArray
+    """Share of the child's variance that its equation leaves."""
+    rows: FloatArray
+
+
+def sample_scales(fit: "Fit") -> SampleScales | None:
+    """Standard deviations of the rows; None where these do not speak for the network.
+
+    That is so without the rows, with missing cells filled by likelihood, and for methods that
+    distrust some values: a single wild value makes a standard deviation meaningless.
+    """
+    if not fit.maximizes_likelihood or fit.method.fills_holes or fit.data is None:
+        return None
+    families, found = fit.dag.families, np.empty((4, len(fit.dag.families.parents)))
+    for group in fit.data.groups()[0]:
+        moments: Moments = ask(group.table, MomentsPass(group.equations))
+        own = moments.families
+        for index, node in enumerate(group.nodes.tolist()):
+            packed = slice(*own.product_offsets[index : index + 2].tolist())
+            square = unpacked(moments.products[packed])
+            edges = families.edges_of(np.array([node]))
+            with np.errstate(divide="ignore", invalid="ignore"):
+                scales = np.sqrt(square.diagonal())
+                found[0, edges] = scales[:-1] / scales[-1]
+                found[1, edges] = square[-1, :-1] / (scales[:-1] * scales[-1])
+                noise = fit.network.variance_array[node] / scales[-1] ** 2
+                found[2, edges] = noise * moments.rows
+            found[3, edges] = moments.rows
+    return SampleScales(*found)
+
+
+def shown_coefficients(fit: "Fit", implied: bool) -> FloatArray:
+    """Standardised coefficients, in standard deviations of the rows where that makes sense."""
+    scales = None if implied else sample_scales(fit)
+    if scales is None:
+        return standardized_coefficients(fit.network)
+    return fit.network.coefficient_array * scales.ratios
+
+
 def find_standardized(
-    fit: "Fit", kind: str | None, level: float, repetitions: int, seed: int
+    fit: "Fit", choice: tuple[str | None, float, int, int], implied: bool = False
 ) -> Standardized:
     """Standardised coefficients, their standard errors and intervals.
 
     Intervals are the estimate and so many standard errors to either side by the normal law, or
     those of the bootstrap.
     """
+    kind, level, repetitions, seed = choice
     chosen = checked_kind(fit, kind, level)
-    values = standardized_coefficients(fit.network)
+    values = shown_coefficients(fit, implied)
     if chosen == "bootstrap":
         data = fit.required_data(PURPOSE)
-        drawn = bootstrap_networks(fit, data, repetitions, seed)
-        found = np.array([standardized_coefficients(network) for network in drawn])
+        drawn = bootstrap_fits(fit, data, repetitions, seed)
+        found = np.array([shown_coefficients(one, implied) for one in drawn])
         table = percentiles(found, values, level, fit.method.uses_row_order)
         return Standardized(values, *table)
-    errors = _errors(fit.network, values, find_errors(fit, chosen, level))
+    scales, plain = None if implied else sample_scales(fit), find_errors(fit, chosen, level)
+    if scales is None:
+        errors = _errors(fit.network, values, plain)
+    else:
+        errors = _sample_errors(values, scales, plain.table[0][0])
     reach = errors * float(ndtri(0.5 + 0.5 * level))
     return Standardized(values, errors, values - reach, values + reach)
+
+
+def _sample_errors(values: FloatArray, scales: SampleScales, errors: FloatArray) -> FloatArray:
+    r"""Standard errors of coefficients in standard deviations of the rows, (edges,).
+
+    .. math:: se(b)^2 = \frac{S_{jj}}{S_{ii}} se(a)^2
+              + \frac{b^2}{n} \left(1 - r_{ij}^2 - \frac{2 s_i^2}{S_{ii}}\right)
+
+    with S the covariance and r the correlation in the rows: how b moves with a and with the two
+    standard deviations, whose covariances are those of Gaussian rows. The graph need not be right.
+    With one parent b = r, and this is (1 - r^2)^2 / n.
+    """
+    more = values**2 * (1.0 - scales.correlations**2 - 2.0 * scales.left) / scales.rows
+    return np.asarray(np.sqrt(np.maximum((scales.ratios * errors) ** 2 + more, 0.0)))
 
 
 def _errors(network: GaussianNetwork, values: FloatArray, found: Errors) -> FloatArray:

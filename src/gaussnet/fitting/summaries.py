@@ -23,7 +23,7 @@ from gaussnet.data.table import (
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.files import Path
 from gaussnet.fitting.checks import thread_count
-from gaussnet.fitting.learn import NetworkBuilder, fit_with
+from gaussnet.fitting.learn import NetworkBuilder, check_set_roots, fit_with
 from gaussnet.fitting.notes import general_notes
 from gaussnet.fitting.result import Fit
 from gaussnet.graph.dag import Dag, counted
@@ -115,6 +115,7 @@ class Summary:
         opened = open_table(
             by_node(data, self.dag), self.dag.nodes, self.page_rows, run, study=Study(said)
         )
+        check_set_roots(self.dag, opened.design)
         known, source = self._knowing(opened)
         table = FileTable(source, self.dag.nodes, self.page_rows, run, design=known.design)
         return known._added(table)

@@ -16,8 +16,9 @@ from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials
 from gaussnet.methods.names import METHODS
 
-FORMAT, VERSION, WITH_TARGETS = "gaussnet summary", 2, 3
-"""A summary that knows of interventions has a version of its own, which others must not read."""
+FORMAT, VERSION, WITH_TARGETS, WITH_COVARIANCES = "gaussnet summary", 2, 3, 4
+"""Summaries that know of interventions or covariances have versions of their own, which older
+programs must not read."""
 BY_NAME = {kind.name: kind for kind in METHODS}
 
 Arrays = dict[str, Any]
@@ -28,10 +29,11 @@ def save(summary: Summary, path: Path) -> None:
     question = summary.question
     header = {
         "format": FORMAT,
-        "version": VERSION if summary.targets is None else WITH_TARGETS,
+        "version": _version(summary),
         "nodes": list(summary.dag.nodes),
         "column_order": summary.dag.has_column_order,
-        "edges": [list(edge) for edge in summary.dag.edges],
+        "edges": [list(edge) for edge in summary.dag.arrows],
+        "covariances": [list(pair) for pair in summary.dag.covariances],
         "method": {"name": summary.method.name, "settings": asdict(cast(Any, summary.method))},
         "intercept": summary.intercept,
         "page_rows": summary.page_rows,
@@ -51,6 +53,12 @@ def save(summary: Summary, path: Path) -> None:
         arrays["tail"] = summary.tail
     with whole_file(path) as stream:
         np.savez(stream, **arrays)
+
+
+def _version(summary: Summary) -> int:
+    if summary.dag.covariances:
+        return WITH_COVARIANCES
+    return VERSION if summary.targets is None else WITH_TARGETS
 
 
 def load_summary(path: Path) -> Summary:
@@ -78,8 +86,8 @@ def load_summary(path: Path) -> Summary:
         raise
     except _OtherVersion as problem:
         raise FileError(
-            f"{file!r} has version {problem} of the format of summaries, expected {VERSION} or "
-            f"{WITH_TARGETS}: "
+            f"{file!r} has version {problem} of the format of summaries, expected {VERSION} to "
+            f"{WITH_COVARIANCES}: "
             "read it with the gaussnet that wrote it, or summarize the rows again"
         ) from None
     except _OtherMethod as problem:
@@ -104,9 +112,10 @@ class _OtherMethod(Exception):
 def _summary(arrays: Arrays) -> Summary:
     header = json.loads(arrays["header"].tobytes().decode())
     _require(header["format"] == FORMAT)
-    if header["version"] not in (VERSION, WITH_TARGETS):
+    if header["version"] not in range(VERSION, WITH_COVARIANCES + 1):
         raise _OtherVersion(header["version"])
     dag = Dag.from_parts(header["nodes"], [tuple(edge) for edge in header["edges"]])
+    dag = dag.with_covariances(map(tuple, header.get("covariances", ())))
     dag = dag.with_column_order(header.get("column_order") is True)
     name = header["method"]["name"]
     if name not in BY_NAME:

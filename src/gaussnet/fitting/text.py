@@ -66,13 +66,14 @@ def describe(fit: "Fit") -> str:
     Intervals are left out where they would need a file to be read again.
     """
     dag, network = fit.dag, fit.network
-    numbers = zip(dag.nodes, network.intercept_array, network.scales, strict=True)
+    numbers = zip(dag.nodes, network.constants, network.noise_scales, strict=True)
     nodes = [(shown(node), f"{value:.4g}", f"{scale:.4g}") for node, value, scale in numbers]
     notes = [f"note: {note}" for note in fit.notes]
     more = len(notes) - LONGEST_TABLE
     parts = [
         [heading(fit)],
         cut_table(*_edges(fit), LONGEST_TABLE),
+        cut_table(*_covariances(fit), LONGEST_TABLE),
         cut_table(("node", "intercept", "noise sd"), nodes, LONGEST_TABLE),
         [*notes[:LONGEST_TABLE], *([f"... and {more} more notes"] if more > 0 else [])],
     ]
@@ -81,12 +82,8 @@ def describe(fit: "Fit") -> str:
 
 def heading(fit: "Fit") -> str:
     """The sizes of a fit, and how it was learnt, in one line."""
-    sizes = (
-        counted(len(fit.dag), "node"),
-        counted(len(fit.dag.edges), "edge"),
-        counted(fit.rows, "row"),
-    )
-    return f"{', '.join(sizes)}; fitted by {fit.method.name}, noise variances {fit.scale.source}"
+    sizes = f"{fit.dag.sizes}, {counted(fit.rows, 'row')}"
+    return f"{sizes}; fitted by {fit.method.name}, noise variances {fit.scale.source}"
 
 
 def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:
@@ -97,9 +94,20 @@ def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:
     try:
         if fit.data is None or not fit.data.table().is_in_memory:
             return heads, lines
-        intervals = fit.confidence_intervals(LEVEL).coefficient_array.tolist()
+        intervals = fit.confidence_intervals(LEVEL).coefficients.values()
     except GaussnetError:  # too few rows, or data that were changed since
         return heads, lines
     for line, (low, high) in zip(lines, intervals, strict=True):
         line.append("-" if math.isnan(low + high) else f"{low:.4g} to {high:.4g}")
     return [*heads, f"{LEVEL:.0%} interval"], lines
+
+
+def _covariances(fit: "Fit") -> tuple[list[str], list[list[str]]]:
+    """Heads and lines of the table of nodes that covary."""
+    network = fit.network
+    lines = []
+    for (one, other), value in network.covariances.items():
+        size = math.sqrt(network.variances[one] * network.variances[other])
+        told = f"{value / size:.4g}" if size else "-"
+        lines.append([f"{shown(one)} ~~ {shown(other)}", f"{value:.4g}", told])
+    return ["pair", "covariance", "correlation"], lines

@@ -20,6 +20,7 @@ from gaussnet.methods.base import Method
 from gaussnet.methods.groups import FitData, Fitted
 from gaussnet.methods.standard_errors.order_statistics import order_statistic
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.roots import correlated_nodes
 from gaussnet.planning import Certificate, certify
 from gaussnet.seeds import children
 from gaussnet.types import FloatArray, IntArray
@@ -51,7 +52,7 @@ class StandardErrors:
     @property
     def coefficients(self) -> Mapping[Edge, float]:
         """Standard errors of the coefficients, by edge (parent, child)."""
-        return _named(self.dag.edges, self.coefficient_array)
+        return _named(self.dag.arrows, self.coefficient_array[~self.dag.is_covariance])
 
     @property
     def intercepts(self) -> Mapping[str, float]:
@@ -83,7 +84,7 @@ class ConfidenceIntervals:
     @property
     def coefficients(self) -> Mapping[Edge, tuple[float, float]]:
         """Intervals of the coefficients, by edge (parent, child)."""
-        return _named(self.dag.edges, self.coefficient_array)
+        return _named(self.dag.arrows, self.coefficient_array[~self.dag.is_covariance])
 
     @property
     def intercepts(self) -> Mapping[str, tuple[float, float]]:
@@ -137,11 +138,99 @@ def find_uncertainty(
         table = bootstrap(fit, fit.required_data(PURPOSE), level, repetitions, seed)
     else:
         table = find_errors(fit, chosen, level).table
+    notes = find_notes(fit, table, level)
+    if fit.dag.covariances and chosen != "bootstrap":
+        table, more = _with_root_errors(fit, chosen, level, table)
+        notes += more
     first, second, third = table
     errors = StandardErrors(fit.dag, first[0], second[0], third[0])
     ends = (np.ascontiguousarray(part[1:].T) for part in table)
     intervals = ConfidenceIntervals(fit.dag, level, *ends)
-    return Uncertainty(chosen, errors, intervals, find_notes(fit, table, level))
+    return Uncertainty(chosen, errors, intervals, notes)
+
+
+Table = tuple[FloatArray, FloatArray, FloatArray]
+
+
+def _with_root_errors(
+    fit: "Fit", kind: str, level: float, table: Table
+) -> tuple[Table, tuple[Note, ...]]:
+    """Errors of coefficients, and of means and variances of nodes that covary, not of their arcs.
+
+    The mean of a node without parents is the same whether others covary with it or not, and so is
+    its error, where all rows serve all nodes; its variance too, unless others must not covary.
+    """
+    nodes = correlated_nodes(fit.dag)
+    intercepts, variances = table[1].copy(), table[2].copy()
+    if not fit.maximizes_likelihood or fit.method.fills_holes or fit.details.dropped.any():
+        intercepts[:, nodes] = variances[:, nodes] = np.nan
+        reason = "it covaries with other nodes, and there are no errors of its mean and variance: "
+        more = [Note(fit.dag.nodes[node], f"{reason}give kind='bootstrap'") for node in nodes]
+        return (table[0], intercepts, variances), tuple(more)
+    network, plain = fit.network, fit.dag.without_covariances()
+    alone = GaussianNetwork(plain, network.coefficients, network.variances, network.intercepts)
+    data = None
+    if fit.data is not None:
+        data = replace(fit.data, options=replace(fit.data.options, dag=plain))
+    found = find_errors(replace(fit, network=alone, data=data), kind, level).table
+    intercepts[:, nodes], variances[:, nodes] = found[1][:, nodes], found[2][:, nodes]
+    causes = fit.dag.causal_families.parent_lists
+    if any(len(causes[node]) > 1 for node in nodes.tolist()):  # some covariances must be 0
+        errors = _covariance_errors(network, find_errors(fit, kind, level), nodes, nodes)
+        variances[:, nodes] = _normal_ends(errors, network.noise_variances[nodes], level)
+    return (table[0], intercepts, variances), ()
+
+
+def _normal_ends(errors: FloatArray, values: FloatArray, level: float) -> FloatArray:
+    """Standard error, low and high by the normal law, (3, values)."""
+    reach = errors * float(ndtri(0.5 + 0.5 * level))
+    return np.stack((errors, values - reach, values + reach))
+
+
+def find_root_covariances(fit: "Fit", choice: "tuple[str | None, float, int, int]") -> FloatArray:
+    """Standard error, low and high of the covariances of ``dag.covariances``, (3, pairs)."""
+    kind, level, repetitions, seed = choice
+    chosen = checked_kind(fit, kind, level)
+    values = np.array(list(fit.network.covariances.values()))
+    if chosen == "bootstrap":
+        drawn = bootstrap_networks(fit, fit.required_data(PURPOSE), repetitions, seed)
+        found = np.array([list(network.covariances.values()) for network in drawn])
+        return percentiles(found, values, level, fit.method.uses_row_order)
+    place = fit.dag.positions
+    ends = np.array([[place[node] for node in pair] for pair in fit.dag.covariances]).T
+    errors = _covariance_errors(fit.network, find_errors(fit, chosen, level), *ends)
+    return _normal_ends(errors, values, level)
+
+
+def _covariance_errors(
+    network: GaussianNetwork, found: "Errors", firsts: IntArray, lasts: IntArray
+) -> FloatArray:
+    r"""Standard errors of covariances of nodes that covary, from those of the arcs' equations.
+
+    .. math:: \partial \Sigma_{jk} / \partial b_{ip} = T_{ji} \Sigma_{pk} + T_{ki} \Sigma_{pj},
+              \qquad \partial \Sigma_{jk} / \partial s_i^2 = T_{ji} T_{ki}
+
+    with T the inverse of I - B. Where all rows serve all nodes, all nodes covary and noise is
+    Gaussian this is :math:`(\Sigma_{jj} \Sigma_{kk} + \Sigma_{jk}^2) / n`, but for terms of the
+    order of 1/n. NaN where families are correlated.
+    """
+    dag, families = network.dag, network.dag.families
+    totals = np.linalg.inv(np.eye(len(dag)) - network.to_matrix()).T  # (node, noise)
+    covariance = network.covariance()
+    by_noise = totals[firsts] * totals[lasts]
+    with np.errstate(invalid="ignore"):
+        total = np.where(by_noise == 0.0, 0.0, (by_noise * found.table[2][0]) ** 2).sum(axis=1)
+    if found.joint is not None:
+        return np.full(len(total), np.nan)
+    for nodes, covariances in found.covariances:
+        for node, own in zip(nodes.tolist(), covariances, strict=True):
+            parents = families.parents[families.edges_of(np.array([node]))]
+            if not len(parents) or dag.parent_lists[node]:
+                continue
+            slopes = totals[firsts, node][:, None] * covariance[np.ix_(lasts, parents)]
+            slopes = slopes + totals[lasts, node][:, None] * covariance[np.ix_(firsts, parents)]
+            total = total + np.einsum("ei,ij,ej->e", slopes, own, slopes)
+    return np.asarray(np.sqrt(total))
 
 
 def find_covariances(fit: "Fit", kind: str | None, level: float) -> "tuple[str, Errors]":
@@ -226,7 +315,7 @@ def find_notes(
 
 
 def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
-    if report.rank < len(report.parents):
+    if report.rank < report.regressors:
         return (
             f"{rank_words(report)}: the rows do not determine "
             "all of the coefficients, and those have no errors"
@@ -236,7 +325,7 @@ def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
             f"there are too few batches for an interval, {report.batches} where {needed} are "
             "needed: give more rows, or kind='bootstrap'"
         )
-    if report.rows <= len(report.parents) + intercept:
+    if report.rows <= report.regressors + intercept:
         return f"{report.rows} rows leave nothing over to judge the errors by: give more rows"
     return "the rows are too few, or too many are equal, to judge the errors by"
 
@@ -261,7 +350,7 @@ def bootstrap(
         percentiles(np.array(kept), values, level, by_order)
         for kept, values in zip(found, _arrays(fit.network), strict=True)
     )
-    third[1:] = variance_ends(np.array(found[2]), fit.network.variance_array, level, by_order)
+    third[1:] = variance_ends(np.array(found[2]), fit.network.noise_variances, level, by_order)
     return first, second, third
 
 
@@ -269,6 +358,11 @@ def bootstrap_networks(
     fit: "Fit", data: FitData, repetitions: int, seed: int
 ) -> Iterator[GaussianNetwork]:
     """The networks that are learnt from rows drawn with replacement."""
+    return (one.network for one in bootstrap_fits(fit, data, repetitions, seed))
+
+
+def bootstrap_fits(fit: "Fit", data: FitData, repetitions: int, seed: int) -> "Iterator[Fit]":
+    """The fits to rows drawn with replacement."""
     from gaussnet.fitting.learn import fit_with
 
     if not isinstance(repetitions, int) or repetitions < FEWEST:
@@ -281,11 +375,11 @@ def bootstrap_networks(
         options = replace(options, missing="drop-by-node")
     for child in children(seed, repetitions):
         drawn = table.taken(_drawn(table.rows, fit.split, np.random.default_rng(child)))
-        yield fit_with(data.run, drawn, options, (fit.method, fit.scale)).network
+        yield fit_with(data.run, drawn, options, (fit.method, fit.scale))
 
 
 def _arrays(network: GaussianNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:
-    return network.coefficient_array, network.intercept_array, network.variance_array
+    return network.coefficient_array, network.constants, network.noise_variances
 
 
 def _drawn(rows: int, split: tuple[int, int] | None, rng: np.random.Generator) -> IntArray:

@@ -279,7 +279,7 @@ class Verdict:
         fit = self.fit
         start = f"If the graph is right, {counted(fit.rows, 'row')} tell"
         try:
-            ends = fit.confidence_intervals(LEVEL).coefficient_array
+            ends = np.array(list(fit.confidence_intervals(LEVEL).coefficients.values()))
         except GaussnetError:
             return f"If the graph is right, the coefficients rest on {counted(fit.rows, 'row')}."
         if not len(ends):

@@ -15,10 +15,11 @@ from gaussnet import display
 from gaussnet.errors import CycleError, DataError, GraphError, SettingError
 from gaussnet.graph import algorithms
 from gaussnet.graph.adjustment import is_adjustment_set, minimal_adjustment_sets
+from gaussnet.graph.covariances import arcs_of, causal_families
 from gaussnet.graph.formats import networkx, text
 from gaussnet.graph.formats.adjacency import Orientation, parent_lists
 from gaussnet.kernels.families import Families
-from gaussnet.types import IntArray
+from gaussnet.types import BoolArray, IntArray
 
 Edge = tuple[str, str]
 
@@ -63,6 +64,9 @@ class Dag:
     """Edges by the labels that a model text gives them, as b in ``y ~ b*m``."""
     definitions: Mapping[str, str] = field(default_factory=dict)
     """Quantities that a model text defines from labels, as ``ind := a*b``; see `Fit.defined`."""
+    covariances: tuple[Edge, ...] = ()
+    """Edges that are no causes: pairs of nodes without parents whose covariance is free, as
+    ``x1 ~~ x2`` says it. They stand among `edges`, and not among `arrows`."""
 
     def __post_init__(self) -> None:
         """Refuse names that are empty or listed twice, and cycles."""
@@ -183,8 +187,16 @@ class Dag:
         >>> dag = Dag.parse("m ~ a*x; y ~ b*m + x; ind := a*b")
         >>> dag.labels["b"], dag.definitions
         (('m', 'y'), {'ind': 'a*b'})
+
+        and ``x1 ~~ x2`` lets two nodes without parents covary:
+
+        >>> dag = Dag.parse("y ~ x1 + x2; x1 ~~ x2")
+        >>> dag.covariances, dag.parents("x2")
+        ((('x1', 'x2'),), ())
         """
-        return cls.from_parts(*text.parse_model(model), order=nodes).labelled(model)
+        dag = cls.from_parts(*text.parse_model(model)).labelled(model)
+        dag = dag.with_covariances(text.parse_covariances(model))
+        return dag if nodes is None else dag.reordered(nodes)
 
     def labelled(self, model: str) -> Self:
         """This graph with the labels and definitions of its model text."""
@@ -222,13 +234,80 @@ class Dag:
                 f"the order names {shorten(added)}, which the graph does not have: its nodes are "
                 f"{shorten(self.nodes)}"
             )
-        dag = type(self).from_edges(self.edges, nodes=names)
-        return replace(dag, labels=self.labels, definitions=self.definitions)
+        dag = type(self).from_edges(self.arrows, nodes=names)
+        dag = replace(dag, labels=self.labels, definitions=self.definitions)
+        return dag.with_covariances(self.covariances)
+
+    def with_covariances(self, pairs: Iterable[tuple[object, object]]) -> Self:
+        """This graph with free covariances between these pairs of nodes without parents.
+
+        They have causes in common that nobody measured; neither causes the other. The pairs are
+        written as edges of an equivalent graph, so some may be turned round, and `covariances`
+        lists them.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("y ~ age + income").with_covariances([("income", "age")])
+        >>> dag.covariances, dag.arrows
+        ((('age', 'income'),), (('age', 'y'), ('income', 'y')))
+        """
+        wanted = {frozenset(edge_names(pair)) for pair in (*pairs, *self.covariances)}
+        wanted = {pair for pair in wanted if len(pair) == 2}  # x ~~ x is its variance
+        places = sorted(sorted(map(self.position, pair)) for pair in wanted)
+        for one, other in places:
+            for node in (one, other):
+                if self.parents(self.nodes[node]):
+                    raise _no_root(self, self.nodes[one], self.nodes[other], self.nodes[node])
+        return self._with_arcs(arcs_of([(one, other) for one, other in places], self.nodes))
+
+    def with_correlated_roots(self) -> Self:
+        """This graph with free covariances between all nodes without parents.
+
+        Examples
+        --------
+        >>> Dag.parse("y ~ a + b + c").with_correlated_roots().covariances
+        (('a', 'b'), ('a', 'c'), ('b', 'c'))
+        """
+        covary = {child for _, child in self.covariances}
+        roots = [
+            position
+            for position, size in enumerate(self.in_degrees.tolist())
+            if size == 0 or self.nodes[position] in covary
+        ]
+        return self._with_arcs([(a, b) for rank, b in enumerate(roots) for a in roots[:rank]])
+
+    def without_covariances(self) -> Self:
+        """This graph with its nodes without parents independent of each other.
+
+        Examples
+        --------
+        >>> Dag.parse("y ~ a + b; a ~~ b").without_covariances().edges
+        (('a', 'y'), ('b', 'y'))
+        """
+        return self._with_arcs([])
+
+    def _with_arcs(self, arcs: list[tuple[int, int]]) -> Self:
+        """The arrows of this graph, and these arcs in place of its covariances."""
+        if not arcs and not self.covariances:
+            return self
+        parents = [list(own) for own in self.parent_lists]
+        for parent, child in arcs:
+            parents[child].append(parent)
+        families = type(self).from_parents(self.nodes, parents).families
+        names = tuple((self.nodes[parent], self.nodes[child]) for parent, child in sorted(arcs))
+        return replace(self, families=families, covariances=names)
 
     def with_parents(self, parents: Sequence[Sequence[int]]) -> Self:
-        """The graph over the same nodes whose node i has the parents at ``parents[i]``."""
+        """The graph over the same nodes whose node i has the parents at ``parents[i]``.
+
+        Covariances stay that are still among the edges.
+        """
         dag = type(self).from_parents(self.nodes, parents)
-        return dag.with_column_order(self.has_column_order)
+        dag = dag.with_column_order(self.has_column_order)
+        if not self.covariances:
+            return dag
+        edges = set(dag.edges)
+        return replace(dag, covariances=tuple(p for p in self.covariances if p in edges))
 
     def column_order(self) -> tuple[str, ...]:
         """The nodes of columns without names, from left to right.
@@ -258,6 +337,7 @@ class Dag:
 
     def to_networkx(self) -> networkx.DiGraph:
         """A networkx DiGraph with the same nodes, in the same order, and edges."""
+        self.require_arrows("networkx")
         return networkx.to_networkx(self.nodes, self.edges)
 
     def to_model_string(self) -> str:
@@ -268,6 +348,7 @@ class Dag:
         >>> Dag.from_edges([("a", "b")]).to_model_string()
         '[a][b|a]'
         """
+        self.require_arrows("a model string of bnlearn")
         return text.model_string((self.nodes[i], self.parents(self.nodes[i])) for i in self.order)
 
     def to_formulas(self) -> str:
@@ -283,13 +364,23 @@ class Dag:
         sprinkler
         wet ~ rain + sprinkler
         """
-        return text.formulas((node, self.parents(node)) for node in self.nodes)
+        families = ((node, self.parents(node)) for node in self.nodes)
+        return text.formulas(families, self.covariances)
 
     def to_dot(self) -> str:
         """The graph in Graphviz DOT."""
         from gaussnet.graph.formats.dot import to_dot  # its parser is seldom needed
 
-        return to_dot(self.nodes, self.edges)
+        return to_dot(self.nodes, self.arrows, self.covariances)
+
+    def require_arrows(self, form: str) -> None:
+        """Refuse a form that has no covariances."""
+        if self.covariances:
+            first, last = self.covariances[0]
+            raise GraphError(
+                f"{form} has no covariances, and this graph has {first!r} ~~ {last!r}: use "
+                "formulas or a saved network, or dag.without_covariances() if that is meant"
+            )
 
     @cached_property
     def positions(self) -> dict[str, int]:
@@ -298,11 +389,27 @@ class Dag:
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:
-        """All (parent, child) pairs, child by child in node order."""
+        """All (parent, child) pairs, child by child in node order; `covariances` among them."""
         names = self.nodes
         parents = self.families.parents.tolist()
         owners = self.families.family_of_edge.tolist()
         return tuple((names[j], names[i]) for j, i in zip(parents, owners, strict=True))
+
+    @cached_property
+    def is_covariance(self) -> BoolArray:
+        """Which of the `edges` are covariances, (edges,)."""
+        if not self.covariances:
+            return np.zeros(len(self.families.parents), dtype=bool)
+        pairs = set(self.covariances)
+        return np.array([edge in pairs for edge in self.edges], dtype=bool)
+
+    @cached_property
+    def arrows(self) -> tuple[Edge, ...]:
+        """The edges by which a parent causes a child: all but the `covariances`."""
+        if not self.covariances:
+            return self.edges
+        pairs = set(self.covariances)
+        return tuple(edge for edge in self.edges if edge not in pairs)
 
     @cached_property
     def order(self) -> IntArray:
@@ -315,9 +422,11 @@ class Dag:
 
     def parents(self, node: str) -> tuple[str, ...]:
         """The parents of a node, in node order."""
-        index = self.position(node)
-        start, stop = self.families.offsets[index : index + 2].tolist()
-        return tuple(self.nodes[j] for j in self.families.parents[start:stop].tolist())
+        return tuple(self.nodes[j] for j in self.parent_lists[self.position(node)])
+
+    def conditioned_on(self, node: str) -> tuple[str, ...]:
+        """What the equation of a node has on its right: its parents, or nodes it covaries with."""
+        return tuple(self.nodes[j] for j in self.families.parent_lists[self.position(node)])
 
     def children(self, node: str) -> tuple[str, ...]:
         """The children of a node, in node order."""
@@ -332,7 +441,7 @@ class Dag:
         >>> dag.ancestors("slip"), dag.descendants("rain")
         (('rain', 'wet'), ('wet', 'slip'))
         """
-        return self._relatives(self.families.parent_lists, node)
+        return self._relatives(self.parent_lists, node)
 
     def descendants(self, node: str) -> tuple[str, ...]:
         """The nodes that a directed path leads to from this one, in node order."""
@@ -349,8 +458,13 @@ class Dag:
 
     @property
     def in_degrees(self) -> IntArray:
-        """Number of parents of each node, (nodes,)."""
+        """Number of parents of each node, (nodes,); covariances count as their arcs."""
         return self.families.sizes
+
+    @property
+    def parent_counts(self) -> IntArray:
+        """Number of parents of each node, (nodes,), covariances left out."""
+        return np.array([len(own) for own in self.parent_lists], dtype=np.int64)
 
     @property
     def max_in_degree(self) -> int:
@@ -407,7 +521,7 @@ class Dag:
         order = [self.nodes[index] for index in self.order.tolist()]
         basis: list[Independence] = []
         for rank, node in enumerate(order):
-            parents = self.parents(node)
+            parents = self.conditioned_on(node)
             earlier = [other for other in order[:rank] if other not in parents]
             basis += [Independence(node, other, parents) for other in earlier]
         return tuple(basis)
@@ -442,7 +556,7 @@ class Dag:
         if isinstance(limit, bool) or not isinstance(limit, int) or limit < 1:
             raise SettingError(f"got limit={limit!r}, expected a whole number of 1 or more")
         allowed = self._position_set(self.nodes if measured is None else measured)
-        sets = minimal_adjustment_sets(self.families, *ends, allowed)
+        sets = minimal_adjustment_sets(self.causal_families, *ends, allowed)
         found = [sorted(one) for one in islice(sets, limit + 1)]
         if len(found) > limit:
             raise SettingError(
@@ -462,7 +576,7 @@ class Dag:
         True
         """
         ends = self.position(cause), self.position(target)
-        return is_adjustment_set(self.families, *ends, self._position_set(given))
+        return is_adjustment_set(self.causal_families, *ends, self._position_set(given))
 
     def __len__(self) -> int:
         """Number of nodes."""
@@ -477,10 +591,11 @@ class Dag:
         return node in self.positions
 
     def __eq__(self, other: object) -> bool:
-        """Whether nodes, their order and edges are the same."""
+        """Whether nodes, their order, edges and covariances are the same."""
         if not isinstance(other, Dag):
             return NotImplemented
-        return self.nodes == other.nodes and self.edges == other.edges
+        same = self.nodes == other.nodes and self.edges == other.edges
+        return same and set(self.covariances) == set(other.covariances)
 
     def __hash__(self) -> int:
         """Equal graphs have equal hashes."""
@@ -488,8 +603,21 @@ class Dag:
 
     def __repr__(self) -> str:
         """The size of the graph and its first nodes."""
-        sizes = f"{counted(len(self.nodes), 'node')}, {counted(len(self.families.parents), 'edge')}"
-        return f"Dag({sizes}: {shorten(self.nodes)})"
+        return f"Dag({self.sizes}: {shorten(self.nodes)})"
+
+    @property
+    def sizes(self) -> str:
+        """The numbers of nodes, edges and covariances, in words.
+
+        Examples
+        --------
+        >>> Dag.parse("y ~ a + b; a ~~ b").sizes
+        '3 nodes, 2 edges, 1 covariance'
+        """
+        parts = [counted(len(self.nodes), "node"), counted(len(self.arrows), "edge")]
+        if self.covariances:
+            parts.append(counted(len(self.covariances), "covariance"))
+        return ", ".join(parts)
 
     def _relatives(self, lists: list[list[int]], node: str) -> tuple[str, ...]:
         own = self.position(node)
@@ -504,8 +632,26 @@ class Dag:
         return {self.position(node) for node in ([nodes] if isinstance(nodes, str) else nodes)}
 
     @cached_property
+    def causal_families(self) -> Families:
+        """The arrows, with hidden nodes after the others that cause the covariances."""
+        return causal_families(self.families, self.is_covariance)
+
+    @cached_property
+    def parent_lists(self) -> list[list[int]]:
+        """The positions of the parents of each node, covariances left out."""
+        if not self.covariances:
+            return self.families.parent_lists
+        covary = {child for _, child in self.covariances}
+        lists = zip(self.nodes, self.families.parent_lists, strict=True)
+        return [[] if node in covary else own for node, own in lists]
+
+    @cached_property
     def _child_lists(self) -> list[list[int]]:
-        return algorithms.child_lists(self.families)
+        lists: list[list[int]] = [[] for _ in self.nodes]
+        for child, parents in enumerate(self.parent_lists):
+            for parent in parents:
+                lists[parent].append(child)
+        return lists
 
 
 def node_name(label: object) -> str:
@@ -536,6 +682,15 @@ def edge_names(edge: object) -> tuple[str, str]:
             return node_name(parent), node_name(child)
     raise GraphError(
         f"got the edge {edge!r}, expected a pair (parent, child): give two names for each edge"
+    )
+
+
+def _no_root(dag: Dag, one: str, other: str, node: str) -> GraphError:
+    """What to say of a covariance with a node that has parents."""
+    return GraphError(
+        f"the covariance {one!r} ~~ {other!r} names {node!r}, whose parents are "
+        f"{shorten(dag.parents(node))}, and only nodes without parents may covary: draw an edge "
+        "between the two, or measure what causes both and add it to the graph"
     )
 
 

@@ -320,6 +320,21 @@ class FactorsPass(Pass):
         return self.finish(summary)
 
 
+def unpacked(products: FloatArray) -> FloatArray:
+    """The symmetric matrix of a family's products, which are kept as a lower triangle.
+
+    Examples
+    --------
+    >>> unpacked(np.array([1.0, 2.0, 5.0])).tolist()
+    [[1.0, 2.0], [2.0, 5.0]]
+    """
+    size = int(np.sqrt(2.0 * len(products)))
+    square = np.empty((size, size))
+    lower = np.tril_indices(size)
+    square[lower] = square.T[lower] = products
+    return square
+
+
 def triangle(columns: FloatArray) -> FloatArray:
     """The factor R of the QR factorisation of (..., rows, columns)."""
     return np.asarray(np.linalg.qr(columns, mode="r"))

@@ -24,7 +24,7 @@ from gaussnet.files import (
     write_bytes,
     write_text,
 )
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, edge_names
 from gaussnet.graph.formats.rds import read_rds
 from gaussnet.model.formats.bnlearn import from_bnlearn, to_bnlearn
 from gaussnet.model.formats.text import from_csv, to_csv, to_dot
@@ -32,7 +32,8 @@ from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray
 
 FORMAT = "gaussnet-network"
-VERSION = 1
+VERSION, WITH_COVARIANCES = 1, 2
+"""A network with covariances has a version of its own, which older programs must not read."""
 OTHER_ENDINGS = (".csv", ".tsv", ".dot", ".gv", ".r", ".rds", ".gml", ".graphml", ".txt")
 """Endings which say that a file holds no JSON."""
 
@@ -98,7 +99,10 @@ def check_ending(path: Path) -> None:
 
 
 def save_json(network: GaussianNetwork, path: Path) -> None:
-    """Write a network as JSON, one node a line, all digits kept."""
+    """Write a network as JSON, one node a line, all digits kept.
+
+    Edges that are covariances are listed, and stand among the parents as the others do.
+    """
     if suffix(path) in OTHER_ENDINGS:
         raise FileError(
             f"cannot save JSON as {file_name(path)!r}: give a name that ends in .json, or use "
@@ -107,16 +111,22 @@ def save_json(network: GaussianNetwork, path: Path) -> None:
     nodes = network.dag.nodes
     coefficients = iter(network.coefficient_array.tolist())
     lines = []
-    for node, parents in zip(nodes, network.dag.families.parent_lists, strict=True):
+    constants, variances = network.intercept_array.tolist(), network.variance_array.tolist()
+    families = zip(nodes, network.dag.families.parent_lists, constants, variances, strict=True)
+    for node, parents, constant, variance in families:
         entry = {
             "name": node,
-            "intercept": network.intercepts[node],
-            "variance": network.variances[node],
+            "intercept": constant,
+            "variance": variance,
             "parents": {nodes[parent]: next(coefficients) for parent in parents},
         }
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False))
-    order = '"column_order": true,\n' if network.dag.has_column_order else ""
-    head = f'{{\n"format": "{FORMAT}",\n"version": {VERSION},\n{order}"nodes": [\n'
+    more = '"column_order": true,\n' if network.dag.has_column_order else ""
+    pairs = network.dag.covariances
+    if pairs:
+        more += f'"covariances": {json.dumps(pairs, ensure_ascii=False)},\n'
+    version = WITH_COVARIANCES if pairs else VERSION
+    head = f'{{\n"format": "{FORMAT}",\n"version": {version},\n{more}"nodes": [\n'
     text = head + ",\n".join(lines) + "\n]\n}\n"
     # A lone surrogate in a name passes through as json itself would write and read it.
     write_bytes(path, text.encode("utf-8", "surrogatepass"))
@@ -125,7 +135,8 @@ def save_json(network: GaussianNetwork, path: Path) -> None:
 def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
     """The graph, coefficients, variances and intercepts of a file that `save_json` wrote."""
     file = file_name(path)
-    entries, has_column_order = _entries(file)
+    content = _content(file)
+    entries, has_column_order = content["nodes"], content.get("column_order") is True
     nodes = [_Node(file, index, entry) for index, entry in enumerate(entries)]
     positions = {node.name: index for index, node in enumerate(nodes)}
     parents = []
@@ -136,7 +147,7 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
         coefficients.extend(value for _, value in own)
     try:
         dag = Dag.from_parents([node.name for node in nodes], parents)
-        dag = dag.with_column_order(has_column_order)
+        dag = _marked(dag, content.get("covariances", [])).with_column_order(has_column_order)
     except GraphError as problem:
         raise FileError(f"the graph in {file!r} does not hold: {problem}") from None
     return (
@@ -145,6 +156,20 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
         np.array([node.variance for node in nodes], dtype=np.float64),
         np.array([node.intercept for node in nodes], dtype=np.float64),
     )
+
+
+def _marked(dag: Dag, covariances: object) -> Dag:
+    """The graph with some of its edges known as covariances."""
+    if not covariances:
+        return dag
+    if not isinstance(covariances, list):
+        raise GraphError("its covariances are no list of pairs of nodes: save the network again")
+    pairs = {edge_names(pair) for pair in covariances}
+    arrows = [edge for edge in dag.edges if edge not in pairs]
+    marked = Dag.from_edges(arrows, nodes=dag.nodes).with_covariances(pairs)
+    if marked.edges != dag.edges:
+        raise GraphError("its covariances are not among its edges: save the network again")
+    return marked
 
 
 class _Node:
@@ -193,22 +218,22 @@ class _Node:
         return number
 
 
-def _entries(file: str) -> tuple[list[object], bool]:
-    """The node list of a file of this format and version, and whether its order was stated."""
+def _content(file: str) -> dict[str, Any]:
+    """What is in a file of this format and version, with a list of nodes."""
     content = _parsed(file)
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise FileError(f"{file!r} is not a network: expected a JSON file with format {FORMAT!r}")
     version = content.get("version")
     if isinstance(version, bool) or not isinstance(version, int) or version < 1:
         raise FileError(f"{file!r} has the version {version!r}, expected {VERSION}")
-    if version > VERSION:
+    if version > WITH_COVARIANCES:
         raise FileError(
-            f"{file!r} has version {version}, newer than {VERSION}: read it with a newer gaussnet"
+            f"{file!r} has version {version}, newer than {WITH_COVARIANCES}: read it with a newer "
+            "gaussnet"
         )
-    nodes = content.get("nodes")
-    if not isinstance(nodes, list):
+    if not isinstance(content.get("nodes"), list):
         raise FileError(f"{file!r} has no list of nodes: expected the key 'nodes'")
-    return nodes, content.get("column_order") is True
+    return content
 
 
 def _parsed(file: str) -> object:

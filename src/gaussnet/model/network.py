@@ -1,7 +1,7 @@
 """The linear Gaussian network: its numbers, its law, and what can be asked of it."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -12,9 +12,9 @@ from numpy.typing import ArrayLike
 
 from gaussnet import display, kernels
 from gaussnet.errors import DataError, FileError, GraphError, NetworkError
-from gaussnet.graph.dag import Dag, Edge, counted, shorten
+from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.kernels.threads import interruptible
-from gaussnet.model import checks
+from gaussnet.model import checks, roots
 from gaussnet.model.equations import blocks, propagate
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference import effects, queries
@@ -49,6 +49,9 @@ class GaussianNetwork:
         The noise variance of each node, 0 or more.
     intercepts
         The constant of each node; without it all are 0.
+    covariances
+        Of the pairs of ``dag.covariances``. Variance and intercept of a node that covaries are
+        those of the node itself, whatever the others are.
 
     Examples
     --------
@@ -77,16 +80,22 @@ class GaussianNetwork:
         coefficients: Mapping[Edge, float],
         variances: Mapping[str, float],
         intercepts: Mapping[str, float] | None = None,
+        covariances: Mapping[Edge, float] | None = None,
     ) -> None:
         checks.check_dag(dag)
-        self._keep(
-            dag,
-            checks.values_by_name(coefficients, dag.edges, "coefficient"),
-            checks.values_by_name(variances, dag.nodes, "variance"),
-            None
-            if intercepts is None
-            else checks.values_by_name(intercepts, dag.nodes, "intercept"),
-        )
+        slopes = np.zeros(len(dag.edges))
+        slopes[~dag.is_covariance] = checks.values_by_name(coefficients, dag.arrows, "coefficient")
+        squares = checks.values_by_name(variances, dag.nodes, "variance")
+        constants = np.zeros(len(dag))
+        if intercepts is not None:
+            constants = checks.values_by_name(intercepts, dag.nodes, "intercept")
+        if dag.covariances or covariances:
+            checks.check_not_negative(squares, dag.nodes)
+            pairs = dag.covariances
+            found = checks.values_by_name(covariances or {}, pairs, "covariance").tolist()
+            named_pairs = dict(zip(pairs, found, strict=True))
+            roots.enter_equations(dag, (slopes, squares, constants), named_pairs)
+        self._keep(dag, slopes, squares, constants)
 
     @classmethod
     def from_arrays(
@@ -97,6 +106,9 @@ class GaussianNetwork:
         intercepts: ArrayLike | None = None,
     ) -> Self:
         """The network with these numbers, in the order of ``dag.edges`` and ``dag.nodes``.
+
+        Of nodes that covary these are the numbers of their equations along ``dag.edges``; the
+        class itself takes their variances and covariances.
 
         Examples
         --------
@@ -126,17 +138,79 @@ class GaussianNetwork:
     @cached_property
     def coefficients(self) -> Mapping[Edge, float]:
         """The coefficient of each (parent, child) edge, read-only."""
-        return _by_name(self.dag.edges, self.coefficient_array)
+        return _by_name(self.dag.arrows, self.coefficient_array[~self.dag.is_covariance])
 
     @cached_property
     def variances(self) -> Mapping[str, float]:
-        """The noise variance of each node, read-only."""
-        return _by_name(self.dag.nodes, self.variance_array)
+        """The noise variance of each node, read-only; of one that covaries its whole variance."""
+        return _by_name(self.dag.nodes, self.noise_variances)
 
     @cached_property
     def intercepts(self) -> Mapping[str, float]:
-        """The intercept of each node, read-only."""
-        return _by_name(self.dag.nodes, self.intercept_array)
+        """The intercept of each node, read-only; of one that covaries its mean."""
+        return _by_name(self.dag.nodes, self.constants)
+
+    @cached_property
+    def covariances(self) -> Mapping[Edge, float]:
+        """The covariance of each pair of ``dag.covariances``, read-only.
+
+        Examples
+        --------
+        >>> net = GaussianNetwork(
+        ...     Dag.parse("y ~ a + b; a ~~ b"),
+        ...     coefficients={("a", "y"): 1.0, ("b", "y"): 1.0},
+        ...     variances={"a": 4.0, "b": 2.0, "y": 1.0},
+        ...     covariances={("a", "b"): 2.0},
+        ... )
+        >>> net.covariances, net.effect("a", "y"), net.do({"a": 3.0}).mean().tolist()
+        (mappingproxy({('a', 'b'): 2.0}), 1.0, [3.0, 3.0, 0.0])
+        """
+        moments = self.root_moments
+        place = {self.dag.nodes[node]: rank for rank, node in enumerate(moments.nodes.tolist())}
+        table = moments.covariance
+        found = {(a, b): float(table[place[a], place[b]]) for a, b in self.dag.covariances}
+        return MappingProxyType(found)
+
+    @cached_property
+    def noise_variances(self) -> FloatArray:
+        """The values of `variances`, (nodes,), read-only."""
+        return self._with_roots(self.variance_array, lambda own: own.covariance.diagonal())
+
+    @cached_property
+    def noise_scales(self) -> FloatArray:
+        """Square roots of `variances`, (nodes,), read-only."""
+        return checks.read_only(np.sqrt(self.noise_variances))
+
+    @cached_property
+    def constants(self) -> FloatArray:
+        """The values of `intercepts`, (nodes,), read-only."""
+        return self._with_roots(self.intercept_array, lambda own: own.means)
+
+    @cached_property
+    def causal_coefficients(self) -> FloatArray:
+        """The coefficients in the order of ``dag.edges``, 0 for covariances, (edges,), read-only.
+
+        These carry what is set from outside.
+        """
+        if not self.dag.covariances:
+            return self.coefficient_array
+        return checks.read_only(np.where(self.dag.is_covariance, 0.0, self.coefficient_array))
+
+    @cached_property
+    def root_moments(self) -> roots.RootMoments:
+        """Means and covariance of the nodes that covary."""
+        arrays = (self.coefficient_array, self.variance_array, self.intercept_array)
+        return roots.root_moments(self.dag, *arrays)
+
+    def _with_roots(
+        self, array: FloatArray, values: Callable[[roots.RootMoments], FloatArray]
+    ) -> FloatArray:
+        """The array with these values at the nodes that covary."""
+        if not self.dag.covariances:
+            return array
+        whole = array.copy()
+        whole[self.root_moments.nodes] = values(self.root_moments)
+        return checks.read_only(whole)
 
     @cached_property
     def scales(self) -> FloatArray:
@@ -315,7 +389,8 @@ class GaussianNetwork:
     def do(self, values: Values) -> "GaussianNetwork":
         """The network after an intervention that sets these nodes to these values.
 
-        The edges into each are gone, its variance is 0 and its intercept the value.
+        The edges into each are gone, its variance is 0 and its intercept the value. Nodes that
+        covaried with it stay as they were.
 
         Examples
         --------
@@ -531,8 +606,7 @@ class GaussianNetwork:
         return hash((self.dag, *((array + 0.0).tobytes() for array in arrays)))
 
     def __repr__(self) -> str:
-        sizes = f"{counted(len(self.dag), 'node')}, {counted(len(self.dag.edges), 'edge')}"
-        return f"GaussianNetwork({sizes}: {shorten(self.dag.nodes)})"
+        return f"GaussianNetwork({self.dag.sizes}: {shorten(self.dag.nodes)})"
 
     def _repr_html_(self) -> str:
         """The network drawn, in a notebook."""

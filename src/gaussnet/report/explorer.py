@@ -17,7 +17,15 @@ from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.layout import Layout, Sizes, lay_out
 from gaussnet.report.markup import MINUS, many, share, text, whole_page
-from gaussnet.report.network_picture import COMFORT, LARGEST, MARGIN, edge_path, letters, shorten
+from gaussnet.report.network_picture import (
+    COMFORT,
+    LARGEST,
+    MARGIN,
+    arc,
+    edge_path,
+    letters,
+    shorten,
+)
 
 MOST_SHOWN = 300
 """A network of more nodes is shown by a neighbourhood."""
@@ -186,20 +194,34 @@ def _neighbourhood(dag: Dag, centre: Sequence[int]) -> list[int]:
 def model_data(network: GaussianNetwork, view: View) -> dict[str, Any]:
     """The numbers of the nodes carried along, in topological order, for JSON."""
     dag = network.dag
-    place = {node: index for index, node in enumerate(view.carried)}
+    hidden = _hidden_causes(network, view)
+    place = {node: len(hidden) + index for index, node in enumerate(view.carried)}
     offsets, slopes = dag.families.offsets, network.coefficient_array
+    parents = {node: [place[own] for own in dag.parent_lists[node]] for node in view.carried}
+    weights = {node: slopes[offsets[node] : offsets[node + 1]].tolist() for node in view.carried}
+    scales = dict(zip(view.carried, network.scales[list(view.carried)].tolist(), strict=True))
+    for node in hidden:
+        loads = network.root_moments.loads[hidden.index(node)]
+        parents[node], weights[node] = list(range(len(hidden))), loads.tolist()
+        scales[node] = 0.0
     return {
-        "nodes": [dag.nodes[node] for node in view.carried],
+        "nodes": [f"hidden cause {rank + 1}" for rank in range(len(hidden))]
+        + [dag.nodes[node] for node in view.carried],
         "shown": [place[node] for node in view.shown],
-        "parents": [
-            [place[parent] for parent in dag.families.parent_lists[node]] for node in view.carried
-        ],
-        "coefficients": [
-            slopes[offsets[node] : offsets[node + 1]].tolist() for node in view.carried
-        ],
-        "intercepts": network.intercept_array[list(view.carried)].tolist(),
-        "scales": network.scales[list(view.carried)].tolist(),
+        "parents": [[]] * len(hidden) + [parents[node] for node in view.carried],
+        "coefficients": [[]] * len(hidden) + [weights[node] for node in view.carried],
+        "intercepts": [0.0] * len(hidden) + network.constants[list(view.carried)].tolist(),
+        "scales": [1.0] * len(hidden) + [scales[node] for node in view.carried],
     }
+
+
+def _hidden_causes(network: GaussianNetwork, view: View) -> list[int]:
+    """The nodes that covary, if the page carries one: each has a noise that others share.
+
+    A node that is set is cut from these noises, and the others are not.
+    """
+    covary = network.root_moments.nodes.tolist() if network.dag.covariances else []
+    return covary if set(covary) & set(view.carried) else []
 
 
 def _as_json(model: dict[str, Any]) -> str:
@@ -337,7 +359,7 @@ def _drawing(network: GaussianNetwork, view: View) -> str:
     place = {node: index for index, node in enumerate(view.shown)}
     arrows = [
         (index, (place[parent], place[child]))
-        for index, (parent, child) in enumerate(_arrows(dag))
+        for index, (parent, child) in _arrows(dag)
         if parent in place and child in place
     ]
     labels = [shorten(dag.nodes[node]) for node in view.shown]
@@ -347,7 +369,15 @@ def _drawing(network: GaussianNetwork, view: View) -> str:
     box = f"{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}"
     zoom = max(1.0, min(LARGEST, COMFORT[0] / width, COMFORT[1] / height))
     edges = _edges(network, layout, arrows)
-    degrees = dag.in_degrees + np.bincount(dag.families.parents, minlength=len(dag))
+    bows = "".join(
+        f'<path class="covary" d="{arc(layout.centres[one], layout.centres[other])}"/>'
+        for one, other in (
+            tuple(place.get(dag.positions[node], -1) for node in pair) for pair in dag.covariances
+        )
+        if min(one, other) >= 0
+    )
+    every = np.array([arrow for _, arrow in _arrows(dag)], dtype=np.int64).ravel()
+    degrees = np.bincount(every, minlength=len(dag))
     ends = np.array([arrow for _, arrow in arrows], dtype=np.int64).ravel()
     inside = np.bincount(ends, minlength=len(labels))
     cut = degrees[list(view.shown)] > inside
@@ -358,13 +388,17 @@ def _drawing(network: GaussianNetwork, view: View) -> str:
         f'<svg id="network" class="network" viewBox="{box}" data-box="{box}" '
         f'style="--tall: {zoom * height:.0f}px" role="group" '
         f'aria-label="The network: {many(len(labels), "node")}, {many(len(arrows), "edge")}">'
-        f'<g class="edges">{edges}</g><g class="nodes">{nodes}</g></svg>'
+        f'<g class="covariances">{bows}</g><g class="edges">{edges}</g>'
+        f'<g class="nodes">{nodes}</g></svg>'
     )
 
 
-def _arrows(dag: Dag) -> list[tuple[int, int]]:
+def _arrows(dag: Dag) -> list[tuple[int, tuple[int, int]]]:
+    """Number and ends of every edge that is no covariance."""
     families = dag.families
-    return list(zip(families.parents.tolist(), families.family_of_edge.tolist(), strict=True))
+    pairs = zip(families.parents.tolist(), families.family_of_edge.tolist(), strict=True)
+    marked = zip(pairs, dag.is_covariance.tolist(), strict=True)
+    return [(index, pair) for index, (pair, covary) in enumerate(marked) if not covary]
 
 
 def _sizes(labels: Sequence[str]) -> Sizes:

@@ -13,11 +13,11 @@ from gaussnet.data.table import default_page_rows, open_table
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.fitting.effects import Effect
 from gaussnet.fitting.graph_tests import GraphCheck
-from gaussnet.fitting.measures import find_r2
+from gaussnet.fitting.measures import find_r2, implied_r2
 from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import ResidualShapes, find_shapes
 from gaussnet.fitting.result import Fit
-from gaussnet.fitting.standardized import standardized_coefficients
+from gaussnet.fitting.standardized import shown_coefficients, standardized_coefficients
 from gaussnet.fitting.uncertainty import Uncertainty
 from gaussnet.fitting.verdicts import FitSummary, Verdict
 from gaussnet.graph.dag import Dag, shorten as shorten_names
@@ -64,15 +64,17 @@ class Findings:
         """Share of each node's variance that its parents explain, (nodes,)."""
         if self.r2 is not None:
             return self.r2
-        total = self.network.covariance().diagonal()
-        with np.errstate(divide="ignore", invalid="ignore"):
-            share = 1.0 - self.network.variance_array / total
-        return np.where(self.network.dag.in_degrees > 0, share, np.nan)
+        return implied_r2(self.network)
 
     @cached_property
     def standardised(self) -> FloatArray:
         """Coefficients in standard deviations of child and parent, (edges,); NaN without any."""
-        return standardized_coefficients(self.network)
+        if self.fit is None:
+            return standardized_coefficients(self.network)
+        try:
+            return shown_coefficients(self.fit, implied=False)
+        except GaussnetError:  # rows that were changed since
+            return standardized_coefficients(self.network)
 
 
 def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> Findings:

@@ -6,6 +6,9 @@ from itertools import islice, pairwise
 from typing import NamedTuple
 from unicodedata import east_asian_width
 
+import numpy as np
+
+from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.findings import Findings
 from gaussnet.report.layout import Layout, Point, Sizes, lay_out
 from gaussnet.report.markup import brief, number, share, text
@@ -37,7 +40,7 @@ def draw_network(findings: Findings) -> str:
     """The network as SVG, each node and edge with a title that tells its numbers."""
     dag = findings.network.dag
     labels = [shorten(node) for node in dag.nodes]
-    arrows = [(dag.position(parent), dag.position(child)) for parent, child in dag.edges]
+    arrows = [(dag.position(parent), dag.position(child)) for parent, child in dag.arrows]
     layout = lay_out(len(dag), arrows, drawing_sizes(labels))
     inscriptions = _inscriptions(findings, layout) if len(arrows) <= FEW_EDGES else []
     left, top = -MARGIN, -MARGIN
@@ -47,7 +50,8 @@ def draw_network(findings: Findings) -> str:
     return (
         f'<svg id="network" class="network" viewBox="{box}" data-box="{box}" '
         f'width="{zoom * width:.0f}" height="{zoom * height:.0f}" role="img" tabindex="0" '
-        f'aria-label="The network: {len(dag)} nodes, {len(dag.edges)} edges">'
+        f'aria-label="The network: {dag.sizes}">'
+        f'<g class="covariances">{"".join(covariance_lines(findings.network, layout))}</g>'
         f'<g class="refutations">{"".join(_contradictions(findings, layout))}</g>'
         f'<g class="edges">{"".join(_edges(findings, layout))}</g>'
         f'<g class="nodes">{"".join(_nodes(findings, layout, labels))}</g>'
@@ -99,7 +103,8 @@ def _edges(findings: Findings, layout: Layout) -> list[str]:
     sizes = findings.standardised
     largest = max((abs(size) for size in sizes if math.isfinite(size)), default=0.0) or 1.0
     drawn = []
-    for index, ((parent, child), route) in enumerate(zip(dag.edges, layout.routes, strict=True)):
+    indices = np.flatnonzero(~dag.is_covariance).tolist()
+    for index, (parent, child), route in zip(indices, dag.arrows, layout.routes, strict=True):
         size = abs(sizes[index]) if math.isfinite(sizes[index]) else 0.0
         width = THIN + (THICK - THIN) * size / largest
         value = findings.network.coefficient_array[index]
@@ -125,15 +130,24 @@ def _contradictions(findings: Findings, layout: Layout) -> Iterator[str]:
             f"{one.other} and {one.node}: no edge, but the data contradict that\n"
             f"partial correlation {number(one.correlation)}, adjusted p-value {one.adjusted:.2g}"
         )
-        arc = _arc(layout.centres[first], layout.centres[last])
+        bow = arc(layout.centres[first], layout.centres[last])
         yield (
             f'<g class="edge refuted" data-from="{first}" data-to="{last}">'
-            f'<title>{text(words)}</title><path class="hit" d="{arc}"/>'
-            f'<path class="line" d="{arc}"/></g>'
+            f'<title>{text(words)}</title><path class="hit" d="{bow}"/>'
+            f'<path class="line" d="{bow}"/></g>'
         )
 
 
-def _arc(start: Point, stop: Point) -> str:
+def covariance_lines(network: GaussianNetwork, layout: Layout) -> Iterator[str]:
+    """The pairs of nodes that covary, as dashed bows without a head."""
+    dag = network.dag
+    for (one, other), value in network.covariances.items():
+        ends = (layout.centres[dag.position(node)] for node in (one, other))
+        words = f"{one} and {other}: covariance {number(value)}, neither causes the other"
+        yield f'<path class="covary" d="{arc(*ends)}"><title>{text(words)}</title></path>'
+
+
+def arc(start: Point, stop: Point) -> str:
     """A bow from one point to another, which goes around what lies between them."""
     (x, y), (right, down) = start, stop
     middle = (x + right) / 2 - ARC * (down - y), (y + down) / 2 + ARC * (right - x)
@@ -156,7 +170,7 @@ def _nodes(findings: Findings, layout: Layout, labels: Sequence[str]) -> list[st
 
 def _inscriptions(findings: Findings, layout: Layout) -> list[str]:
     """The coefficients, each on its edge."""
-    values = [brief(value) for value in findings.network.coefficient_array.tolist()]
+    values = [brief(value) for value in findings.network.coefficients.values()]
     boxes = place_inscriptions(layout.routes, values)
     return [
         f'<text x="{box.x:.1f}" y="{box.y + 3.5:.1f}">{value}</text>'
@@ -231,10 +245,10 @@ def node_words(findings: Findings, index: int) -> str:
     node = network.dag.nodes[index]
     lines = [
         node,
-        f"intercept {number(network.intercept_array[index])}",
-        f"noise: standard deviation {number(network.scales[index])}",
+        f"intercept {number(network.constants[index])}",
+        f"noise: standard deviation {number(network.noise_scales[index])}",
     ]
-    if network.dag.in_degrees[index]:
+    if network.dag.parents(node):
         lines.append(f"parents explain {share(findings.explained[index])} of the variance")
     parents, children = len(network.dag.parents(node)), len(network.dag.children(node))
     return "\n".join([*lines, f"{parents} parents, {children} children"])

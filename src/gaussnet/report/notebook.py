@@ -18,6 +18,7 @@ from gaussnet.report.markup import brief
 from gaussnet.report.network_picture import (
     FEW_EDGES,
     MARGIN,
+    arc,
     drawing_sizes,
     edge_path,
     place_inscriptions,
@@ -39,15 +40,15 @@ MOST_VARIABLES = 200
 
 def dag(value: "Dag") -> str:
     """A graph, drawn."""
-    return _figure(_picture(value), _sizes(value))
+    return _figure(_picture(value), value.sizes)
 
 
 def network(value: "GaussianNetwork") -> str:
     """A network drawn with its coefficients, and its equations as a table."""
     lines = {
         "node": list(value.dag.nodes),
-        "intercept": value.intercept_array.tolist(),
-        "noise_sd": value.scales.tolist(),
+        "intercept": value.constants.tolist(),
+        "noise_sd": value.noise_scales.tolist(),
     }
     table = ResultTable(
         "Nodes",
@@ -57,7 +58,7 @@ def network(value: "GaussianNetwork") -> str:
             Column("noise_sd", "noise sd", lines["noise_sd"]),
         ),
     )
-    picture = _figure(_picture(value.dag, value.coefficient_array.tolist()), _sizes(value.dag))
+    picture = _figure(_picture(value.dag, list(value.coefficients.values())), value.dag.sizes)
     return f"{picture}<details><summary>Nodes</summary>{table._repr_html_()}</details>"
 
 
@@ -75,7 +76,7 @@ def gaussian(value: "Gaussian") -> str:
 
 def fit(value: "Fit") -> str:
     """The sentences on a fit, the network drawn, and the coefficients."""
-    coefficients = value.network.coefficient_array.tolist()
+    coefficients = list(value.network.coefficients.values())
     picture = _figure(_picture(value.dag, coefficients), heading(value))
     try:
         table = value.table()._repr_html_()
@@ -91,10 +92,6 @@ def fit(value: "Fit") -> str:
     return f"{top}{picture}{table}{listed}"
 
 
-def _sizes(value: "Dag") -> str:
-    return f"{counted(len(value), 'node')}, {counted(len(value.edges), 'edge')}"
-
-
 def _figure(picture: str, caption: str) -> str:
     return (
         f'<figure style="margin:.3em 0;color:inherit">{picture}'
@@ -108,7 +105,7 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
         return ""
     labels = [shorten(node) for node in value.nodes]
     sizes = drawing_sizes(labels)
-    arrows = [(value.position(parent), value.position(child)) for parent, child in value.edges]
+    arrows = [(value.position(parent), value.position(child)) for parent, child in value.arrows]
     layout = lay_out(len(value), arrows, sizes)
     width, height = layout.width + 2 * MARGIN, layout.height + 2 * MARGIN
     edges = []
@@ -126,6 +123,10 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
     frame = f'x="{-MARGIN:.0f}" y="{-MARGIN:.0f}" width="{width:.0f}" height="{height:.0f}"'
     texts = [] if coefficients is None else [brief(value) for value in coefficients]
     parts = _inscribed(edges, layout.routes, texts if len(arrows) <= FEW_EDGES else [], frame)
+    for pair in value.covariances:
+        bow = arc(*(layout.centres[value.position(node)] for node in pair))
+        line = 'stroke="currentColor" stroke-opacity=".6" stroke-dasharray="4 4"'
+        parts.append(f'<path d="{bow}" fill="none" {line}/>')
     for (x, y), label, wide in zip(layout.centres, labels, sizes.widths, strict=True):
         parts.append(
             f'<rect x="{x - wide / 2:.1f}" y="{y - sizes.height / 2:.1f}" width="{wide:.1f}" '
@@ -136,7 +137,7 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
         )
     return (
         f'<svg viewBox="{-MARGIN:.0f} {-MARGIN:.0f} {width:.0f} {height:.0f}" role="img" '
-        f'aria-label="Graph of {_sizes(value)}" width="{width:.0f}" '
+        f'aria-label="Graph of {value.sizes}" width="{width:.0f}" '
         f'style="max-width:100%;height:auto;color:inherit">{"".join(parts)}</svg>'
     )
 

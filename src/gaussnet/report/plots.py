@@ -36,13 +36,15 @@ def network(fit: "Fit", *, ax: Any = None) -> Any:
         )
     labels = [shorten(node) for node in dag.nodes]
     sizes = drawing_sizes(labels)
-    arrows = [(dag.position(parent), dag.position(child)) for parent, child in dag.edges]
+    arrows = [(dag.position(parent), dag.position(child)) for parent, child in dag.arrows]
     layout = lay_out(len(dag), arrows, sizes)
     axes = ax if ax is not None else _axes((layout.width / UNIT + 0.6, layout.height / UNIT + 0.6))
     _draw_edges(axes, fit, layout)
     for (x, y), label in zip(layout.centres, labels, strict=True):
         box = {"boxstyle": "round,pad=0.35", "facecolor": "#eef1f5", "edgecolor": "#616874"}
         axes.text(x, y, label, ha="center", va="center", fontsize=9, bbox=box, zorder=3)
+    for pair in dag.covariances:
+        _draw_bow(axes, [layout.centres[dag.position(node)] for node in pair], "#616874", "--")
     _draw_contradictions(axes, fit, layout)
     axes.set_xlim(-20, layout.width + 20)
     axes.set_ylim(layout.height + 20, -20)
@@ -52,7 +54,7 @@ def network(fit: "Fit", *, ax: Any = None) -> Any:
 
 
 def _draw_edges(axes: Any, fit: "Fit", layout: Layout) -> None:
-    values = fit.network.coefficient_array.tolist()
+    values = list(fit.network.coefficients.values())
     for route, value in zip(layout.routes, values, strict=True):
         colour = MINUS if value < 0.0 else PLUS
         points = np.array(route)
@@ -74,21 +76,25 @@ def _draw_contradictions(axes: Any, fit: "Fit", layout: Layout) -> None:
     check = Verdict(fit).check
     for one in () if check is None else check.rejected:
         ends = [layout.centres[fit.dag.position(node)] for node in (one.other, one.node)]
-        style = {
-            "arrowstyle": "-",
-            "color": WRONG,
-            "linestyle": ":",
-            "linewidth": 1.6,
-            "connectionstyle": "arc3,rad=0.25",
-        }
-        axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=style, zorder=2)
+        _draw_bow(axes, ends, WRONG, ":")
+
+
+def _draw_bow(axes: Any, ends: Sequence[Any], colour: str, line: str) -> None:
+    style = {
+        "arrowstyle": "-",
+        "color": colour,
+        "linestyle": line,
+        "linewidth": 1.6,
+        "connectionstyle": "arc3,rad=0.25",
+    }
+    axes.annotate("", xy=ends[1], xytext=ends[0], arrowprops=style, zorder=2)
 
 
 def coefficients(
     fits: Sequence["Fit"], names: Sequence[str], *, level: float, standardized: bool, ax: Any
 ) -> Any:
     """A forest plot: each coefficient with its interval, several fits side by side."""
-    edges = list(dict.fromkeys(edge for fit in fits for edge in fit.dag.edges))
+    edges = list(dict.fromkeys(edge for fit in fits for edge in fit.dag.arrows))
     if not edges:
         raise SettingError("the graph has no edges, so there are no coefficients to plot")
     shown = edges[:MOST_COEFFICIENTS]

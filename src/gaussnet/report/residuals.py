@@ -73,7 +73,7 @@ def find_residuals(
 
 
 def _of_node(network: GaussianNetwork, rows: Rows, position: int) -> Residuals | None:
-    scale = float(network.scales[position])
+    scale = float(network.noise_scales[position])
     left = node_residuals(network, rows, position)
     if not scale or not len(left):
         return None
@@ -208,10 +208,12 @@ def node_residuals(network: GaussianNetwork, rows: Rows, position: int) -> Float
     """
     families = network.dag.families
     edges = slice(*families.offsets[position : position + 2].tolist())
-    left: FloatArray = rows[:, position].astype(np.float64) - network.intercept_array[position]
+    left: FloatArray = rows[:, position].astype(np.float64) - network.constants[position]
     with np.errstate(over="ignore", invalid="ignore"):
         for parent, value in zip(
-            families.parents[edges].tolist(), network.coefficient_array[edges].tolist(), strict=True
+            families.parents[edges].tolist(),
+            network.causal_coefficients[edges].tolist(),
+            strict=True,
         ):
             left -= value * rows[:, parent]
     return np.asarray(left[np.isfinite(left)])

@@ -1,5 +1,7 @@
 """The sections of the page of a fit, in their order."""
 
+import math
+
 import numpy as np
 
 from gaussnet.fitting.coefficient_tables import ERRORS
@@ -33,7 +35,7 @@ def head(findings: Findings, title: str) -> str:
     dag, fit = findings.network.dag, findings.fit
     facts = [
         ("nodes", f"{len(dag):,}"),
-        ("edges", f"{len(dag.edges):,}"),
+        ("edges", f"{len(dag.arrows):,}"),
         ("rows", f"{findings.rows:,}"),
     ]
     how = "A network from a file, shown with these rows."
@@ -170,14 +172,29 @@ def coefficients(findings: Findings) -> str:
     """The coefficients of the edges and the parameters of the nodes, as tables."""
     why = findings.reasons.get("uncertainty")
     missing = f'<p class="faint">No standard errors: {text(why)}.</p>' if why else ""
-    return f"<h2>Coefficients</h2>{missing}{_edge_table(findings)}<h2>Nodes</h2>" + _node_table(
-        findings
+    return (
+        f"<h2>Coefficients</h2>{missing}{_edge_table(findings)}{_covariance_table(findings)}"
+        f"<h2>Nodes</h2>{_node_table(findings)}"
     )
+
+
+def _covariance_table(findings: Findings) -> str:
+    net = findings.network
+    if not net.dag.covariances:
+        return ""
+    scales = dict(zip(net.dag.nodes, net.noise_scales.tolist(), strict=True))
+    lines = [
+        (one, other, value, value / (scales[one] * scales[other] or math.nan))
+        for (one, other), value in net.covariances.items()
+    ]
+    caption = "Nodes without parents that covary: neither causes the other"
+    heads = ["first", "second", "covariance", "correlation"]
+    return f"<h2>Covariances</h2>{Sortable('covariances', caption, heads, lines).to_html()}"
 
 
 def _edge_table(findings: Findings) -> str:
     net, sure = findings.network, findings.uncertainty
-    if not net.dag.edges:
+    if not net.dag.arrows:
         return "<p>The graph has no edges.</p>"
     heads = ["parent", "child", "coefficient"]
     columns: list[list[float]] = [net.coefficient_array.tolist()]
@@ -192,7 +209,10 @@ def _edge_table(findings: Findings) -> str:
     columns.append(findings.standardised.tolist())
     lines = [
         (*edge, *values)
-        for edge, values in zip(net.dag.edges, zip(*columns, strict=True), strict=True)
+        for edge, values, covary in zip(
+            net.dag.edges, zip(*columns, strict=True), net.dag.is_covariance, strict=True
+        )
+        if not covary
     ]
     return Sortable("coefficients", caption, heads, lines).to_html()
 
@@ -201,9 +221,9 @@ def _node_table(findings: Findings) -> str:
     net, sure = findings.network, findings.uncertainty
     heads = ["node", "parents", "intercept", "noise std. dev.", "R2, %"]
     columns: list[list[float]] = [
-        net.dag.in_degrees.tolist(),
-        net.intercept_array.tolist(),
-        net.scales.tolist(),
+        net.dag.parent_counts.tolist(),
+        net.constants.tolist(),
+        net.noise_scales.tolist(),
         (100.0 * findings.explained).tolist(),
     ]
     if sure is not None:

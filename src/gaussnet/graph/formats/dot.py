@@ -33,8 +33,14 @@ _ESCAPED = {'"': '"', "\\": "\\", "n": "\n", "\n": "", "\r\n": ""}
 _KEYWORDS = ("node", "edge", "graph", "digraph", "subgraph", "strict")
 
 
-def to_dot(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
+def to_dot(
+    nodes: Iterable[str],
+    edges: Iterable[tuple[str, str]],
+    covariances: Iterable[tuple[str, str]] = (),
+) -> str:
     r"""The graph in Graphviz DOT: every node in order, then every edge.
+
+    Covariances are dashed with two heads, for the eye: `parse_dot` refuses them.
 
     Names stand in double quotes, with a quote, backslash or line break in them written as
     ``\"``, ``\\`` and ``\n``, so that Graphviz draws the name as it is.
@@ -50,7 +56,12 @@ def to_dot(nodes: Iterable[str], edges: Iterable[tuple[str, str]]) -> str:
     """
     lines = [f"  {dot_name(node)};\n" for node in nodes]
     lines += [f"  {dot_name(parent)} -> {dot_name(child)};\n" for parent, child in edges]
+    lines += [f"  {dot_name(a)} -> {dot_name(b)} [{COVARIANCE}];\n" for a, b in covariances]
     return "".join(("digraph {\n", *lines, "}\n"))
+
+
+COVARIANCE = "dir=both, style=dashed"
+"""How a covariance is drawn."""
 
 
 def dot_name(name: str) -> str:

@@ -130,6 +130,10 @@ def parse_json(raw: bytes) -> NodesAndEdges:
 
 def _network_parts(content: Mapping[str, Any]) -> NodesAndEdges:
     """The graph of a saved network, its numbers left aside."""
+    if content.get("covariances"):
+        raise GraphError(
+            "it is a network with covariances: take its graph with gaussnet.read_network(path).dag"
+        )
     nodes, edges = [], []
     for entry in _list(content, "nodes"):
         if not isinstance(entry, dict) or not isinstance(entry.get("parents"), dict):

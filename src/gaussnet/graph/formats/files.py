@@ -5,7 +5,7 @@ from collections.abc import Callable
 
 from gaussnet.errors import FileError, GaussnetError, GraphError
 from gaussnet.files import Path, file_name, read_bytes, read_text, suffix, write_text
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, Edge
 from gaussnet.graph.formats import NodesAndEdges, networkx
 from gaussnet.graph.formats.dot import parse_dot
 from gaussnet.graph.formats.edge_lists import edge_list, graph_json, parse_edge_list, parse_json
@@ -56,6 +56,8 @@ def read_dag(path: Path) -> Dag:
 def write_dag(dag: Dag, path: Path) -> None:
     """Write a graph to a file, whole or not at all; `read_dag` gives back an equal graph.
 
+    Covariances need ``.txt``; ``.dot`` draws them, and cannot be read back with them.
+
     The endings are those of `read_dag` except ``.rds``.
     """
     file = file_name(path)
@@ -96,6 +98,12 @@ def _to_graphml(dag: Dag) -> str:
     return networkx.write_graphml(dag.to_networkx())
 
 
+def _arrows(dag: Dag, form: str) -> tuple[Edge, ...]:
+    """The edges, for a form that has no covariances."""
+    dag.require_arrows(form)
+    return dag.edges
+
+
 MODEL_TEXT = ".txt"
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 _READERS: dict[str, Callable[[str], NodesAndEdges]] = {
@@ -113,7 +121,7 @@ _WRITERS: dict[str, Callable[[Dag], str]] = {
     ".gv": Dag.to_dot,
     ".gml": lambda dag: networkx.write_gml(dag.to_networkx()),
     ".graphml": _to_graphml,
-    ".json": lambda dag: graph_json(dag.nodes, dag.edges),
-    ".csv": lambda dag: edge_list(dag.nodes, dag.edges),
+    ".json": lambda dag: graph_json(dag.nodes, _arrows(dag, "this JSON")),
+    ".csv": lambda dag: edge_list(dag.nodes, _arrows(dag, "a list of edges")),
     ".txt": lambda dag: dag.to_formulas() + "\n",
 }

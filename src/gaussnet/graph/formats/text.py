@@ -12,7 +12,8 @@ Between quotes each character stands for itself, and the quote itself is written
 ``"5"" pipe"`` is the name ``5" pipe``.
 
 As in lavaan, ``y ~ b*m`` gives the coefficient of m the label b, and ``ind := a*b`` defines a
-quantity from labels; neither changes the graph.
+quantity from labels; neither changes the graph. ``x1 ~~ x2 + x3`` lets x1 covary with x2 and
+with x3, and ``x ~~ x``, a variance, is passed over: all are free.
 """
 
 import re
@@ -35,7 +36,7 @@ _TOKEN = re.compile(
 )
 _CONSTANTS = ("0", "1")
 _MEANINGS = {
-    "~~": "declares a covariance",
+    "~~": "declares a covariance and stands between two names alone",
     "=~": "declares a latent variable",
     ":=": "defines a derived quantity",
     ":": "makes an interaction",
@@ -64,6 +65,11 @@ class _Statement(NamedTuple):
     def is_definition(self) -> bool:
         """Whether this is ``name := expression``."""
         return len(self.tokens) > 1 and self.tokens[1].text == ":="
+
+    @property
+    def is_covariance(self) -> bool:
+        """Whether this is ``name ~~ name + ...``."""
+        return len(self.tokens) > 1 and self.tokens[1].text == "~~"
 
     @property
     def labelled(self) -> list[tuple[_Token, _Token]]:
@@ -116,14 +122,31 @@ def parse_model(model: str) -> NodesAndEdges:
         families = _brackets(model)
         nodes = tuple(child for child, _ in families)
     else:
-        families = [_regression(one) for one in _statements(model) if not one.is_definition]
-        nodes = tuple(dict.fromkeys(name for own, given in families for name in (own, *given)))
+        lines = [one for one in _statements(model) if not one.is_definition]
+        named = [_covariance(one) if one.is_covariance else _regression(one) for one in lines]
+        nodes = tuple(dict.fromkeys(name for own, given in named for name in (own, *given)))
+        pairs = zip(named, lines, strict=True)
+        families = [family for family, one in pairs if not one.is_covariance]
     if not nodes:
         raise GraphError(
             f"the model text {_shorten(model)!r} names no node: give a model string such as "
             "'[a][b|a]' or lines such as 'b ~ a'"
         )
     return nodes, [(parent, child) for child, parents in families for parent in parents]
+
+
+def parse_covariances(model: str) -> list[tuple[str, str]]:
+    """The pairs of nodes that a model text lets covary.
+
+    Examples
+    --------
+    >>> parse_covariances("y ~ a + b + c; a ~~ b + c")
+    [('a', 'b'), ('a', 'c')]
+    """
+    if model.lstrip().startswith("["):
+        return []
+    found = (_covariance(one) for one in _statements(model) if one.is_covariance)
+    return [(own, other) for own, others in found for other in others]
 
 
 class Labels(NamedTuple):
@@ -157,6 +180,8 @@ def parse_labels(model: str, known: Iterable[str] = ()) -> Labels:
     for statement in _statements(model):
         if statement.is_definition:
             definitions.append(statement)
+            continue
+        if statement.is_covariance:
             continue
         child = _name(statement.tokens[0], statement)
         for label, name in statement.labelled:
@@ -211,8 +236,12 @@ def model_string(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
     )
 
 
-def formulas(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
+def formulas(
+    families: Iterable[tuple[str, tuple[str, ...]]], covariances: Iterable[tuple[str, str]] = ()
+) -> str:
     """Formulas of (node, parents) pairs, one line per node, a name alone if it has no parents.
+
+    Covariances stand last, one a line.
 
     `parse_model` gives back the same nodes in the same order: a node that comes before one of
     its parents stands alone in its place, and its formula follows at the end.
@@ -237,7 +266,8 @@ def formulas(families: Iterable[tuple[str, tuple[str, ...]]]) -> str:
             lines.append(name)
             late.append(formula)
         seen.add(child)
-    return "\n".join(lines + late)
+    pairs = [f"{_quoted(one)} ~~ {_quoted(other)}" for one, other in covariances]
+    return "\n".join(lines + late + pairs)
 
 
 def _brackets(model: str) -> list[tuple[str, list[str]]]:
@@ -308,6 +338,29 @@ def _regression(statement: _Statement) -> tuple[str, list[str]]:
         )
     parents = [_name(term, statement) for term in terms if not _is_constant(term)]
     return _name(child, statement), parents
+
+
+def _covariance(statement: _Statement) -> tuple[str, list[str]]:
+    """The node and the others of ``name ~~ name + name + ...``."""
+    tokens = statement.tokens
+    stars = [token for token in tokens if token.text == "*"]
+    if stars:
+        raise statement.refusal(
+            stars[0],
+            "fixes or labels a covariance: those between nodes without parents are free if they "
+            "are written, as in 'a ~~ b', and 0 if not",
+        )
+    for index, token in enumerate(tokens):
+        expected = "a name" if index % 2 == 0 else "'~~'" if index == 1 else "'+'"
+        found = repr(token.text) if token.kind == "sign" else "a name"
+        if found != expected or _is_constant(token):
+            raise statement.refusal(
+                token, f"has {token.text!r} where {expected} is expected: write it like 'a ~~ b'"
+            )
+    if len(tokens) % 2 == 0:
+        raise statement.refusal(tokens[-1], "stops short: name a second node, as in 'a ~~ b'")
+    own, *others = (_name(token, statement) for token in tokens[::2])
+    return own, others
 
 
 def _complaint(token: _Token, expected: str) -> str:

@@ -34,6 +34,7 @@ def to_bnlearn(network: GaussianNetwork) -> str:
     ))
     """
     dag = network.dag
+    dag.require_arrows("bnlearn")
     arcs = [f"  {_string(parent)}, {_string(child)}" for parent, child in dag.edges]
     script = ["library(bnlearn)", "dag <- empty.graph(c("]
     script += [",\n".join(f"  {_string(node)}" for node in dag.nodes), "))"]

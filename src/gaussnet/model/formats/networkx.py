@@ -8,6 +8,7 @@ from gaussnet.model.network import GaussianNetwork
 
 def to_networkx(network: GaussianNetwork) -> DiGraph:
     """A networkx DiGraph: nodes with `intercept` and `variance`, edges with `coefficient`."""
+    network.dag.require_arrows("networkx")
     nodes = {
         node: {"intercept": network.intercepts[node], "variance": network.variances[node]}
         for node in network.dag.nodes

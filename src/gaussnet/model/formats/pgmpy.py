@@ -29,6 +29,7 @@ def to_pgmpy(network: GaussianNetwork) -> Model:
             "instance with 'pip install pgmpy'"
         ) from None
     dag = network.dag
+    dag.require_arrows("pgmpy")
     model = models.LinearGaussianBayesianNetwork()
     model.add_nodes_from(dag.nodes)
     model.add_edges_from(dag.edges)

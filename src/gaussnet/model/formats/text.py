@@ -8,17 +8,19 @@ from typing import Literal, get_args
 from gaussnet.errors import FileError, NetworkError, SettingError
 from gaussnet.files import Line, join_line, split_lines
 from gaussnet.graph.dag import Dag
-from gaussnet.graph.formats.dot import dot_name
+from gaussnet.graph.formats.dot import COVARIANCE, dot_name
 from gaussnet.model.network import GaussianNetwork
 
 HEADER = ("node", "quantity", "parent", "value")
-QUANTITIES = ("intercept", "variance", "coefficient")
+QUANTITIES = ("intercept", "variance", "coefficient", "covariance")
 
 _Key = tuple[str, str, str]
 
 
 def to_csv(network: GaussianNetwork) -> str:
     """The numbers of a network as CSV, all digits kept.
+
+    A covariance stands at one of its nodes, the other in the column of parents.
 
     Examples
     --------
@@ -40,6 +42,8 @@ def _lines(network: GaussianNetwork) -> Iterator[tuple[str, str, str, str]]:
         yield node, "variance", "", repr(network.variances[node])
         for parent in network.dag.parents(node):
             yield node, "coefficient", parent, repr(network.coefficients[parent, node])
+    for (one, other), value in network.covariances.items():
+        yield other, "covariance", one, repr(value)
 
 
 def from_csv(text: str, file: str) -> GaussianNetwork:
@@ -56,12 +60,19 @@ def from_csv(text: str, file: str) -> GaussianNetwork:
         for quantity in QUANTITIES[:2]:
             if (node, quantity, "") not in values:
                 raise FileError(f"the node {node!r} of {file!r} has no {quantity}: add a line")
-    edges = {(parent, node): values[node, kind, parent] for node, kind, parent in values if parent}
+    pairs = {
+        quantity: {(a, b): number for (b, kind, a), number in values.items() if kind == quantity}
+        for quantity in QUANTITIES[2:]
+    }
+    covariances = pairs["covariance"]
+    dag = Dag.from_parts(nodes, pairs["coefficient"]).with_covariances(covariances)
+    turned = covariances | {(b, a): value for (a, b), value in covariances.items()}
     return GaussianNetwork(
-        Dag.from_parts(nodes, edges),
-        edges,
+        dag,
+        pairs["coefficient"],
         {node: values[node, "variance", ""] for node in nodes},
         {node: values[node, "intercept", ""] for node in nodes},
+        {pair: turned[pair] for pair in dag.covariances},
     )
 
 
@@ -79,12 +90,13 @@ def _values(lines: list[Line], file: str) -> dict[_Key, float]:
                 f"{where} has the node {node!r} and the quantity {quantity!r}, expected a name "
                 f"and one of {', '.join(QUANTITIES)}"
             )
-        if bool(parent) != (quantity == "coefficient"):
+        if bool(parent) != (quantity in QUANTITIES[2:]):
             raise FileError(
                 f"{where} has the parent {parent!r}, expected one for a coefficient and none for "
                 "other quantities"
             )
-        if (node, quantity, parent) in values:
+        turned = (parent, quantity, node) if quantity == "covariance" else None
+        if (node, quantity, parent) in values or turned in values:
             raise FileError(f"{where} repeats the {quantity} of {node!r}: keep one line")
         values[node, quantity, parent] = _number(value, where)
     return values
@@ -127,7 +139,12 @@ def to_dot(network: GaussianNetwork) -> str:
         f'[label="{value:.3g}", coefficient="{value!r}"];\n'
         for (parent, child), value in network.coefficients.items()
     ]
-    return "".join(("digraph {\n", *nodes, *edges, "}\n"))
+    pairs = [
+        f'  {dot_name(one)} -> {dot_name(other)} [{COVARIANCE}, label="{value:.3g}", '
+        f'covariance="{value!r}"];\n'
+        for (one, other), value in network.covariances.items()
+    ]
+    return "".join(("digraph {\n", *nodes, *edges, *pairs, "}\n"))
 
 
 Values = Literal["free", "start", "fixed"]
@@ -157,6 +174,8 @@ def to_lavaan(network: GaussianNetwork, values: Values = "free") -> str:
         lines += [f"{node} ~ {' + '.join(terms)}"] if terms else []
         lines.append(f"{node} ~ {_term(network.intercepts[node], '1', values)}")
         lines.append(f"{node} ~~ {_term(network.variances[node], node, values)}")
+    pairs = network.covariances.items()
+    lines += [f"{one} ~~ {_term(value, other, values)}" for (one, other), value in pairs]
     return "".join(f"{line}\n" for line in lines)
 
 

@@ -224,6 +224,8 @@ def _common_graph(old: GaussianNetwork, new: GaussianNetwork) -> Dag:
             f"the networks have different nodes: {shorten(sorted(different))} is in one of them "
             "only; give two networks over the same nodes"
         )
+    for dag in (old.dag, new.dag):
+        dag.require_arrows("an exchange of equations one by one")
     try:
         return Dag.from_parts(names, dict.fromkeys((*old.dag.edges, *new.dag.edges)))
     except CycleError as problem:

@@ -67,11 +67,11 @@ class Counterfactual:
     @cached_property
     def noise(self) -> Gaussian:
         """The noise of every node, as far as the row tells: its mean and what remains open."""
-        families, slopes = self.network.dag.families, self.network.coefficient_array
+        families, slopes = self.network.dag.families, self.network.causal_coefficients
         rows = np.vstack((self._mean, self._factor.T))
         with np.errstate(over="ignore", invalid="ignore"):
             left = kernels.residuals(rows, families, slopes)
-        left[:, 0] -= self.network.intercept_array
+        left[:, 0] -= self.network.constants
         checks.check_overflow(left)
         return Gaussian(self.network.dag.nodes, left[:, 0], left[:, 1:])
 
@@ -133,7 +133,7 @@ class Counterfactual:
         """What steps of the set nodes (rows, nodes) do to all nodes."""
         cut = do(self.network, self.do)
         rows = steps.copy()
-        propagate(rows, cut.dag.order, cut.dag.families, cut.coefficient_array)
+        propagate(rows, cut.dag.order, cut.dag.families, cut.causal_coefficients)
         return rows
 
 

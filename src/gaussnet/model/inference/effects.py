@@ -54,6 +54,7 @@ def gradient(network: "GaussianNetwork", stops: list[int]) -> FloatArray:
     for leg, (down, up) in enumerate(zip(ahead, behind, strict=True)):
         others = float(np.prod(np.delete(effects, leg)))
         total += others * up[families.family_of_edge] * down[families.parents]
+    total[network.dag.is_covariance] = 0.0
     checks.check_overflow(total)
     return total
 
@@ -79,7 +80,7 @@ def downstream(network: "GaussianNetwork", cause: int) -> FloatArray:
     """Total effects of one node on all, (nodes,)."""
     row = np.zeros((1, len(network.dag)))
     row[0, cause] = 1.0
-    propagate(row, network.dag.order, network.dag.families, network.coefficient_array)
+    propagate(row, network.dag.order, network.dag.families, network.causal_coefficients)
     return np.asarray(row[0])
 
 
@@ -88,7 +89,7 @@ def upstream(network: "GaussianNetwork", target: int) -> FloatArray:
     row = np.zeros((1, len(network.dag)))
     row[0, target] = 1.0
     order = np.ascontiguousarray(network.dag.order[::-1])
-    propagate(row, order, *reversed_edges(network.dag.families, network.coefficient_array))
+    propagate(row, order, *reversed_edges(network.dag.families, network.causal_coefficients))
     return np.asarray(row[0])
 
 
@@ -127,6 +128,6 @@ def _path_counts(dag: Dag, stop: int) -> list[int]:
     counts[stop] = 1
     for node in reversed(dag.order.tolist()):
         if counts[node]:
-            for parent in dag.families.parent_lists[node]:
+            for parent in dag.parent_lists[node]:
                 counts[parent] += counts[node]
     return counts

@@ -122,8 +122,9 @@ def _draw(posterior: Posterior, row: FloatArray, rows: int, seed: Seed) -> Float
 
 def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetwork":
     """The network with these nodes cut from their parents, each at its value without noise."""
+    positions, numbers = as_values(network.dag, values, "intervention")
+    network = _without_covariances_of(network, positions)
     dag = network.dag
-    positions, numbers = as_values(dag, values, "intervention")
     cut = _mask(dag, positions)
     parents = [
         [] if is_cut else own
@@ -137,6 +138,20 @@ def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetw
         np.where(cut, 0.0, network.variance_array),
         intercepts,
     )
+
+
+def _without_covariances_of(network: "GaussianNetwork", positions: IntArray) -> "GaussianNetwork":
+    """The network in which these nodes covary with no other, and all else is as it was."""
+    names = {network.dag.nodes[position] for position in positions.tolist()}
+    pairs = [pair for pair in network.dag.covariances if names.isdisjoint(pair)]
+    if len(pairs) == len(network.dag.covariances):
+        return network
+    found = network.covariances
+    both = {**found, **{(b, a): value for (a, b), value in found.items()}}
+    dag = network.dag.without_covariances().with_covariances(pairs)
+    kept = {pair: both[pair] for pair in dag.covariances}
+    parameters = (network.coefficients, network.variances, network.intercepts)
+    return type(network)(dag, *parameters, kept)
 
 
 def impute(

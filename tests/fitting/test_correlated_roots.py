@@ -1,0 +1,190 @@
+"""Fits whose nodes without parents covary, everywhere that a fit can be asked something."""
+
+import json
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gaussnet as gn
+from gaussnet.errors import GraphError, SettingError
+
+TEXT = "m ~ a + b; y ~ m + c"
+COVARIANCE = [[1.0, 1.2, 0.5], [1.2, 4.0, -0.8], [0.5, -0.8, 2.0]]
+
+
+def rows(count=400, seed=0):
+    rng = np.random.default_rng(seed)
+    a, b, c = rng.multivariate_normal([1.0, -2.0, 3.0], COVARIANCE, count).T
+    m = 0.5 + 0.9 * a - 0.4 * b + rng.normal(0.0, 1.1, count)
+    y = 2.0 + 0.7 * m + 0.3 * c + rng.normal(0.0, 0.8, count)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "m": m, "y": y})
+
+
+FRAME = rows()
+FIT = gn.fit(FRAME, TEXT, roots="correlated")
+
+
+def test_roots_have_the_moments_of_the_rows():
+    sample = np.cov(FRAME[["a", "b", "c"]].T, ddof=0)
+    places = [FIT.dag.position(node) for node in "abc"]
+    assert FIT.network.covariance()[np.ix_(places, places)] == pytest.approx(sample, rel=1e-12)
+    assert FIT.network.mean()[places] == pytest.approx(FRAME[["a", "b", "c"]].mean().to_numpy())
+    alone = gn.fit(FRAME, TEXT)
+    assert FIT.network.coefficients == alone.network.coefficients
+
+
+def test_means_and_variances_have_the_errors_of_roots_alone():
+    alone = gn.fit(FRAME, TEXT)
+    for kind in ("classical", "heteroscedastic", "expected"):
+        one, other = FIT.uncertainty(kind), alone.uncertainty(kind)
+        for part in ("intercepts", "variances", "coefficients"):
+            found, expected = (getattr(sure.confidence_intervals, part) for sure in (one, other))
+            if kind != "expected" or part == "variances":
+                ends = np.array([found[name] for name in expected])
+                assert ends == pytest.approx(np.array(list(expected.values())), rel=1e-9)
+
+
+def test_covariances_have_the_errors_of_the_bootstrap():
+    table = FIT.covariance_table()
+    drawn = FIT.covariance_table(kind="bootstrap", repetitions=400, seed=1)
+    for one, other in zip(table, drawn, strict=True):
+        # the standard error of 400 repetitions is known to 1 / sqrt(800) of itself
+        assert one["std_error"] == pytest.approx(other["std_error"], rel=4 / np.sqrt(800))
+        assert one["low"] < other["estimate"] < one["high"]
+
+
+def test_effects_and_their_errors_leave_covariances_out():
+    effect = FIT.effect("a", "y")
+    first, last = (FIT.network.coefficients[edge] for edge in (("a", "m"), ("m", "y")))
+    errors = FIT.standard_errors.coefficients
+    assert effect.value == pytest.approx(first * last)
+    expected = np.hypot(first * errors["m", "y"], last * errors["a", "m"])
+    assert effect.standard_error == pytest.approx(expected)
+    none = FIT.effect("a", "b")
+    assert (none.value, none.standard_error) == (0.0, 0.0)
+
+
+def test_sensitivity_adjusts_for_the_other_root():
+    assert FIT.sensitivity("a", "m").given == ("b",)
+    with pytest.raises(GraphError, match="no directed path"):
+        FIT.sensitivity("a", "b")
+
+
+def test_graph_check_finds_roots_that_covary_and_accepts_them_once_they_may():
+    alone = gn.fit(FRAME, TEXT).check_graph()
+    wrong = {frozenset((one.node, one.other)) for one in alone.rejected}
+    assert wrong >= {frozenset("ab"), frozenset("ac"), frozenset("bc")}
+    assert FIT.check_graph().agrees
+    assert len(FIT.check_graph()) == 3
+    assert "2 of 2" not in FIT.summary().trust
+    assert "4 of 4 coefficients" in FIT.summary().trust
+
+
+@pytest.mark.parametrize("method", ["least-squares", "batch-median", "cauchy-tree", "robust"])
+def test_every_method_learns_them(method):
+    fit = gn.fit(rows(4_000), TEXT, method, roots="correlated")
+    found = {frozenset(pair): value for pair, value in fit.network.covariances.items()}
+    assert found[frozenset("ab")] == pytest.approx(1.2, abs=0.35)
+    assert found[frozenset("bc")] == pytest.approx(-0.8, abs=0.35)
+    assert "covariance" in str(fit)
+
+
+def test_missing_cells_by_likelihood():
+    holes = FRAME.copy()
+    holes.loc[::7, "a"] = np.nan
+    holes.loc[3::11, "b"] = np.nan
+    fit = gn.fit(holes, TEXT, missing="likelihood", roots="correlated")
+    whole = gn.fit(holes, gn.Dag.parse("b ~ a; c ~ a + b; m ~ a + b; y ~ m + c"),
+                   missing="likelihood")  # fmt: skip
+    places = [fit.dag.position(node) for node in whole.dag.nodes]
+    found = fit.network.covariance()[np.ix_(places, places)]
+    assert found == pytest.approx(whole.network.covariance(), rel=1e-5)
+    assert any("kind='bootstrap'" in str(note) for note in fit.uncertainty().notes)
+    assert np.isnan(fit.standard_errors.variances["a"])
+
+
+def test_files_summaries_and_clusters_of_rows_agree(tmp_path):
+    FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    dag = FIT.dag
+    again = gn.fit(tmp_path / "rows.csv", dag)
+    assert again.network == gn.fit(FRAME, dag).network
+    first = gn.summarize(FRAME.iloc[:150], dag)
+    first.save(tmp_path / "one.npz")
+    loaded = gn.load_summary(tmp_path / "one.npz")
+    assert loaded.dag == dag
+    assert loaded.dag.covariances
+    found = gn.solve(loaded.add(FRAME.iloc[150:]))
+    assert found.network.equals(gn.solve(gn.summarize(FRAME, dag)).network)
+    clustered = gn.fit(FRAME, dag, clusters=np.arange(400) // 10)
+    assert np.isfinite(clustered.standard_errors.intercepts["b"])
+
+
+def test_a_root_that_was_set_must_not_covary():
+    frame = FRAME.assign(target=np.where(np.arange(400) < 50, "a", ""))
+    for text in (f"{TEXT}; a ~~ b", f"{TEXT}; b ~~ a + c"):
+        with pytest.raises(SettingError, match="'a' was set from outside"):
+            gn.fit(frame, text, interventions="target")
+        with pytest.raises(SettingError, match="'a' was set from outside"):
+            gn.summarize(frame, gn.Dag.parse(text), interventions="target")
+    fit = gn.fit(frame, f"{TEXT}; b ~~ c", interventions="target")
+    assert fit.node("a").set_rows == 50
+
+
+def test_groups_compare_covariances_and_pool_what_is_below_them():
+    other = rows(300, seed=5)
+    other["b"] -= 1.5 * other["a"]
+    frame = pd.concat([FRAME.assign(site="one"), other.assign(site="two")])
+    found = gn.fit(frame, TEXT, roots="correlated", groups="site")
+    tests = {(one.kind, one.name): one for one in found.test_equal()}
+    assert ("covariance", "a ~~ b") in tests
+    assert ("coefficient", "a -> b") not in tests
+    assert tests["covariance", "a ~~ b"].p_value < 1e-6
+    alone = found.fits["one"].network
+    pool = found.pool("coefficients")
+    assert pool.freedom == 4
+    assert pool.networks["one"].covariances == pytest.approx(dict(alone.covariances))
+    assert {row["child"] for row in found.table()} == {"m", "y"}
+
+
+def test_collinear_and_constant_roots_are_told():
+    frame = FRAME.assign(c=2.0 * FRAME["a"], k=1.0)
+    fit = gn.fit(frame, "m ~ a + b + c; y ~ m + k", roots="correlated")
+    notes = " ".join(map(str, fit.notes))
+    assert "covaries with" in notes
+    assert fit.network.do({"a": 0.0}).covariance()[1, 1] >= 0.0
+
+
+def test_pictures_reports_and_pages_show_covariances_apart(tmp_path):
+    gn.write_report(FIT, tmp_path / "report.html")
+    page = (tmp_path / "report.html").read_text()
+    assert page.count('class="covary"') == 3
+    assert "<h2>Covariances</h2>" in page
+    gn.write_explorer(FIT, tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert page.count('class="covary"') == 3
+    model = json.loads(page.split('id="model">')[1].split("</script>")[0])
+    roots = {model["nodes"].index(node) for node in "abc"}
+    assert not any(roots & set(model["parents"][root]) for root in roots)
+    assert "stroke-dasharray" in FIT._repr_html_()
+    assert "3 covariances" in FIT.dag._repr_html_()
+
+
+def test_the_shell_lets_roots_covary(tmp_path):
+    from typer.testing import CliRunner
+
+    from gaussnet.cli.app import app
+
+    FRAME.to_csv(tmp_path / "rows.csv", index=False)
+    (tmp_path / "graph.txt").write_text(TEXT)
+    words = ["fit", str(tmp_path / "rows.csv"), "--dag", str(tmp_path / "graph.txt")]
+    told = CliRunner().invoke(app, [*words, "--roots", "correlated", "--json"])
+    assert told.exit_code == 0, told.output
+    found = json.loads(told.output)["covariances"]
+    assert len(found) == 3
+    expected = {frozenset(pair): value for pair, value in FIT.network.covariances.items()}
+    for one in found:
+        pair = frozenset((one["first"], one["second"]))
+        assert one["covariance"] == pytest.approx(expected[pair])
+    wrong = CliRunner().invoke(app, [*words, "--roots", "some"])
+    assert wrong.exit_code != 0
