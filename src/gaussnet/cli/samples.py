@@ -84,7 +84,7 @@ class Simulated:
         """The counts, for JSON."""
         return {
             "nodes": len(self.network.dag),
-            "edges": len(self.network.dag.edges),
+            "edges": len(self.network.dag.arrows),
             "rows": len(self.data),
             "spoilt_rows": self.contaminated_rows,
         }

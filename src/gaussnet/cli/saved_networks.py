@@ -217,7 +217,7 @@ def import_rds(file: Path, out: Path, as_json: bool) -> None:
     """Read a Gaussian network of bnlearn and save it as a model file."""
     network = gn.read_network(file)
     gn.write_network(network, out)
-    nodes, edges = len(network.dag), len(network.dag.edges)
+    nodes, edges = len(network.dag), len(network.dag.arrows)
     if as_json:
         print_json({"nodes": nodes, "edges": edges, "out": str(out)})
         return

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
-from gaussnet.graph.dag import Dag, Edge, counted
+from gaussnet.graph.dag import Dag, Edge
 from gaussnet.methods.base import Method
 from gaussnet.methods.groups import FitData, Fitted
 from gaussnet.methods.standard_errors.order_statistics import order_statistic
@@ -65,7 +65,7 @@ class StandardErrors:
         return _named(self.dag.nodes, self.variance_array)
 
     def __repr__(self) -> str:
-        return f"StandardErrors({_sizes(self.dag)})"
+        return f"StandardErrors({self.dag.sizes})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -97,7 +97,7 @@ class ConfidenceIntervals:
         return _named(self.dag.nodes, self.variance_array)
 
     def __repr__(self) -> str:
-        return f"ConfidenceIntervals({_sizes(self.dag)}, level={self.level})"
+        return f"ConfidenceIntervals({self.dag.sizes}, level={self.level})"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -116,10 +116,6 @@ class Uncertainty:
     def __repr__(self) -> str:
         level = self.confidence_intervals.level
         return f"Uncertainty(kind={self.kind!r}, level={level}, {len(self.notes)} notes)"
-
-
-def _sizes(dag: Dag) -> str:
-    return f"{counted(len(dag), 'node')}, {counted(len(dag.edges), 'edge')}"
 
 
 def _named(names: tuple[Any, ...], values: FloatArray) -> Mapping[Any, Any]:
