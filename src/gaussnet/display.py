@@ -21,7 +21,7 @@ def html(kind: str, value: Any) -> str:
 
 def as_printed(value: Any) -> str:
     """The HTML of a value that prints well: its text, with long lines wrapped."""
-    style = "color:inherit;background:transparent;white-space:pre-wrap"
+    style = "color:inherit;background:transparent;white-space:pre-wrap;font-family:monospace"
     return f'<pre style="{style}">{escape(str(value))}</pre>'
 
 
