@@ -1,6 +1,6 @@
 """Tests of the graph: where the data disagree with its missing edges."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -10,9 +10,17 @@ from scipy.special import stdtr
 from gaussnet import display
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.partial_correlations import (
+    CompleteRows,
+    Correlating,
+    HeteroscedasticRows,
+    IncompleteRows,
+    Points,
+)
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.standard_errors import Adjustment, adjusted
+from gaussnet.model.checks import as_names
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -23,11 +31,8 @@ LONGEST_TABLE = 10
 
 NAMES = {"holm": "Holm", "benjamini-hochberg": "Benjamini-Hochberg"}
 
-LITTLE = 1e-6
-"""A sum of squares of which less than this share is left is found again from the residuals."""
-
-NOTHING = 1e-10
-"""Residuals below this share of the values are rounding: nothing is left to correlate."""
+MOST_LISTED = 20_000
+"""Of more missing edges only those are listed that have small p-values."""
 
 
 Noise = Literal["classical", "heteroscedastic"]
@@ -51,7 +56,7 @@ class MissingEdge(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class GraphCheck:
-    """The tests of all missing edges, worst first, (tests,) each; iterating gives `MissingEdge`."""
+    """The tests of missing edges, worst first, (listed,) each; iterating gives `MissingEdge`."""
 
     dag: Dag
     level: float
@@ -66,6 +71,8 @@ class GraphCheck:
     untested: int
     """Missing edges that the rows cannot test: a node without noise, or too few rows."""
     notes: tuple[str, ...] = ()
+    tests: int = 0
+    """Missing edges that were tested; of more than 20,000 only the smallest p-values are listed."""
 
     @property
     def rejected(self) -> tuple[MissingEdge, ...]:
@@ -80,8 +87,8 @@ class GraphCheck:
     @property
     def verdict(self) -> str:
         """What the tests say, in one sentence."""
-        how = f"at level {self.level:g} ({NAMES[self.adjustment]}, {counted(len(self), 'test')})"
-        if not len(self):
+        how = f"at level {self.level:g} ({NAMES[self.adjustment]}, {counted(self.tests, 'test')})"
+        if not self.tests:
             return "There is no missing edge to test."
         if self.agrees:
             return f"The data agree with the graph {how}."
@@ -103,7 +110,7 @@ class GraphCheck:
         return (self._edge(index) for index in range(len(self)))
 
     def __repr__(self) -> str:
-        return f"GraphCheck({counted(len(self), 'missing edge')}, {self._alarms} contradicted)"
+        return f"GraphCheck({counted(self.tests, 'missing edge')}, {self._alarms} contradicted)"
 
     _repr_html_ = display.as_printed
 
@@ -126,30 +133,43 @@ class GraphCheck:
 
 
 def check_graph(
-    fit: "Fit", level: float, adjust: Adjustment, errors: Noise = "classical"
+    fit: "Fit",
+    level: float,
+    adjust: Adjustment,
+    errors: Noise = "classical",
+    nodes: Iterable[str] | None = None,
 ) -> GraphCheck:
     """Test every missing edge of a fit's graph on the rows that it was learnt from."""
     check_level(level, 0.05)
     if errors not in get_args(Noise):
         raise SettingError(f"got errors={errors!r}, expected 'classical' or 'heteroscedastic'")
     rows, notes = tested_rows(fit, "check the graph where the data are, or fit again")
-    found = _tests(fit, rows, set_cells(fit), errors)
-    nodes, others, correlations, freedom, statistics = found
-    testable = ~np.isnan(correlations) & (freedom >= 1.0)
-    kept = np.flatnonzero(testable)
-    r, left = correlations[kept], freedom[kept]
-    p_values = 2.0 * stdtr(left, -np.abs(statistics[kept]))
-    corrected = adjusted(p_values, adjust)
-    order = np.lexsort((-np.abs(r), p_values))
-    kept = kept[order]
-    untested = len(testable) - len(kept)
-    if untested:
-        notes.append(
-            f"{counted(untested, 'missing edge')} cannot be tested: no noise, or too few rows"
-        )
-    arrays = (correlations[kept], p_values[order], corrected[order])
+    touched = None if nodes is None else {fit.dag.position(node) for node in as_names(nodes)}
+    missing = len(fit.dag) * (len(fit.dag) - 1) // 2 - len(fit.dag.edges)
+    largest = _largest_listed(missing, level, adjust)
+    parents = _ranked_parents(fit.dag)
+    work = _correlating(fit, rows, parents, errors)
+    found = _tests(fit.dag, parents, work, largest, touched)
+    p_values = 2.0 * stdtr(found.freedom, -np.abs(found.statistics))
+    corrected = adjusted(p_values, adjust, found.tests)
+    order = np.lexsort((-np.abs(found.correlations), p_values))
+    if found.untested:
+        words = counted(found.untested, "missing edge")
+        notes.append(f"{words} cannot be tested: no noise, or too few rows")
+    if largest is not None:
+        notes.append(f"listed are those with p-values of at most {largest:.2g}")
     return GraphCheck(
-        fit.dag, float(level), adjust, nodes[kept], others[kept], *arrays, untested, tuple(notes)
+        fit.dag,
+        float(level),
+        adjust,
+        found.nodes[order],
+        found.others[order],
+        found.correlations[order],
+        p_values[order],
+        corrected[order],
+        found.untested,
+        tuple(notes),
+        found.tests,
     )
 
 
@@ -161,9 +181,10 @@ def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
             "the rows have weights or clusters, and these tests are of independent rows that count "
             "alike: fit without them to ask"
         )
-    rows = np.array(data.table().in_memory("this").array, dtype=np.float64)
+    rows = np.asarray(data.table().in_memory("this").array, dtype=np.float64)
     notes = []
     if fit.trimming is not None and fit.trimming.cells:
+        rows = rows.copy()
         for node, cells in fit.trimming.cells.items():
             rows[cells.rows, node] = np.nan
         notes.append("suspicious cells count as missing, so that p-values are approximate")
@@ -175,222 +196,89 @@ def set_cells(fit: "Fit") -> BoolArray | None:
     return fit.required_data("fit again").table().in_memory("this").set_cells
 
 
-def _tests(
-    fit: "Fit", rows: FloatArray, set_from_outside: BoolArray | None, errors: Noise
-) -> tuple[IntArray, IntArray, FloatArray, FloatArray, FloatArray]:
-    """Node, earlier node, partial correlation, freedom and t of each missing edge.
+def _ranked_parents(dag: Dag) -> list[IntArray]:
+    """The parents of each node, all numbered in topological order."""
+    ranks = np.empty(len(dag), dtype=np.int64)
+    ranks[dag.order] = np.arange(len(dag))
+    parents, offsets = ranks[dag.families.parents], dag.families.offsets
+    return [parents[offsets[node] : offsets[node + 1]] for node in dag.order.tolist()]
+
+
+def _correlating(
+    fit: "Fit", rows: FloatArray, parents: Sequence[IntArray], errors: Noise
+) -> Correlating:
+    """What finds the correlations of these rows, whose columns it has in topological order.
 
     Rows in which a node was set from outside say nothing of what it depends on.
     """
-    families, order = fit.dag.families, fit.dag.order
-    complete = not np.isnan(rows).any()
-    kind: type[CompleteRows | IncompleteRows | HeteroscedasticRows] = (
-        CompleteRows if complete else IncompleteRows
-    )
-    if errors == "heteroscedastic":
-        kind = HeteroscedasticRows
-    all_rows = kind(rows, fit.intercept)
-    none = np.empty(0, dtype=np.int64)
-    parts = [(none, none, *np.empty((3, 0)))]
-    for index, node in enumerate(order.tolist()):
-        parents = families.parents[families.offsets[node] : families.offsets[node + 1]]
-        earlier = np.setdiff1d(order[:index], parents)
-        if len(earlier):
-            work = all_rows
-            if set_from_outside is not None and set_from_outside[:, node].any():
-                work = kind(rows[~set_from_outside[:, node]], fit.intercept)
-            found = work.correlate(node, parents, earlier)
-            parts.append((np.full(len(earlier), node), earlier, *found))
-    nodes, others, correlations, freedom, statistics = map(np.concatenate, zip(*parts, strict=True))
-    return nodes, others, correlations, freedom, statistics
+    order, was_set = fit.dag.order, set_cells(fit)
+    if errors == "classical" and was_set is None and not np.isnan(rows).any():
+        return CompleteRows(rows, order, parents, fit.intercept)
+    kind = IncompleteRows if errors == "classical" else HeteroscedasticRows
+    was_set = None if was_set is None else was_set[:, order]
+    return kind(rows[:, order], fit.intercept, was_set)
+
+
+class _Listed(NamedTuple):
+    """The missing edges to list, (listed,) each, and how many there are."""
+
+    nodes: IntArray
+    others: IntArray
+    correlations: FloatArray
+    freedom: FloatArray
+    statistics: FloatArray
+    tests: int
+    untested: int
+
+
+def _tests(
+    dag: Dag,
+    parents: Sequence[IntArray],
+    work: Correlating,
+    largest: float | None,
+    touched: set[int] | None,
+) -> _Listed:
+    """The tests of all missing edges, or of those that touch some nodes.
+
+    With `largest` only p-values up to it are listed: a graph of 5,000 nodes has 12 million.
+    """
+    order = dag.order
+    points = None if largest is None else Points(largest)
+    chosen = None if touched is None else np.isin(order, list(touched))
+    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), *np.empty((3, 0)))]
+    tests = untested = 0
+    for t, own in enumerate(parents):
+        asked = None
+        if chosen is not None and not chosen[t]:
+            asked = np.setdiff1d(np.flatnonzero(chosen[:t]), own)
+        count = t - len(own) if asked is None else len(asked)
+        if not count:
+            continue
+        found = work.correlate(t, own)
+        able = np.ones(t, dtype=np.bool_) if points is None else found.passes(points)
+        if asked is not None:
+            able &= np.isin(np.arange(t), asked)
+        able[own] = able[found.untested] = False
+        dead = np.setdiff1d(found.untested, own)
+        lost = len(dead) if asked is None else len(np.intersect1d(dead, asked))
+        tests, untested = tests + count - lost, untested + lost
+        kept = np.flatnonzero(able)
+        parts.append((np.full(len(kept), order[t]), order[kept], *found.listed(kept)))
+    nodes, others, r, freedom, statistics = map(np.concatenate, zip(*parts, strict=True))
+    return _Listed(nodes, others, r, freedom, statistics, tests, untested)
+
+
+def _largest_listed(missing: int, level: float, adjust: Adjustment) -> float | None:
+    """The largest p-value to list; None for all.
+
+    Holm's method rejects nothing above level / (tests - rejected), which is less than
+    MOST_LISTED / tests unless all but a few are rejected; the other one nothing above the level.
+    """
+    if missing <= MOST_LISTED:
+        return None
+    return min(level, MOST_LISTED / missing) if adjust == "holm" else level
 
 
 def _line(edge: MissingEdge) -> tuple[str, ...]:
     names = (shown(edge.node), shown(edge.other), ", ".join(map(shown, edge.given)) or "-")
     return (*names, f"{edge.correlation:.3f}", f"{edge.p_value:.2g}", f"{edge.adjusted:.2g}")
-
-
-class Correlated(NamedTuple):
-    """Partial correlations with the candidates, NaN where there is none, and their freedom."""
-
-    correlations: FloatArray
-    """(candidates,)."""
-    freedom: FloatArray
-    """Rows less parents, less 2, or less 1 without an intercept, (candidates,)."""
-    statistics: FloatArray
-    """What Student's t is compared with, (candidates,)."""
-
-    @classmethod
-    def of(cls, correlations: FloatArray, freedom: FloatArray) -> "Correlated":
-        """With the t of noise of one variance."""
-        r = correlations
-        with np.errstate(divide="ignore", invalid="ignore"):
-            found = r * np.sqrt(freedom / np.maximum((1.0 - r) * (1.0 + r), 0.0))
-        return cls(correlations, freedom, found)
-
-
-class CompleteRows:
-    """Rows without missing values, (rows, nodes): orthogonal factors of each node's parents."""
-
-    def __init__(self, rows: FloatArray, intercept: bool) -> None:
-        # Columns are picked again and again, so each lies in one piece.
-        self.values = np.asfortranarray(standardised(rows, intercept))
-        self.intercept = intercept
-        self.squares = np.einsum("ij,ij->j", self.values, self.values)
-
-    def correlate(self, node: int, parents: IntArray, others: IntArray) -> Correlated:
-        r"""Correlations of residuals on the parents.
-
-        .. math:: r_j = \frac{e' x_j}{|e| |x_j - Q Q' x_j|}, \quad e = x_i - Q Q' x_i
-
-        Q is an orthonormal basis of the parents; e is orthogonal to it, so that the products
-        with all candidates are one matrix product.
-        """
-        values = self.values
-        basis = _basis(values[:, parents])
-        rest = _without(values[:, [node]], basis)
-        length = float(np.linalg.norm(rest))
-        chosen = values[:, others]
-        products = (rest.T @ chosen)[0]
-        loads = basis.T @ chosen
-        left = self.squares[others] - np.einsum("ij,ij->j", loads, loads)
-        for index in np.flatnonzero(left < LITTLE * self.squares[others]).tolist():
-            own = _without(chosen[:, [index]], basis)
-            left[index], products[index] = (own.T @ own).item(), (own.T @ rest).item()
-        nothing = left <= NOTHING**2 * self.squares[others]
-        if length <= NOTHING * np.sqrt(self.squares[node]):
-            nothing[:] = True
-        sizes = length * np.sqrt(np.where(nothing, 1.0, left))
-        found = np.where(nothing, np.nan, products / np.where(nothing, 1.0, sizes))
-        freedom = len(values) - basis.shape[1] - 1.0 - self.intercept
-        return Correlated.of(found, np.full(len(others), freedom))
-
-
-class IncompleteRows:
-    """Rows with missing values as NaN: each pair uses the rows that it and the parents have.
-
-    Works from sums of products over those rows, of values brought to mean 0 and size 1.
-    """
-
-    def __init__(self, rows: FloatArray, intercept: bool) -> None:
-        self.known: BoolArray = ~np.isnan(rows)
-        self.values = np.where(self.known, standardised(rows, intercept), 0.0)
-        self.intercept = intercept
-
-    def correlate(self, node: int, parents: IntArray, others: IntArray) -> Correlated:
-        """Correlations from the cross-products of (1, parents, node, candidate)."""
-        family = np.append(parents, node)
-        whole = self.known[:, family].all(axis=1)
-        design = self.values[np.ix_(whole, family)]
-        if self.intercept:
-            design = np.column_stack((np.ones(len(design)), design))
-        mask = self.known[np.ix_(whole, others)].astype(np.float64)
-        chosen = self.values[np.ix_(whole, others)]
-        size = design.shape[1]
-        pairs = (design[:, :, None] * design[:, None, :]).reshape(len(design), -1)
-        table = np.empty((len(others), size + 1, size + 1))
-        table[:, :size, :size] = (mask.T @ pairs).reshape(-1, size, size)
-        table[:, size, :size] = table[:, :size, size] = chosen.T @ design
-        table[:, size, size] = np.einsum("ij,ij->j", chosen, chosen)
-        found, ranks = _partial(table)
-        return Correlated.of(found, mask.sum(axis=0) - ranks - 1.0)
-
-
-class HeteroscedasticRows:
-    """Rows, NaN where missing, for tests that allow each row a variance of its own.
-
-    Each candidate is tested on the rows that have it, the node and the parents.
-    """
-
-    def __init__(self, rows: FloatArray, intercept: bool) -> None:
-        self.known: BoolArray = ~np.isnan(rows)
-        self.rows, self.intercept = rows, intercept
-
-    def correlate(self, node: int, parents: IntArray, others: IntArray) -> Correlated:
-        """Correlations as usual, and t by HC3."""
-        family = self.known[:, np.append(parents, node)].all(axis=1)
-        alike = self.known[np.ix_(family, others)].all(axis=0)
-        found = np.full((3, len(others)), np.nan)
-        runs = [np.flatnonzero(alike), *(np.array([k]) for k in np.flatnonzero(~alike).tolist())]
-        for chosen in runs:
-            if len(chosen):
-                there = self.known[:, others[chosen]].all(axis=1)
-                own: BoolArray = np.asarray(np.logical_and(family, there))
-                found[:, chosen] = self._tested(own, node, parents, others[chosen])
-        return Correlated(*found)
-
-    def _tested(
-        self, chosen: BoolArray, node: int, parents: IntArray, others: IntArray
-    ) -> FloatArray:
-        r"""Correlation, freedom and t of each candidate, (3, candidates), by HC3.
-
-        .. math:: t = \frac{\tilde x' e}{\sqrt{\sum_k \tilde x_k^2 u_k^2 / (1 - h_k)^2}}
-
-        with e and :math:`\tilde x` the residuals of the node and the candidate on the parents, u
-        those of the node on both, and h the leverages of these.
-        """
-        columns = np.concatenate((parents, [node], others))
-        values = standardised(self.rows[np.ix_(chosen, columns)], self.intercept)
-        size = len(parents)
-        basis = _basis(values[:, :size])
-        rest, moved = _without(values[:, [size]], basis), _without(values[:, size + 1 :], basis)
-        products, squares = moved.T @ rest[:, 0], np.einsum("ij,ij->j", moved, moved)
-        length = float(np.linalg.norm(rest))
-        nothing = (squares <= NOTHING**2) | (length <= NOTHING)
-        safe = np.where(nothing, 1.0, squares)
-        own = rest - moved * (products / safe)
-        base = np.einsum("ij,ij->i", basis, basis) + self.intercept / max(len(values), 1)
-        left = 1.0 - base[:, None] - moved**2 / safe
-        terms = moved * own / np.where(left > NOTHING, left, np.nan)
-        errors = np.sqrt(np.einsum("ij,ij->j", terms, terms))
-        freedom = len(values) - basis.shape[1] - 1.0 - self.intercept
-        with np.errstate(divide="ignore", invalid="ignore"):
-            statistics = products / errors
-        correlations = products / (np.sqrt(safe) * (length if length > 0.0 else 1.0))
-        found = np.stack((correlations, np.full(len(others), freedom), statistics))
-        found[:, nothing | np.isnan(statistics)] = np.nan
-        return found
-
-
-def standardised(rows: FloatArray, intercept: bool) -> FloatArray:
-    """Columns at size 1, and with an intercept at mean 0; NaN stays."""
-    known = ~np.isnan(rows)
-    values = rows / np.maximum(np.nanmax(np.abs(rows), axis=0, initial=0.0), np.finfo(float).tiny)
-    if intercept:
-        counts = np.maximum(known.sum(axis=0), 1)
-        values -= np.where(known, values, 0.0).sum(axis=0) / counts
-        # Once more, for the rounding of a mean that is large beside the spread.
-        values -= np.where(known, values, 0.0).sum(axis=0) / counts
-    sizes = np.sqrt(np.where(known, values**2, 0.0).sum(axis=0))
-    return np.asarray(values / np.where(sizes > NOTHING, sizes, np.inf))
-
-
-def _basis(columns: FloatArray) -> FloatArray:
-    """An orthonormal basis of the columns, as many as their rank."""
-    if not columns.shape[1]:
-        return columns
-    left, values, _ = np.linalg.svd(columns, full_matrices=False)
-    return np.asarray(left[:, values > NOTHING * max(float(values[0]), NOTHING)])
-
-
-def _without(columns: FloatArray, basis: FloatArray) -> FloatArray:
-    """The columns less their part in the basis, twice for rounding."""
-    once = columns - basis @ (basis.T @ columns)
-    return np.asarray(once - basis @ (basis.T @ once))
-
-
-def _partial(table: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Partial correlations of the last two of each (k, k) table given the rest, and ranks."""
-    lengths = np.sqrt(np.diagonal(table, axis1=1, axis2=2))
-    lengths = np.where(lengths > 0.0, lengths, 1.0)
-    unit = table / lengths[:, :, None] / lengths[:, None, :]
-    given, cross = unit[:, :-2, :-2], unit[:, :-2, -2:]
-    values, vectors = np.linalg.eigh(given)
-    kept = values > LITTLE**2 * values.shape[1]
-    inverse = np.where(kept, 1.0 / np.where(kept, values, 1.0), 0.0)
-    projected = vectors.transpose(0, 2, 1) @ cross
-    left = unit[:, -2:, -2:] - projected.transpose(0, 2, 1) @ (inverse[:, :, None] * projected)
-    first, last = left[:, 0, 0], left[:, 1, 1]
-    nothing = (first <= LITTLE**2) | (last <= LITTLE**2)
-    sizes = np.sqrt(np.where(nothing, 1.0, first * last))
-    return np.where(nothing, np.nan, left[:, 0, 1] / sizes), kept.sum(axis=1).astype(np.float64)

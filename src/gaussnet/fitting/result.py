@@ -329,6 +329,7 @@ class Fit:
         level: float = 0.05,
         adjust: "Adjustment" = "holm",
         errors: "Noise" = "classical",
+        nodes: Iterable[str] | None = None,
     ) -> "GraphCheck":
         """Where the data disagree with the graph: a test of every missing edge, worst first.
 
@@ -337,7 +338,10 @@ class Fit:
         for their number: "holm" keeps the chance of any false alarm below `level`,
         "benjamini-hochberg" the share of false alarms. The test takes the noise of a node as of
         one variance; with ``errors="heteroscedastic"`` each row may have its own (HC3), for a
-        little less power.
+        little less power. `nodes` asks for the missing edges that touch these alone.
+
+        Of more than 20,000 missing edges only those with the smallest p-values are listed; all
+        are tested and counted.
 
         Examples
         --------
@@ -345,11 +349,11 @@ class Fit:
         >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|a:b]"), seed=0)
         >>> rows = truth.sample(500, seed=1)
         >>> gn.fit(rows, gn.Dag.parse("[a][b|a][c|b]")).check_graph().verdict
-        'The data contradict 1 missing edge at level 0.05 (Holm, 1 tests): look first at a and c.'
+        'The data contradict 1 missing edge at level 0.05 (Holm, 1 test): look first at a and c.'
         """
         from gaussnet.fitting.graph_tests import check_graph
 
-        return check_graph(self, level, adjust, errors)
+        return check_graph(self, level, adjust, errors, nodes)
 
     def effect(
         self,

@@ -33,10 +33,11 @@ STYLE = (
     ".gaussnet-table thead th{border-bottom:1px solid rgba(128,128,128,.6)}"
     ".gaussnet-table tbody tr{border-bottom:1px solid rgba(128,128,128,.2);"
     "background:transparent}"
-    ".gaussnet-table .text{text-align:left!important}.gaussnet-notes{margin:.3em 0;opacity:.8}</style>"
+    ".gaussnet-table .text{text-align:left!important}"
+    ".gaussnet-notes{margin:.3em 0;opacity:.8}</style>"
 )
-"""Colours are those of the page around, so that dark and light pages both can be read; Jupyter has a
-stronger rule for how cells are aligned."""
+"""Colours are those of the page around, so that dark and light pages both can be read. Jupyter has
+a strong rule of its own on how cells are aligned."""
 
 
 @dataclass(frozen=True, slots=True)

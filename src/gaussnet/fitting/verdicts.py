@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.graph_tests import GraphCheck
     from gaussnet.fitting.result import Fit
 
-MOST_WORK = 5e8
+MOST_WORK = 2e9
 """Missing edges times rows up to which the graph is checked without being asked."""
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
@@ -158,14 +158,14 @@ class Verdict:
         check = self.check
         if check is None:
             return f"Whether the data agree with the graph was not checked ({self.reason})"
-        if not len(check):
+        if not check.tests:
             return "The graph has no missing edge that the data could contradict"
-        tests = f"{len(check):,} missing edge" + ("s" if len(check) > 1 else "")
+        tests = counted(check.tests, "missing edge")
         if check.agrees:
             return f"The data agree with the graph ({tests} tested)"
         worst = check.rejected[0]
         names = f"{shown(worst.other)} and {shown(worst.node)}"
-        if len(check) == 1:
+        if check.tests == 1:
             return f"The data contradict the graph in its {tests}, {names}"
         count = len(check.rejected)
         return (

@@ -382,8 +382,11 @@ def parts_within_budget(
 Adjustment = Literal["holm", "benjamini-hochberg"]
 
 
-def adjusted(p_values: FloatArray, how: Adjustment) -> FloatArray:
+def adjusted(p_values: FloatArray, how: Adjustment, tests: int | None = None) -> FloatArray:
     """Adjusted p-values: those below a level keep an error rate of that level.
+
+    `tests` is their number, if these are only the smallest p-values of more: all up to a level,
+    say. Adjusted values up to that level are then those of all tests.
 
     "holm" bounds the chance of a single false alarm; "benjamini-hochberg" the expected share of
     false alarms among all alarms, for tests that do not counteract each other.
@@ -397,10 +400,10 @@ def adjusted(p_values: FloatArray, how: Adjustment) -> FloatArray:
     """
     if how not in get_args(Adjustment):
         raise SettingError(f"got adjust={how!r}, expected 'holm' or 'benjamini-hochberg'")
-    count = len(p_values)
+    count = len(p_values) if tests is None else tests
     order = np.argsort(p_values, kind="stable")
-    ranks = np.arange(1, count + 1)
-    found = np.empty(count)
+    ranks = np.arange(1, len(p_values) + 1)
+    found = np.empty(len(p_values))
     if how == "holm":
         found[order] = np.maximum.accumulate(p_values[order] * (count + 1 - ranks))
     else:
