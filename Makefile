@@ -6,6 +6,8 @@ WORKERS ?= 2
 FUZZ_SECONDS ?= 60
 SCALE_DATA ?= build/scale
 SCALE_ROWS ?= 50_000_000
+# Packages of which the tests read only a table, so nothing that they need is installed.
+TABLES := cdt==0.6.0 robpy==0.0.6
 
 .PHONY: demo test test-fast test-matrix test-oldest lint bench bench-docs scale-data scale docs fuzz \
 	fuzz-kernels sanitize release-check lock clean
@@ -83,6 +85,7 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml setup.py requirements/dev.l
 
 $(VENV)/developer: $(VENV)/installed
 	$(BIN)/python -m pip install --quiet -c requirements/dev.lock -e ".[dev]"
+	$(BIN)/python -m pip install --quiet --no-deps $(TABLES)
 	touch $@
 
 $(VENV)/oldest: $(VENV)/bin/python pyproject.toml requirements/oldest.lock
