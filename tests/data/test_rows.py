@@ -1,5 +1,8 @@
 """Arrays go by position, frames by name."""
 
+import subprocess
+import sys
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -7,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 import gaussnet as gn
-from gaussnet.data.columns import as_rows
+from gaussnet.data.columns import as_rows, open_rows
 
 NAMES = ["a", "b c", "ü"]
 VALUES = np.arange(12.0).reshape(4, 3)
@@ -136,3 +139,40 @@ def test_errors_of_a_fit_from_a_file_do_not_need_the_file_again(tmp_path):
     fit = gn.fit(path, gn.Dag.from_edges([("a", "ü")]))
     path.unlink()
     assert fit.standard_errors.coefficients["a", "ü"] > 0.0
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+@pytest.mark.parametrize("order", [["a", "b"], ["b", "a"], ["b"]])
+@pytest.mark.parametrize("extra", [False, True])
+def test_frames_of_plain_columns_give_what_the_walk_over_columns_gives(kind, order, extra):
+    library = {"pandas": pd, "polars": pl}[kind]
+    columns = {"a": [1.0, 2.0, 3.5], "b": [0.5, float("nan"), -1.0]}
+    if extra:
+        columns["time"] = ["x", "y", "z"]
+    plain = library.DataFrame(columns)
+    mixed = library.DataFrame({**columns, "a": np.array([1, 2, 3.5], dtype=np.float32)})
+    expected = np.array([columns[name] for name in order]).T
+    for frame in (plain, mixed):
+        found = open_rows(frame, order)
+        np.testing.assert_array_equal(found.rows, expected)
+        assert found.rows.dtype == np.float64
+        left = [name for name in columns if name not in order]
+        assert list(found.ignored) == left
+
+
+def test_a_pandas_frame_of_one_block_is_not_copied():
+    frame = pd.DataFrame(np.arange(6.0).reshape(3, 2), columns=["a", "b"])
+    assert np.shares_memory(open_rows(frame, ["a", "b"]).rows, frame.to_numpy())
+
+
+def test_reading_a_csv_imports_no_pandas(tmp_path):
+    (tmp_path / "rows.csv").write_text("a,b\n1,2\n3,4\n5,7\n")
+    script = (
+        "import sys, gaussnet as gn; gn.fit('rows.csv', 'b ~ a').standard_errors; "
+        "print([name for name in ('pandas', 'scipy.optimize', 'scipy.linalg', 'scipy.stats') "
+        "if name in sys.modules])"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.strip() == "[]"

@@ -25,7 +25,6 @@ from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.graph.dag import counted
 from gaussnet.model.files import check_ending
-from gaussnet.report.page import check_report
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,6 +92,8 @@ class ReportRequest:
     level: float = 0.95
 
     def __post_init__(self) -> None:
+        from gaussnet.report.page import check_report  # much to import, for reports alone
+
         check_report(self.path)
         check_folder(self.path)
         check_level(self.level)

@@ -1,6 +1,7 @@
 """Which column is which: data without names are refused unless their order is stated."""
 
 import os
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
@@ -87,8 +88,8 @@ def column_names(columns: Iterable[object]) -> list[str]:
             "a list of strings"
         )
     names = [node_name(column) for column in columns]
-    twice = [name for index, name in enumerate(names) if name in names[:index]]
-    if twice:
+    if len(set(names)) < len(names):
+        twice = [name for name, count in Counter(names).items() if count > 1]
         raise SettingError(f"columns names {shorten(twice)} twice: give each column its own name")
     return names
 

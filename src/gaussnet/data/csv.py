@@ -110,8 +110,16 @@ def arrow_columns(file: CsvFile, indices: Sequence[int]) -> FloatArray | None:
         return None
     columns = np.empty((len(indices), found.num_rows))
     for index, column in enumerate(found.columns):
-        columns[index] = column.to_numpy()
+        _write_chunks(column, columns[index])
     return columns
+
+
+def _write_chunks(column: Any, out: FloatArray) -> None:
+    """Copy an Arrow column chunk by chunk: as a whole it would import pandas where that is."""
+    first = 0
+    for chunk in column.chunks:
+        out[first : first + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        first += len(chunk)
 
 
 def arrow_chunks(file: CsvFile, indices: Sequence[int]) -> Iterator[list[FloatArray]]:

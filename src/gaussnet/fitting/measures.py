@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 from scipy.special import chdtr, chdtrc, chndtr
 
 from gaussnet import kernels
@@ -233,6 +232,8 @@ class Discrepancy:
 
     def _noncentrality(self, level: float) -> float:
         """The noncentrality at which the statistic is the quantile of this level; 0 if none."""
+        from scipy.optimize import brentq  # slow to import
+
         if chdtr(self.df, max(self.chisq, 0.0)) < level:
             return 0.0
         top = self.chisq

@@ -70,6 +70,11 @@ class Dag:
 
     def __post_init__(self) -> None:
         """Refuse names that are empty or listed twice, and cycles."""
+        if not isinstance(self.families, Families):
+            raise GraphError(
+                f"got {type(self.families).__name__} for the families of a Dag: make one from "
+                "edges with Dag.from_edges(edges, nodes=names), or from text with Dag.parse"
+            )
         for name in self.nodes:
             if not isinstance(name, str) or not name:
                 raise GraphError(
@@ -225,7 +230,10 @@ class Dag:
         (('wet', 'rain'), ('rain', 'wet'))
         """
         names = [node_name(node) for node in nodes]
-        left = [node for node in self.nodes if node not in set(names)]
+        if tuple(names) == self.nodes and self.has_column_order:
+            return self
+        known = set(names)
+        left = [node for node in self.nodes if node not in known]
         if left:
             raise GraphError(f"the order leaves out {shorten(left)}: list every node once")
         added = [name for name in names if name not in self]

@@ -13,7 +13,6 @@ from collections.abc import Mapping
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import solve_triangular
 
 from gaussnet.errors import NetworkError
 from gaussnet.graph.dag import Dag, Edge
@@ -52,6 +51,8 @@ def root_moments(
     >>> root_moments(dag, slopes, variances, np.zeros(3)).covariance.tolist()
     [[4.0, 2.0], [2.0, 2.0]]
     """
+    from scipy.linalg import solve_triangular  # slow to import
+
     nodes = correlated_nodes(dag)
     matrix = np.eye(len(nodes)) - _slope_matrix(dag, slopes, nodes)
     scales = np.diag(np.sqrt(variances[nodes]))
@@ -101,6 +102,8 @@ def enter_equations(
 
 def _equations(covariance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Slopes (nodes, nodes) of each node on those before it, and what they leave, (nodes,)."""
+    from scipy.linalg import solve_triangular  # slow to import
+
     count = len(covariance)
     scales = np.sqrt(covariance.diagonal())
     units = np.where(scales > 0.0, scales, 1.0)
