@@ -8,7 +8,7 @@ from typing import Any, BinaryIO
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet.data.columns import Loaded, column_indices, other_columns
+from gaussnet.data.columns import Loaded, arrow_numbers, column_indices, other_columns
 from gaussnet.data.frames import frame_rows
 from gaussnet.data.sources import Chunk, Stamp, cut
 from gaussnet.errors import DataError, FileError, GaussnetError
@@ -298,4 +298,4 @@ def _numbers(column: Any) -> NDArray[Any]:
     from pyarrow import float32, float64
 
     exact = column if column.type in (float64(), float32()) else column.cast(float64())
-    return np.asarray(exact.to_numpy(zero_copy_only=False))
+    return arrow_numbers(exact)

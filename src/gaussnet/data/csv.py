@@ -14,7 +14,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 
-from gaussnet.data.columns import Loaded, column_indices, other_columns
+from gaussnet.data.columns import Loaded, arrow_numbers, column_indices, other_columns
 from gaussnet.data.sources import Chunk, Stamp, cut
 from gaussnet.errors import DataError, FileError
 from gaussnet.files import decode, suffix
@@ -118,7 +118,7 @@ def _write_chunks(column: Any, out: FloatArray) -> None:
     """Copy an Arrow column chunk by chunk: as a whole it would import pandas where that is."""
     first = 0
     for chunk in column.chunks:
-        out[first : first + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        out[first : first + len(chunk)] = arrow_numbers(chunk)
         first += len(chunk)
 
 
@@ -132,7 +132,7 @@ def arrow_chunks(file: CsvFile, indices: Sequence[int]) -> Iterator[list[FloatAr
             arrow_csv.open_csv(stream, *_arrow_options(file, indices)) as reader,
         ):
             for batch in reader:
-                yield [column.to_numpy(zero_copy_only=False) for column in batch.columns]
+                yield [arrow_numbers(column) for column in batch.columns]
     except ArrowException as problem:
         raise OSError(str(problem)) from problem
 

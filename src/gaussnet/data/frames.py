@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 import narwhals as nw
 import numpy as np
 
-from gaussnet.data.columns import Loaded, column_indices, other_columns
+from gaussnet.data.columns import Loaded, arrow_numbers, column_indices, other_columns
 from gaussnet.errors import DataError, SettingError
 from gaussnet.types import FloatArray
 
@@ -217,5 +217,5 @@ def _write_numbers(column: "nw.Series[Any]", out: FloatArray) -> None:
         return
     first = 0
     for chunk in chunks:  # an Arrow column; each chunk is copied once, straight into the array
-        out[first : first + len(chunk)] = chunk.to_numpy(zero_copy_only=False)
+        out[first : first + len(chunk)] = arrow_numbers(chunk)
         first += len(chunk)
