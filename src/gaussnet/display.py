@@ -5,7 +5,7 @@ above all of them, and networks may be asked for data frames, which only `gaussn
 the module that does it is looked up by name, when it is needed.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from html import escape
 from importlib import import_module
 from typing import Any
@@ -33,6 +33,11 @@ def plot(kind: str, *values: Any, **settings: Any) -> Any:
 def frame_like(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
     """A frame with the kind and index of another and these columns, by `gaussnet.data.frames`."""
     return import_module("gaussnet.data.frames").frame_like(frame, names, values)
+
+
+def with_indicators(frame: Any, factors: Mapping[str, tuple[str, ...]]) -> Any:
+    """A frame whose categories are columns of 0 and 1, by `gaussnet.data.factors`."""
+    return import_module("gaussnet.data.factors").with_indicators(frame, factors)
 
 
 def named_frame(values: FloatArray, names: Sequence[str], kind: str, by_node: bool) -> Any:

@@ -32,6 +32,10 @@ def in_column_order(
     >>> ordered.nodes, rows.tolist()
     (('rain', 'wet'), [[1.0, 2.0]])
     """
+    if dag.factors and has_names(data):
+        from gaussnet.data.factors import with_indicators
+
+        data = with_indicators(data, dag.factors)
     if columns is None:
         order = dag.nodes if has_names(data) else dag.column_order()
         return data, dag if order == dag.nodes else dag.reordered(order)

@@ -194,8 +194,30 @@ def _check_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> None:
         return
     cell = _first_text(column) if is_whole else ""
     raise DataError(
-        f"the column {name!r} holds {column.dtype}{cell}, expected numbers: convert it first"
+        f"the column {name!r} holds {column.dtype}{cell}, expected numbers: {_advice(column, cell)}"
     )
+
+
+def _advice(column: "nw.Series[Any]", cell: str) -> str:
+    """How to make numbers of a column that holds something else."""
+    if column.dtype in (nw.Datetime, nw.Date):
+        return (
+            "convert it first, say to days since a start, as (column - column.min()).dt.days in "
+            "pandas or .dt.total_days() in polars"
+        )
+    if column.dtype == nw.Duration:
+        return "convert it first, as column.dt.total_seconds()"
+    if column.dtype == nw.String and not cell:
+        return (
+            "they are numbers written as text, so convert it first, as pandas.to_numeric(column) "
+            "or column.cast(polars.Float64)"
+        )
+    if column.dtype in (nw.String, nw.Categorical, nw.Enum):
+        return (
+            "gn.fit takes text in a frame as a category if it stands for a few levels; else "
+            "convert it first"
+        )
+    return "convert it first"
 
 
 def _first_text(column: "nw.Series[Any]") -> str:

@@ -9,6 +9,7 @@ import numpy as np
 
 from gaussnet.data.codes import checked_codes
 from gaussnet.data.column_order import check_mask_order, in_column_order
+from gaussnet.data.columns import is_frame
 from gaussnet.data.design import Design
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
@@ -84,7 +85,8 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     Parameters
     ----------
     data
-        A pandas, polars or pyarrow frame or rows of ``network.sample``, matched by column name;
+        A pandas, polars or pyarrow frame or rows of ``network.sample``, matched by column name
+        (columns of text or categories become indicators of their levels, see `Dag.factors`);
         or an array, float32 or float64 in any layout, with `columns`; or the path of a CSV,
         TSV, Parquet, Arrow or .npy file, a folder of such files or a list of them. Files of
         more than 64 MiB are read page by page, as often as the method needs.
@@ -159,7 +161,12 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     chosen = method_named(method)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
-    given, ordered = in_column_order(data, with_roots(as_dag(dag), roots), columns)
+    graph = as_dag(dag)
+    if is_frame(data):
+        from gaussnet.data.factors import with_factors  # frames alone hold categories
+
+        data, graph = with_factors(data, graph)
+    given, ordered = in_column_order(data, with_roots(graph, roots), columns)
     check_mask_order(interventions, ordered)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     study = Study(interventions, groups, clusters, weights)

@@ -133,6 +133,15 @@ def label_notes(dag: Dag, ignored: tuple[str, ...]) -> list[str]:
     ]
 
 
+def factor_notes(dag: Dag) -> list[str]:
+    """What the nodes of categories are."""
+    return [
+        f"{name} is a category: its levels {shorten(levels[1:])} are nodes, 1 or 0, and are "
+        f"compared with {levels[0]!r}"
+        for name, levels in dag.factors.items()
+    ]
+
+
 def _kind_of_values(report: NodeReport) -> list[str]:
     """What the shape of a column means for what was flagged in it."""
     found = []

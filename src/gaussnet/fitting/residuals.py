@@ -133,6 +133,7 @@ def find_shapes(
         skewness, kurtosis = third / variances**1.5, fourth / variances**2 - 3.0
     worst = np.where(-low > high, low, high)
     none = (network.variance_array == 0.0) | (counts == 0)
+    none[[network.dag.position(node) for node in network.dag.indicators]] = True
     middle = _middle_spread(network, rows, set_cells)
     return ResidualShapes(counts, np.where(none, np.nan, worst), skewness, kurtosis, middle)
 

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussnet import display
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.fitting.notes import NodeReport, Note, label_notes, node_notes
+from gaussnet.fitting.notes import NodeReport, Note, factor_notes, label_notes, node_notes
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.base import Method, Scale
 from gaussnet.model.network import GaussianNetwork
@@ -100,6 +100,7 @@ class Fit:
         """What is worth knowing: values dropped, rows trimmed, windows set aside, ranks, ..."""
         notes = [Note(None, text) for text in self.general_notes]
         notes += [Note(None, text) for text in label_notes(self.dag, self.ignored)]
+        notes += [Note(None, text) for text in factor_notes(self.dag)]
         odd = (
             (self.details.dropped > 0)
             | (self.details.set_rows > 0)

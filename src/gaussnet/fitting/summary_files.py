@@ -34,6 +34,7 @@ def save(summary: Summary, path: Path) -> None:
         "column_order": summary.dag.has_column_order,
         "edges": [list(edge) for edge in summary.dag.arrows],
         "covariances": [list(pair) for pair in summary.dag.covariances],
+        "factors": {name: list(levels) for name, levels in summary.dag.factors.items()},
         "method": {"name": summary.method.name, "settings": asdict(cast(Any, summary.method))},
         "intercept": summary.intercept,
         "page_rows": summary.page_rows,
@@ -56,7 +57,7 @@ def save(summary: Summary, path: Path) -> None:
 
 
 def _version(summary: Summary) -> int:
-    if summary.dag.covariances:
+    if summary.dag.covariances or summary.dag.factors:
         return WITH_COVARIANCES
     return VERSION if summary.targets is None else WITH_TARGETS
 
@@ -116,6 +117,8 @@ def _summary(arrays: Arrays) -> Summary:
         raise _OtherVersion(header["version"])
     dag = Dag.from_parts(header["nodes"], [tuple(edge) for edge in header["edges"]])
     dag = dag.with_covariances(map(tuple, header.get("covariances", ())))
+    factors = {name: tuple(levels) for name, levels in header.get("factors", {}).items()}
+    dag = replace(dag, factors=factors)
     dag = dag.with_column_order(header.get("column_order") is True)
     name = header["method"]["name"]
     if name not in BY_NAME:

@@ -15,7 +15,7 @@ from scipy.special import ndtr, ndtri
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
-from gaussnet.graph.dag import Dag, Edge
+from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.methods.base import Method
 from gaussnet.methods.groups import FitData, Fitted
 from gaussnet.methods.standard_errors.order_statistics import order_statistic
@@ -437,6 +437,11 @@ def certificate_of(fit: "Fit", delta: float) -> Certificate:
         raise SettingError(
             "the rows have weights or clusters, and a certificate is one about independent rows "
             "that count alike: see fit.uncertainty()"
+        )
+    if fit.dag.factors:
+        raise SettingError(
+            f"{shorten(list(fit.dag.factors))} is a category, and a certificate is one about "
+            "Gaussian causes: see fit.uncertainty()"
         )
     if fit.details.set_rows.any():
         raise SettingError(

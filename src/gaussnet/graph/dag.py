@@ -67,6 +67,9 @@ class Dag:
     covariances: tuple[Edge, ...] = ()
     """Edges that are no causes: pairs of nodes without parents whose covariance is free, as
     ``x1 ~~ x2`` says it. They stand among `edges`, and not among `arrows`."""
+    factors: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """Categories by name, with their levels, the reference first. A factor is not itself a node:
+    the node ``fuel[Petrol]`` is 1 where the level of fuel is Petrol, and 0 elsewhere."""
 
     def __post_init__(self) -> None:
         """Refuse names that are empty or listed twice, and cycles."""
@@ -243,8 +246,48 @@ class Dag:
                 f"{shorten(self.nodes)}"
             )
         dag = type(self).from_edges(self.arrows, nodes=names)
-        dag = replace(dag, labels=self.labels, definitions=self.definitions)
+        more = (self.labels, self.definitions, self.factors)
+        dag = replace(dag, labels=more[0], definitions=more[1], factors=more[2])
         return dag.with_covariances(self.covariances)
+
+    def with_factors(self, factors: Mapping[str, tuple[str, ...]]) -> Self:
+        """The graph with indicators of levels in place of nodes that hold categories.
+
+        Indicators of one factor covary, for a row has one level only.
+
+        Examples
+        --------
+        >>> levels = {"fuel": ("Diesel", "Gas", "Petrol")}
+        >>> Dag.parse("mpg ~ fuel + weight").with_factors(levels).parents("mpg")
+        ('fuel[Gas]', 'fuel[Petrol]', 'weight')
+        """
+        names = {
+            node: [indicator(node, level) for level in factors[node][1:]]
+            if node in factors
+            else [node]
+            for node in self.nodes
+        }
+        edges = [(one, child) for parent, child in self.arrows for one in names[parent]]
+        dag = type(self).from_edges(edges, nodes=[one for own in names.values() for one in own])
+        pairs = [
+            (a, b) for one, other in self.covariances for a in names[one] for b in names[other]
+        ]
+        for node in factors:
+            own = names.get(node, [])
+            pairs += [(a, b) for rank, b in enumerate(own) for a in own[:rank]]
+        labels = {label: _only_edge(edge, names, label) for label, edge in self.labels.items()}
+        more = (labels, self.definitions, {**self.factors, **factors})
+        dag = replace(dag, labels=more[0], definitions=more[1], factors=more[2])
+        return dag.with_covariances(pairs).with_column_order(self.has_column_order)
+
+    @cached_property
+    def indicators(self) -> dict[str, tuple[str, str]]:
+        """Factor and level of each node that is an indicator."""
+        return {
+            indicator(name, level): (name, level)
+            for name, levels in self.factors.items()
+            for level in levels[1:]
+        }
 
     def with_covariances(self, pairs: Iterable[tuple[object, object]]) -> Self:
         """This graph with free covariances between these pairs of nodes without parents.
@@ -311,7 +354,7 @@ class Dag:
         Covariances stay that are still among the edges.
         """
         dag = type(self).from_parents(self.nodes, parents)
-        dag = dag.with_column_order(self.has_column_order)
+        dag = replace(dag, factors=self.factors).with_column_order(self.has_column_order)
         if not self.covariances:
             return dag
         edges = set(dag.edges)
@@ -460,6 +503,12 @@ class Dag:
         try:
             return self.positions[node]
         except (KeyError, TypeError):
+            if node in self.factors:
+                level = indicator(node, self.factors[node][-1])
+                raise GraphError(
+                    f"{node!r} is a category, and its levels are nodes: name one, as {level!r}, "
+                    f"which is compared with {self.factors[node][0]!r}"
+                ) from None
             raise GraphError(
                 f"there is no node {node!r}: the nodes are {shorten(self.nodes)}"
             ) from None
@@ -603,7 +652,8 @@ class Dag:
         if not isinstance(other, Dag):
             return NotImplemented
         same = self.nodes == other.nodes and self.edges == other.edges
-        return same and set(self.covariances) == set(other.covariances)
+        same = same and set(self.covariances) == set(other.covariances)
+        return same and dict(self.factors) == dict(other.factors)
 
     def __hash__(self) -> int:
         """Equal graphs have equal hashes."""
@@ -662,6 +712,17 @@ class Dag:
         return lists
 
 
+def indicator(factor: str, level: str) -> str:
+    """The name of the node that is 1 where a factor has this level.
+
+    Examples
+    --------
+    >>> indicator("fuel", "Petrol")
+    'fuel[Petrol]'
+    """
+    return f"{factor}[{level}]"
+
+
 def node_name(label: object) -> str:
     """The name of a node: a string as it is, an integer by its digits.
 
@@ -691,6 +752,17 @@ def edge_names(edge: object) -> tuple[str, str]:
     raise GraphError(
         f"got the edge {edge!r}, expected a pair (parent, child): give two names for each edge"
     )
+
+
+def _only_edge(edge: Edge, names: Mapping[str, list[str]], label: str) -> Edge:
+    """The edge that a label stands for once categories have become indicators."""
+    parent, child = edge
+    if len(names[parent]) != 1:
+        raise GraphError(
+            f"the label {label!r} stands for the coefficient of {parent!r}, a category of "
+            f"{len(names[parent]) + 1} levels, which has several: leave the label out"
+        )
+    return names[parent][0], child
 
 
 def _no_root(dag: Dag, one: str, other: str, node: str) -> GraphError:

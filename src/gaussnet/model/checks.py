@@ -9,8 +9,9 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import ArrayLike
 
+from gaussnet import display
 from gaussnet.errors import DataError, NetworkError, SettingError
-from gaussnet.graph.dag import Dag, node_name, shorten
+from gaussnet.graph.dag import Dag, indicator, node_name, shorten
 from gaussnet.named_rows import bare_name, did_you_mean, names_of
 from gaussnet.types import FloatArray, Rows
 
@@ -187,8 +188,44 @@ def node_rows(data: object, dag: Dag, columns: Iterable[object] | None = None) -
     Columns with names find their nodes by name. Those without follow `columns`, or the order of
     the nodes if the graph states it.
     """
+    data = with_levels(data, dag)
     labels = labels_by(data, dag, columns)
     return as_rows(data, dag.nodes, labels)
+
+
+def with_levels(data: object, dag: Dag) -> object:
+    """The data with indicators in place of categories that the graph knows."""
+    if not dag.factors or column_labels(data) is None or names_of(data) is not None:
+        return data
+    return display.with_indicators(data, dag.factors)
+
+
+def level_values(dag: Dag, given: Mapping[str, Any], what: str) -> Mapping[str, Any]:
+    """Values by node, with categories named by their levels: ``{"fuel": "Petrol"}``.
+
+    A level alone says nothing of the others, so indicators are fixed all together.
+    """
+    if not dag.factors:
+        return given
+    found: dict[str, Any] = {}
+    for name, value in given.items():
+        levels = dag.factors.get(name)
+        if levels is None:
+            found[name] = value
+            continue
+        if str(value) not in levels:
+            raise NetworkError(
+                f"the {what} of {name!r} is {value!r}, expected one of {shorten(levels)}"
+            )
+        found |= {indicator(name, level): float(level == str(value)) for level in levels[1:]}
+    for name, levels in dag.factors.items():
+        own = [found[node] for level in levels[1:] if (node := indicator(name, level)) in found]
+        if own and (len(own) < len(levels) - 1 or not set(own) <= {0.0, 1.0} or sum(own) > 1.0):
+            raise NetworkError(
+                f"the {what} names indicators of {name!r} that are not those of one level: name "
+                f"the level, as {{{name!r}: {levels[-1]!r}}}"
+            )
+    return found
 
 
 def labels_by(data: Any, dag: Dag, columns: Iterable[object] | None) -> list[str]:

@@ -9,6 +9,7 @@ import math
 from collections import Counter
 from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -24,7 +25,7 @@ from gaussnet.files import (
     write_bytes,
     write_text,
 )
-from gaussnet.graph.dag import Dag, edge_names
+from gaussnet.graph.dag import Dag, edge_names, indicator
 from gaussnet.graph.formats.rds import read_rds
 from gaussnet.model.formats.bnlearn import from_bnlearn, to_bnlearn
 from gaussnet.model.formats.text import from_csv, to_csv, to_dot
@@ -125,7 +126,9 @@ def save_json(network: GaussianNetwork, path: Path) -> None:
     pairs = network.dag.covariances
     if pairs:
         more += f'"covariances": {json.dumps(pairs, ensure_ascii=False)},\n'
-    version = WITH_COVARIANCES if pairs else VERSION
+    if network.dag.factors:
+        more += f'"factors": {json.dumps(dict(network.dag.factors), ensure_ascii=False)},\n'
+    version = WITH_COVARIANCES if pairs or network.dag.factors else VERSION
     head = f'{{\n"format": "{FORMAT}",\n"version": {version},\n{more}"nodes": [\n'
     text = head + ",\n".join(lines) + "\n]\n}\n"
     # A lone surrogate in a name passes through as json itself would write and read it.
@@ -148,6 +151,7 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
     try:
         dag = Dag.from_parents([node.name for node in nodes], parents)
         dag = _marked(dag, content.get("covariances", [])).with_column_order(has_column_order)
+        dag = replace(dag, factors=_factors(content.get("factors", {}), dag))
     except GraphError as problem:
         raise FileError(f"the graph in {file!r} does not hold: {problem}") from None
     return (
@@ -156,6 +160,22 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
         np.array([node.variance for node in nodes], dtype=np.float64),
         np.array([node.intercept for node in nodes], dtype=np.float64),
     )
+
+
+def _factors(factors: object, dag: Dag) -> dict[str, tuple[str, ...]]:
+    """Categories by name, with levels whose indicators are nodes."""
+    if not isinstance(factors, dict) or not all(isinstance(own, list) for own in factors.values()):
+        raise GraphError("its factors are no lists of levels by name: save the network again")
+    found = {name: tuple(map(str, levels)) for name, levels in factors.items()}
+    missing = [
+        indicator(name, level)
+        for name, levels in found.items()
+        for level in levels[1:]
+        if indicator(name, level) not in dag
+    ]
+    if missing:
+        raise GraphError(f"it has no nodes {missing[:3]} for its factors: save the network again")
+    return found
 
 
 def _marked(dag: Dag, covariances: object) -> Dag:

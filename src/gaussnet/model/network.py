@@ -321,6 +321,7 @@ class GaussianNetwork:
             return other._frame(other.sample(rows, seed=seed, given=given), frame)
         if given is not None:
             return self._frame(queries.draws_given(self, given, rows, seed), frame)
+        self.require_levels("rows can be drawn")
         drawn = np.empty((checks.row_count(rows), len(self.dag)))
         noise = generator(seed)
         for block in blocks(*drawn.shape):
@@ -330,6 +331,15 @@ class GaussianNetwork:
             part += self.intercept_array
             self._propagate(part)
         return self._frame(drawn, frame)
+
+    def require_levels(self, what: str) -> None:
+        """Refuse categories whose level is open: their indicators are not Gaussian."""
+        for node, (name, level) in self.dag.indicators.items():
+            if self.variance_array[self.dag.position(node)] > 0.0:
+                raise NetworkError(
+                    f"{name!r} is a category, so that {what} for one level of it at a time: fix "
+                    f"the level, as network.do({{{name!r}: {level!r}}})"
+                )
 
     def _frame(self, rows: FloatArray, frame: str | None) -> Any:
         """The rows themselves, or a frame of this kind with the nodes as columns."""

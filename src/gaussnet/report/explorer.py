@@ -93,6 +93,7 @@ def write_explorer(
         raise SettingError(
             f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"
         )
+    network.require_levels("a what-if page has sliders")
     view = choose_view(network.dag, around)
     warnings = [] if network is result else _doubts(result)  # type: ignore[arg-type]
     model = model_data(network, view) | {

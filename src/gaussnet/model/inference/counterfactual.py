@@ -141,7 +141,8 @@ def counterfactual(
     network: "GaussianNetwork", row: object, values: Mapping[str, float]
 ) -> Counterfactual:
     """What the case of a row would have been, had these nodes been set to these values."""
-    evidence = _as_evidence(network.dag, row)
+    evidence = dict(checks.level_values(network.dag, _as_evidence(network.dag, row), "evidence"))
+    values = checks.level_values(network.dag, values, "intervention")
     as_values(network.dag, values, "intervention")
     numbers = {name: float(value) for name, value in values.items()}
     return Counterfactual(network, evidence, numbers, condition(network, evidence, None))
@@ -154,7 +155,8 @@ def _as_evidence(dag: Dag, row: object) -> dict[str, float]:
     labelled = getattr(row, "to_dict", None)
     if labelled is not None and checks.column_labels(row) is None:  # a row of a pandas frame
         values = labelled()
-        return _as_evidence(dag, {name: values[name] for name in dag.nodes if name in values})
+        known = [name for name in (*dag.nodes, *dag.factors) if name in values]
+        return _as_evidence(dag, {name: values[name] for name in known})
     own = names_of(row)
     if own is not None or checks.column_labels(row) is None:
         row = named(np.atleast_2d(checks.as_numbers(row, "value")), own)  # type: ignore[arg-type]

@@ -219,6 +219,11 @@ def predict(
     if not isinstance(level, float | int) or not 0.0 < level < 1.0:
         raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
     dag = network.dag
+    if target in dag.indicators:
+        raise NetworkError(
+            f"{dag.indicators[target][0]!r} is a category, which a linear network cannot predict: "
+            "name another node"
+        )
     rows = known_rows(dag, data, target, given, columns)
     node = np.array([dag.position(target)])
     mean, scale = np.empty((2, len(rows)))
@@ -284,6 +289,7 @@ def _filled(
 def open_rows(data: object, dag: Dag, columns: Iterable[object] | None) -> FloatArray:
     """A copy of the data, (rows, nodes) float64; a named column that is absent is missing."""
     names = dag.nodes
+    data = checks.with_levels(data, dag)
     labels = checks.labels_by(data, dag, columns)
     known = set(labels)
     present = [index for index, name in enumerate(names) if name in known]
@@ -322,6 +328,7 @@ def as_values(dag: Dag, given: object, what: str) -> tuple[IntArray, FloatArray]
             f"got {type(given).__name__} for the {what}, expected values by node such as "
             '{"wet": 2.0}: give a dict'
         )
+    given = checks.level_values(dag, given, what)
     positions = np.array([dag.position(node) for node in given], dtype=np.int64)
     values = [checks.finite_number(value, node, what) for node, value in given.items()]
     return positions, np.array(values, dtype=np.float64)
