@@ -26,12 +26,21 @@ from gaussnet.methods.groups import FitData, Fitted, Groups, ReadOptions, equati
 from gaussnet.methods.likelihood import check_likelihood
 from gaussnet.methods.moments import MomentsPass, with_mean_squares
 from gaussnet.methods.names import check_together, method_named, scale_named
+from gaussnet.methods.scales import ResidualMomentsPass
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
 from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.group_fits import GroupFit
+
+FEW_ROWS = 64
+"""Rows that tell whether a node may have no noise."""
+
+EXTREME = (
+    "squares of its values or of its parents' are no numbers: rescale columns whose values lie "
+    "beyond 1e154 or all below 1e-154, or remove these values"
+)
 
 
 Roots = Literal["independent", "correlated"]
@@ -390,7 +399,20 @@ class NetworkBuilder:
             spread = ask(part.table, self.scale.first(part.equations, coefficients))
             self.intercepts[part.nodes] = spread.locations
             self.variances[part.nodes] = spread.variances
+            if not self.scale.uses_mean_squares:
+                self.variances[self._exact(part)] = 0.0
             self.passes = max(self.passes, spread.passes)
+
+    def _exact(self, group: EquationGroup) -> IntArray:
+        """The nodes whose residuals are all rounding; all rows are asked where a few say so."""
+        for rows in (FEW_ROWS, None):
+            coefficients = self.coefficients[self.dag.families.edges_of(group.nodes)]
+            question = ResidualMomentsPass(group.equations, coefficients, rows)
+            exact = np.flatnonzero(ask(group.table, question).variances == 0.0)
+            group = group.only(exact)
+            if not len(exact):
+                break
+        return group.nodes
 
     def settle_variances(self, nodes: IntArray, rows: int) -> None:
         """Turn mean squares into the variances of a scale that knows the parents' number."""
@@ -422,17 +444,34 @@ class NetworkBuilder:
         for node in nodes.tolist():
             own = self.dag.families.edges_of(np.array([node]))
             if np.isnan(self.coefficients[own]).any():
-                singular = int(self.details.singular[node])
-                reason = (
-                    f"all {singular} batches of rows are singular: its parents are collinear or "
-                    "constant, so drop one or use 'least-squares'"
-                    if singular
-                    else "no batch of rows fits into a page: give larger page_rows"
+                raise EstimationError(
+                    f"the node {self.dag.nodes[node]!r} has no answer, {self._no_answer(node)}"
                 )
-                raise EstimationError(f"the node {self.dag.nodes[node]!r} has no answer, {reason}")
+
+    def _no_answer(self, node: int) -> str:
+        """Why a node has none."""
+        singular = int(self.details.singular[node])
+        if singular:
+            return (
+                f"all {singular} batches of rows are singular: its parents are collinear or "
+                "constant, so drop one or use 'least-squares'"
+            )
+        size = int(self.dag.in_degrees[node])
+        if self.method.rows_needed(size, self.options.intercept) > self.options.page_rows:
+            return "no batch of rows fits into a page: give larger page_rows"
+        return EXTREME
+
+    def _check_finite(self) -> None:
+        """Refuse what squares of huge or tiny values have made of the answer."""
+        lost = ~(np.isfinite(self.intercepts) & np.isfinite(self.variances))
+        lost[self.dag.families.family_of_edge[~np.isfinite(self.coefficients)]] = True
+        if lost.any():
+            node = self.dag.nodes[np.flatnonzero(lost)[0]]
+            raise EstimationError(f"the node {node!r} has no finite answer, {EXTREME}")
 
     def network(self) -> GaussianNetwork:
         """The learnt network."""
+        self._check_finite()
         intercepts = self.intercepts if self.options.intercept else None
         return GaussianNetwork.from_arrays(self.dag, self.coefficients, self.variances, intercepts)
 

@@ -72,6 +72,8 @@ class ResidualMomentsPass(Pass):
 
     equations: Equations
     coefficients: FloatArray
+    sample_rows: int | None = None
+    """So many rows are enough; None asks all."""
 
     def summarize(self, stripe: Stripe) -> ResidualMoments:
         """Moments of the residuals of a stripe."""
