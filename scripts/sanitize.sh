@@ -25,7 +25,8 @@ done
 GAUSSNET_CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=$kind -fno-sanitize-recover=all" \
   GAUSSNET_LDFLAGS="-fsanitize=$kind" "$python" setup.py -q build_ext --inplace
 case $kind in thread) library=libtsan.so ;; *) library=libasan.so ;; esac
-export LD_PRELOAD=$(gcc -print-file-name=$library) PYTHONPATH=$copy/src PYTHONMALLOC=malloc
+preloaded=$(gcc -print-file-name=$library)
+export LD_PRELOAD=$preloaded PYTHONPATH=$copy/src PYTHONMALLOC=malloc
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
 export GAUSSNET_KERNELS=native
 "$python" -W ignore "$fuzzer" --seconds "$seconds"

@@ -407,13 +407,14 @@ def variance_ends(
 ) -> FloatArray:
     r"""Ends of intervals of variances from repetitions (repetitions, values), (2, values).
 
-    .. math:: \hat s^2 \cdot \hat s^2 / q_{1 - \alpha/2} \quad \text{to} \quad
-              \hat s^2 \cdot \hat s^2 / q_{\alpha/2}
+    .. math:: \hat s^2 \cdot c / q_{1 - \alpha/2} \quad \text{to} \quad
+              \hat s^2 \cdot c / q_{\alpha/2}
 
-    with q the quantiles of the repetitions: the ratio of a repetition to the estimate is taken as
-    that of the estimate to the truth. A scale moves by factors, so the logarithm is where an
-    interval may be reflected; an end is never negative, and the estimate's own bias cancels. An
-    estimate of 0, or half the repetitions at 0, leaves the percentiles.
+    with q the quantiles of the repetitions and c the estimate or, `by_order`, the repetitions'
+    median: the ratio of a repetition to c is taken as that of the estimate to the truth. A scale
+    moves by factors, so the logarithm is where an interval may be reflected; an end is never
+    negative, and the estimate's own bias cancels. Where the lower quantile is 0 the ends are the
+    quantiles themselves.
     """
     tail = 0.5 - 0.5 * level
     ordered = np.sort(found, axis=0).T
