@@ -231,7 +231,7 @@ def test_huge_finite_values_are_not_taken_for_infinite():
 @pytest.mark.parametrize("sizes", [(1e200, 1e200), (1e-200, 1e150), (1e150, 1e200)])
 def test_values_whose_parameters_overflow_are_refused_with_one_sentence(method, intercept, sizes):
     data = noisy_line(100) * sizes
-    with pytest.raises(gn.GaussnetError, match="rescale columns|are singular"):
+    with pytest.raises(gn.GaussnetError, match=r"rescale columns|are singular"):
         gn.fit(data, PAIR, method, intercept=intercept)
 
 
