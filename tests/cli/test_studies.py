@@ -2,6 +2,7 @@
 
 import json
 import sys
+from pathlib import Path
 
 import numpy as np
 import pandas as pd
@@ -72,6 +73,10 @@ def test_groups_are_compared(call):
     assert "Graz" in out
     assert "Ulm" in out
     assert "Do the groups differ?" in out
+    code, out, _ = call("--groups", "site", "--report", "sites.html")
+    assert code == 0
+    assert "report written to sites.html" in out
+    assert "<h2>Groups</h2>" in Path("sites.html").read_text(encoding="utf-8")
 
 
 @pytest.mark.parametrize(

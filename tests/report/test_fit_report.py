@@ -7,6 +7,7 @@ import struct
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.forced import fit_streamed
 
@@ -416,3 +417,24 @@ def test_interventions_have_a_section(target):
     page = write(target, gn.fit(ROWS, DAG, interventions=chosen))
     assert "Interventions" in page.words
     assert "Interventions" not in write(target, gn.fit(ROWS, DAG)).words
+
+
+def test_groups_come_first_with_a_panel_for_every_coefficient(tmp_path):
+    frames = []
+    for index, (site, slope) in enumerate({"Graz": 0.9, "<b>Ulm": 0.1}.items()):
+        rng = np.random.default_rng(index)
+        rain = rng.normal(size=300)
+        wet = slope * rain + rng.normal(size=300)
+        mud = 0.5 * wet + rng.normal(size=300)
+        frames.append(pd.DataFrame({"rain": rain, "wet": wet, "mud": mud, "site": site}))
+    found = gn.fit(pd.concat(frames), "wet ~ rain; mud ~ wet", groups="site")
+    gn.write_report(found, tmp_path / "sites.html", title="Two sites")
+    page = (tmp_path / "sites.html").read_text(encoding="utf-8")
+    assert page.index("<h2>Groups</h2>") < page.index("<h2>Network</h2>")
+    assert page.count('class="residual groups"') == 2
+    assert page.index("rain -&gt; wet</h3>") < page.index("wet -&gt; mud</h3>")
+    assert page.count("differ, adjusted p-value") == 1
+    assert "<b>Ulm" not in page
+    assert "&lt;b&gt;Ulm" in page
+    gn.write_report(found, tmp_path / "again.html", title="Two sites")
+    assert (tmp_path / "again.html").read_bytes() == (tmp_path / "sites.html").read_bytes()

@@ -167,9 +167,10 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     how = (method, scale, intercept, missing, allow_singular)
     request = FitRequest(data, dag, *how, out, cluster, missing_values, study, columns, roots)
     if groups is not None:
-        if report is not None or out is not None:
-            raise SettingError("got --groups with --out or --report: a file holds one network")
-        _print(run_groups(request), as_json, print_groups)
+        if out is not None:
+            raise SettingError("got --groups with --out: a file holds one network")
+        target = None if report is None else ReportRequest(report)
+        _print(run_groups(request, target), as_json, print_groups)
         return
     found = run_fit(request, None if report is None else ReportRequest(report))
     _print(found, as_json, print_fit)

@@ -215,11 +215,13 @@ class LearntGroups:
 
     found: gn.GroupFit
     tests: gn.EqualityTests
+    report: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         return {
             "by": self.found.by,
+            "report": None if self.report is None else str(self.report),
             "coefficients": self.found.table().to_dicts(),
             "tests": [one._asdict() for one in self.tests],
             "verdict": self.tests.verdict,
@@ -227,13 +229,17 @@ class LearntGroups:
         }
 
 
-def run_groups(request: FitRequest) -> LearntGroups:
-    """Read, learn group by group, and compare the groups."""
-    with progress(3) as tell:
+def run_groups(request: FitRequest, report: ReportRequest | None = None) -> LearntGroups:
+    """Read, learn group by group, compare the groups, and write the report if one is named."""
+    with progress(3 if report is None else 4) as tell:
         tell("reading")
         found = _fitted(request, gn.read_dag(request.graph), tell)
         tell("comparing the groups")
-        return LearntGroups(found, found.test_equal())
+        tests = found.test_equal()
+        if report is not None:
+            tell("writing the report")
+            _write_report(found, request.data, report)
+        return LearntGroups(found, tests, None if report is None else report.path)
 
 
 def print_groups(learnt: LearntGroups) -> None:
@@ -245,6 +251,8 @@ def print_groups(learnt: LearntGroups) -> None:
         rows = [["" if cell is None else cell for cell in line.values()] for line in lines]
         print_table(table.title, tuple(head.replace("_", " ") for head in heads), rows)
     page.print(learnt.tests.verdict)
+    if learnt.report is not None:
+        page.print(f"report written to {learnt.report}", soft_wrap=True)
     for note in learnt.found.pooled.notes:
         page.print(f"note: {in_shell_words(str(note))}")
 
@@ -395,7 +403,7 @@ def report_network(
 
 
 def _write_report(
-    result: gn.Fit | gn.GaussianNetwork,
+    result: gn.Fit | gn.GroupFit | gn.GaussianNetwork,
     source: str,
     target: ReportRequest,
     rows: Mapping[str, Any] = MappingProxyType({}),

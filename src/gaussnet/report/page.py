@@ -14,10 +14,12 @@ from gaussnet.data.sources import files_in
 from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, reason, suffix, write_text
 from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.group_fits import GroupFit
 from gaussnet.fitting.result import Fit
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report import sections
 from gaussnet.report.findings import Effects, Findings, findings_of_fit, findings_of_network
+from gaussnet.report.groups import groups_section
 from gaussnet.report.markup import text, whole_page
 
 MOST_NODES = 2_000
@@ -41,7 +43,7 @@ class Origin:
 
 
 def write_report(  # noqa: PLR0913 (every part of the page that is not in the fit is one keyword)
-    result: Fit | GaussianNetwork,
+    result: Fit | GroupFit | GaussianNetwork,
     path: Path,
     *,
     data: Any = None,
@@ -64,8 +66,9 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     Parameters
     ----------
     result
-        A fit, or a network; then `data` are the rows to show it with, and `columns` the names of
-        their columns if they are an array.
+        A fit, or fits by group, whose differences are shown before the fit to all rows; or a
+        network, and then `data` are the rows to show it with, and `columns` the names of their
+        columns if they are an array.
     level
         Of the confidence intervals and of the certificate.
     title, date
@@ -90,6 +93,10 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     check_report(path)
     check_level(level)
     origin = Origin(source, command, date)
+    groups = ""
+    if isinstance(result, GroupFit):
+        _check_size(result.pooled.network)
+        groups, result = groups_section(result, level), result.pooled
     if isinstance(result, Fit):
         _check_size(result.network)
         findings = findings_of_fit(result, level, effects)
@@ -100,9 +107,10 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
         findings = findings_of_network(result, data, columns)
     else:
         raise SettingError(
-            f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"
+            f"got {type(result).__name__}, expected a gaussnet.Fit, a gaussnet.GroupFit or a "
+            "gaussnet.GaussianNetwork"
         )
-    write_text(path, fit_page(findings, title or _title(findings, origin), origin))
+    write_text(path, fit_page(findings, title or _title(findings, origin), origin, groups))
 
 
 def check_report(path: Path) -> None:
@@ -113,10 +121,11 @@ def check_report(path: Path) -> None:
         )
 
 
-def fit_page(findings: Findings, title: str, origin: Origin) -> str:
-    """The page, complete in itself."""
+def fit_page(findings: Findings, title: str, origin: Origin, groups: str = "") -> str:
+    """The page, complete in itself; `groups` is a section that comes first."""
     parts = [
         sections.head(findings, title),
+        groups,
         sections.network(findings),
         sections.graph_check(findings),
         sections.coefficients(findings),
