@@ -433,7 +433,7 @@ def test_groups_come_first_with_a_panel_for_every_coefficient(tmp_path):
     assert page.index("<h2>Groups</h2>") < page.index("<h2>Network</h2>")
     assert page.count('class="residual groups"') == 2
     assert page.index("rain -&gt; wet</h3>") < page.index("wet -&gt; mud</h3>")
-    assert page.count("differ, adjusted p-value") == 1
+    assert page.count("differ, adjusted p-value") == 2  # of one panel, its label and its caption
     assert "<b>Ulm" not in page
     assert "&lt;b&gt;Ulm" in page
     gn.write_report(found, tmp_path / "again.html", title="Two sites")
