@@ -217,7 +217,7 @@ def predict_with_errors(
     labels = None if columns is None else list(columns)
     plain = predict(fit.network, data, node, level, names, labels)
     learnt = fit.learnt_errors
-    rows = named(known_rows(fit.dag, data, node, names, labels), fit.dag.nodes)
+    rows = named(known_rows(fit.dag, data, [node], names, labels), fit.dag.nodes)
     squares, freedom = learnt.spread(rows, fit.dag.position(node))
     noise = predict(learnt.network, rows, node, level, None).scale
     scale = np.sqrt(noise**2 + squares)

@@ -448,6 +448,7 @@ class GaussianNetwork:
         """The minimal sets to adjust for when estimating an effect; see `Dag.adjustment_sets`."""
         return self.dag.adjustment_sets(cause, target, measured=measured, limit=limit)
 
+    @overload
     def predict(
         self,
         data: object,
@@ -456,10 +457,30 @@ class GaussianNetwork:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> queries.Prediction:
+    ) -> queries.Prediction: ...
+    @overload
+    def predict(
+        self,
+        data: object,
+        node: list[str] | tuple[str, ...],
+        *,
+        level: float = 0.95,
+        given: Iterable[str] | None = None,
+        columns: Iterable[object] | None = None,
+    ) -> dict[str, queries.Prediction]: ...
+    def predict(
+        self,
+        data: object,
+        node: str | list[str] | tuple[str, ...],
+        *,
+        level: float = 0.95,
+        given: Iterable[str] | None = None,
+        columns: Iterable[object] | None = None,
+    ) -> queries.Prediction | dict[str, queries.Prediction]:
         """One node in each row, from the other columns: mean, scale and an interval.
 
-        The network is taken as known; `Fit.predict` adds the error of what was learnt.
+        The network is taken as known; `Fit.predict` adds the error of what was learnt. A list of
+        nodes gives their predictions by name, at once; none of them is looked at.
 
         `data` is an array (rows, nodes), its column of the node itself not looked at, or a
         data frame with any of the nodes as columns. NaN is not observed. `given` names the
@@ -473,7 +494,9 @@ class GaussianNetwork:
         >>> wet.mean.tolist(), wet.scale.round(9).tolist(), wet.low.round(2).tolist()
         ([3.0], [0.5], [2.02])
         """
-        return queries.predict(self, data, node, level, given, columns)
+        if isinstance(node, str):
+            return queries.predict(self, data, node, level, given, columns)
+        return queries.predict_several(self, data, checks.as_names(node), level, given, columns)
 
     def impute(
         self,

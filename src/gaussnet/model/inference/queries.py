@@ -4,7 +4,7 @@ A value may be missing in any cell of many rows; rows with the same missing cell
 `Posterior`, whose equations are factored once.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -18,6 +18,7 @@ from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
 from gaussnet.model.inference.posterior import Posterior
+from gaussnet.model.inference.precision import Precision
 from gaussnet.model.inference.solvers import SolverChoice, choose_solver
 from gaussnet.named_rows import named, names_of
 from gaussnet.seeds import generator
@@ -163,8 +164,13 @@ def impute(
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
     rows = open_rows(data, network.dag, columns)
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
+    precision = Precision(network)
     for observed, chosen in patterns(~np.isnan(rows)):
         if observed.all():
+            continue
+        response = precision.response(observed) if noise is None else None
+        if response is not None:
+            rows[np.ix_(chosen, response.unknown)] = precision.means_of(response, rows, chosen)
             continue
         posterior = Posterior(network, observed, ~observed)
         for own, part in _filled(posterior, rows, chosen, noise):
@@ -214,39 +220,66 @@ def predict(
     columns: Iterable[object] | None = None,
 ) -> Prediction:
     """The conditional law of one node in each row, given what is known there."""
+    return predict_several(network, data, [target], level, given, columns)[target]
+
+
+def predict_several(
+    network: "GaussianNetwork",
+    data: object,
+    targets: Sequence[str],
+    level: float,
+    given: Iterable[str] | None,
+    columns: Iterable[object] | None = None,
+) -> dict[str, Prediction]:
+    """The conditional law of each target in each row; none of them is looked at."""
     from scipy.special import ndtri
 
     if not isinstance(level, float | int) or not 0.0 < level < 1.0:
         raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
     dag = network.dag
-    if target in dag.indicators:
-        raise NetworkError(
-            f"{dag.indicators[target][0]!r} is a category, which a linear network cannot predict: "
-            "name another node"
-        )
-    rows = known_rows(dag, data, target, given, columns)
-    node = np.array([dag.position(target)])
-    mean, scale = np.empty((2, len(rows)))
+    for target in targets:
+        if target in dag.indicators:
+            raise NetworkError(
+                f"{dag.indicators[target][0]!r} is a category, which a linear network cannot "
+                "predict: name another node"
+            )
+    rows = known_rows(dag, data, targets, given, columns)
+    nodes = np.array([dag.position(target) for target in targets], dtype=np.int64)
+    means, scales = np.empty((2, len(rows), len(nodes)))
+    precision = Precision(network)
     for observed, chosen in patterns(~np.isnan(rows)):
-        posterior = Posterior(network, observed, _mask(dag, node))
-        for own, part in _filled(posterior, rows, chosen):
-            mean[own] = part[:, node[0]]
-        scale[chosen] = _length(posterior.factor(node)[0])
-    reach = scale * float(ndtri(0.5 + 0.5 * level))
+        response = precision.response(observed)
+        if response is not None:
+            own = response.only(nodes)
+            for block in blocks(len(chosen), len(own.known) + 1):
+                means[chosen[block]] = precision.means_of(own, rows, chosen[block])
+            scales[chosen] = np.sqrt(own.variances)
+            continue
+        posterior = Posterior(network, observed, _mask(dag, nodes))
+        for numbers, part in _filled(posterior, rows, chosen):
+            means[numbers] = part[:, nodes]
+        scales[chosen] = [_length(loads) for loads in posterior.factor(nodes)]
+    reach = scales * float(ndtri(0.5 + 0.5 * level))
     is_frame = checks.column_labels(data) is not None and names_of(data) is None
     frame = data if is_frame else None
-    return Prediction(target, float(level), mean, scale, mean - reach, mean + reach, frame)
+    low, high = means - reach, means + reach
+    return {
+        name: Prediction(
+            name, float(level), means[:, k], scales[:, k], low[:, k], high[:, k], frame
+        )
+        for k, name in enumerate(targets)
+    }
 
 
 def known_rows(
     dag: Dag,
     data: object,
-    target: str,
+    targets: Sequence[str],
     given: Iterable[str] | None,
     columns: Iterable[object] | None = None,
 ) -> FloatArray:
-    """The rows (rows, nodes) with NaN for all that a prediction of the target may not look at."""
-    allowed = _given_columns(dag, target, given)
+    """The rows (rows, nodes) with NaN for all that a prediction of the targets may not look at."""
+    allowed = _given_columns(dag, targets, given)
     rows = open_rows(data, dag, columns)
     rows[:, ~allowed] = np.nan
     return rows
@@ -262,6 +295,9 @@ def patterns(known: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:
     [([True, False], [0, 2]), ([True, True], [1])]
     """
     if not len(known):
+        return
+    if (known == known[0]).all():
+        yield known[0], np.arange(len(known))
         return
     packed = np.packbits(known, axis=1)
     _, first, which = np.unique(packed, axis=0, return_index=True, return_inverse=True)
@@ -309,15 +345,16 @@ def open_rows(data: object, dag: Dag, columns: Iterable[object] | None) -> Float
     return rows
 
 
-def _given_columns(dag: Dag, target: str, given: Iterable[str] | None) -> BoolArray:
+def _given_columns(dag: Dag, targets: Sequence[str], given: Iterable[str] | None) -> BoolArray:
     """The nodes that a prediction may look at, (nodes,)."""
-    position = dag.position(target)
+    positions = np.array([dag.position(target) for target in targets], dtype=np.int64)
     if given is None:
-        return ~_mask(dag, np.array([position]))
+        return ~_mask(dag, positions)
     names = checks.as_names(given)
     allowed = _mask(dag, np.array([dag.position(node) for node in names], dtype=np.int64))
-    if allowed[position]:
-        raise DataError(f"{target!r} is the target: leave it out of the given nodes")
+    for target, position in zip(targets, positions.tolist(), strict=True):
+        if allowed[position]:
+            raise DataError(f"{target!r} is the target: leave it out of the given nodes")
     return allowed
 
 
