@@ -503,7 +503,7 @@ class Dag:
         try:
             return self.positions[node]
         except (KeyError, TypeError):
-            if node in self.factors:
+            if node in tuple(self.factors):  # a list can be asked for, but not hashed
                 level = indicator(node, self.factors[node][-1])
                 raise GraphError(
                     f"{node!r} is a category, and its levels are nodes: name one, as {level!r}, "
