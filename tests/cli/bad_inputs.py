@@ -221,7 +221,8 @@ BAD_DATA = [
     (
         "fit rows.parquet --dag graph.txt",
         {"rows.parquet": parquet({"x": ["a"], "y": [1.0]}), "graph.txt": GRAPH},
-        "the column 'x' holds String, expected numbers: convert it first",
+        "the column 'x' holds String, expected numbers: gn.fit takes text in a frame as a category "
+        "if it stands for a few levels; else convert it first",
     ),
     (
         "fit rows.parquet --dag graph.txt",
@@ -493,7 +494,7 @@ BAD_NETWORKS = [
     (
         SAMPLE,
         network(NETWORK.replace('"version": 1', '"version": 9')),
-        "'net.json' has version 9, newer than 1: read it with a newer gaussnet",
+        "'net.json' has version 9, newer than 2: read it with a newer gaussnet",
     ),
     (
         "sample net.json --rows -1 --out out.csv",

@@ -192,13 +192,14 @@ def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
 def _check_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> None:
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         return
-    cell = _first_text(column) if is_whole else ""
+    text = _first_text(column)
+    cell = text if is_whole else ""
     raise DataError(
-        f"the column {name!r} holds {column.dtype}{cell}, expected numbers: {_advice(column, cell)}"
+        f"the column {name!r} holds {column.dtype}{cell}, expected numbers: {_advice(column, text)}"
     )
 
 
-def _advice(column: "nw.Series[Any]", cell: str) -> str:
+def _advice(column: "nw.Series[Any]", text: str) -> str:
     """How to make numbers of a column that holds something else."""
     if column.dtype in (nw.Datetime, nw.Date):
         return (
@@ -207,7 +208,7 @@ def _advice(column: "nw.Series[Any]", cell: str) -> str:
         )
     if column.dtype == nw.Duration:
         return "convert it first, as column.dt.total_seconds()"
-    if column.dtype == nw.String and not cell:
+    if column.dtype == nw.String and not text:
         return (
             "they are numbers written as text, so convert it first, as pandas.to_numeric(column) "
             "or column.cast(polars.Float64)"
