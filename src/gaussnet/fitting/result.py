@@ -244,7 +244,7 @@ class Fit:
         >>> print(fit.table())
         Coefficients
         parent  child  estimate  std. error  p-value  95% low  95% high  standardised
-        rain    wet        2.06     0.03464   <0.001    1.911     2.209        0.9997
+        rain    wet       2.060     0.03464   <0.001    1.911     2.209        0.9997
         note: standard errors: least squares
         """
         from gaussnet.fitting.coefficient_tables import ErrorChoice, edge_table
@@ -270,7 +270,8 @@ class Fit:
         >>> frame = {"x1": [0.0, 1.0, 2.0, 3.0], "x2": [1.0, 0.0, 3.0, 2.0]}
         >>> import pandas as pd
         >>> fit = gn.fit(pd.DataFrame(frame), "x1 ~~ x2")
-        >>> fit.covariance_table(kind="expected").to_dicts()[0]["correlation"]
+        >>> correlation = fit.covariance_table(kind="expected").to_dicts()[0]["correlation"]
+        >>> round(correlation, 12)
         0.6
         """
         from gaussnet.fitting.coefficient_tables import ErrorChoice, covariance_table
@@ -299,8 +300,8 @@ class Fit:
         >>> print(fit.node_table())
         Nodes
         node  parents  intercept  std. error  noise sd      R2  rows
-        wet         1       0.96     0.06481   0.05477  0.9994     4
-        rain        0        1.5      0.6455     1.118       -     4
+        wet         1     0.9600     0.06481   0.05477  0.9994     4
+        rain        0      1.500      0.6455     1.118       -     4
         """
         from gaussnet.fitting.coefficient_tables import ErrorChoice, node_table
 
