@@ -28,91 +28,43 @@ static void count_wrong(const Mixture *mixture, const RowSearch *search, const M
         return;
     const ptrdiff_t laws = mixture->law_count;
     const double unit = mixture->parameters[cell * PARAMETERS + UNIT], size = fabs(error);
-    const double value = search->row[cell], squares = size * size - variance;
-    const double apart = value - mixture->parameters[cell * PARAMETERS + CENTRE];
-    double shares[MOST_LAWS + 3], *own = totals->column_sums + cell * COLUMN_SUMS;
-    log_law(mixture, cell, error, variance, search->deviation[cell], value, shares);
+    const double squares = size * size - variance, in_units = size / unit;
+    const double squared_units = squares / (unit * unit);
+    const ValueLaws *value = value_of(mixture, search, cell);
+    double shares[MOST_LAWS + 2], *own = totals->column_sums + cell * COLUMN_SUMS;
+    law_shares(&mixture->by_column[cell], value, error, variance, shares);
     for (ptrdiff_t k = 0; k < laws; k++) {
         const double share = weight * shares[k];
         totals->law_sums[3 * k] += share;
-        totals->law_sums[3 * k + 1] += share * size / unit;
-        totals->law_sums[3 * k + 2] += share * squares / (unit * unit);
+        totals->law_sums[3 * k + 1] += share * in_units;
+        totals->law_sums[3 * k + 2] += share * squared_units;
     }
-    const double shifted = weight * shares[laws], own_kind = weight * shares[laws + 2];
+    const double shifted = weight * shares[laws], own_kind = weight * shares[MOST_LAWS + 1];
     own[WRONG] += weight;
-    own[REDRAWN] += weight * shares[laws + 1];
+    own[REDRAWN] += weight * shares[MOST_LAWS];
     own[OWN] += own_kind;
-    own[OWN_SUM] += own_kind * apart;
-    own[OWN_SQUARES] += own_kind * apart * apart;
+    own[OWN_SUM] += own_kind * value->apart;
+    own[OWN_SQUARES] += own_kind * value->apart * value->apart;
     own[SHIFTED] += shifted;
     own[SHIFTED_SUM] += shifted * size;
     own[SHIFTED_SQUARES] += shifted * squares;
 }
 
-/* The combinations of the cells in doubt, given those that are firmly wrong. */
-typedef struct {
-    ptrdiff_t count;
-    double carried[MOST_WRONG * MOST_JOINT]; /* V_B Omega_BD: what an error in doubt takes off */
-    double precision[MOST_JOINT * MOST_JOINT], gradient[MOST_JOINT];
-    double mean[MOST_JOINT], covariance[MOST_JOINT * MOST_JOINT], chance[MOST_JOINT];
-    double log_sum;
-} Combinations;
-
-/* One combination: the errors and variances of its cells. */
+/* One combination of the cells in doubt: which are wrong, their errors and variances. */
 typedef struct {
     ptrdiff_t count, members[MOST_JOINT];
     double score, errors[MOST_JOINT], variance[MOST_JOINT * MOST_JOINT];
 } Combination;
 
-static void solve_combination(const Mixture *mixture, const RowSearch *search,
-                              const Combinations *all, unsigned subset, Combination *one)
-{
-    double lower[MOST_JOINT * MOST_JOINT], inverse[MOST_JOINT * MOST_JOINT] = {0}, log_det = 0.0;
-    one->count = 0;
-    for (ptrdiff_t k = 0; k < all->count; k++)
-        if (subset >> k & 1)
-            one->members[one->count++] = k;
-    const ptrdiff_t count = one->count;
-    one->score = UNLIKELY;
-    for (ptrdiff_t i = 0; i < count; i++)
-        for (ptrdiff_t j = 0; j <= i; j++) {
-            double sum = all->precision[one->members[i] * MOST_JOINT + one->members[j]];
-            for (ptrdiff_t k = 0; k < j; k++)
-                sum -= lower[i * MOST_JOINT + k] * lower[j * MOST_JOINT + k];
-            if (i == j && !(sum > 1e-14 * mixture->diagonal[search->doubted[one->members[i]]]))
-                return;
-            lower[i * MOST_JOINT + j] = i == j ? sqrt(sum) : sum / lower[j * MOST_JOINT + j];
-            log_det += i == j ? log(sum) : 0.0;
-        }
-    for (ptrdiff_t j = 0; j < count; j++) {
-        inverse[j * MOST_JOINT + j] = 1.0 / lower[j * MOST_JOINT + j];
-        for (ptrdiff_t i = j + 1; i < count; i++) {
-            double sum = 0.0;
-            for (ptrdiff_t k = j; k < i; k++)
-                sum -= lower[i * MOST_JOINT + k] * inverse[k * MOST_JOINT + j];
-            inverse[i * MOST_JOINT + j] = sum / lower[i * MOST_JOINT + i];
-        }
-    }
-    double score = -0.5 * log_det + (double)count * HALF_LOG_2PI;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        one->errors[i] = 0.0;
-        for (ptrdiff_t j = 0; j < count; j++) {
-            double sum = 0.0;
-            for (ptrdiff_t k = greater(i, j); k < count; k++)
-                sum += inverse[k * MOST_JOINT + i] * inverse[k * MOST_JOINT + j];
-            one->variance[i * MOST_JOINT + j] = sum;
-            one->errors[i] += sum * all->gradient[one->members[j]];
-        }
-        score += 0.5 * one->errors[i] * all->gradient[one->members[i]];
-    }
-    for (ptrdiff_t i = 0; i < count; i++) {
-        const ptrdiff_t cell = search->doubted[one->members[i]];
-        score += mixture->odds[cell] + log_law(mixture, cell, one->errors[i],
-                                               one->variance[i * MOST_JOINT + i],
-                                               search->deviation[cell], search->row[cell], NULL);
-    }
-    one->score = score;
-}
+/* The combinations of the cells in doubt, given those that are firmly wrong. */
+typedef struct {
+    ptrdiff_t count, found;
+    double carried[MOST_WRONG * MOST_JOINT]; /* V_B Omega_BD: what an error in doubt takes off */
+    double precision[MOST_JOINT * MOST_JOINT], gradient[MOST_JOINT];
+    double mean[MOST_JOINT], covariance[MOST_JOINT * MOST_JOINT], chance[MOST_JOINT];
+    double log_sum;
+    Combination each[1 << MOST_JOINT];
+} Combinations;
 
 /* Take the doubted cells out of the pattern, and say how they hang on those that stay. */
 static void condition(const Mixture *mixture, RowSearch *search, Combinations *all, double *lower)
@@ -134,14 +86,18 @@ static void condition(const Mixture *mixture, RowSearch *search, Combinations *a
     }
     for (ptrdiff_t d = 0; d < all->count; d++) {
         const ptrdiff_t cell = search->doubted[d];
-        couplings(mixture, now, cell, raw, white[d]);
         all->gradient[d] = search->gradient[cell];
-        for (ptrdiff_t k = 0; k < kept; k++)
-            all->gradient[d] -= raw[k] * now->errors[k];
+        memset(white[d], 0, (size_t)kept * sizeof(double));
+        for (ptrdiff_t k = 0; k < kept; k++) {
+            raw[k] = coupling(mixture, cell, now->cells[k]);
+            for (ptrdiff_t i = k; raw[k] != 0.0 && i < kept; i++)
+                white[d][i] += now->inverse[k * MOST_WRONG + i] * raw[k];
+        }
         for (ptrdiff_t k = 0; k < kept; k++) {
             double sum = 0.0;
+            all->gradient[d] -= white[d][k] * now->white[k];
             for (ptrdiff_t i = k; i < kept; i++)
-                sum += now->inverse[i * MOST_WRONG + k] * white[d][i];
+                sum += now->inverse[k * MOST_WRONG + i] * white[d][i];
             all->carried[k * MOST_JOINT + d] = sum;
         }
         for (ptrdiff_t other = 0; other <= d; other++) {
@@ -153,36 +109,100 @@ static void condition(const Mixture *mixture, RowSearch *search, Combinations *a
     }
 }
 
-/* Weigh all combinations of the cells in doubt. */
-static void combine(const Mixture *mixture, RowSearch *search, Combinations *all, Combination *each)
+/* The precision of the cells in doubt with their gradients as a last column, swept on some cells:
+ * among these it is minus the variance of their errors, and in the last column the errors. */
+#define SWEPT (MOST_JOINT + 1)
+typedef struct {
+    double entries[MOST_JOINT * SWEPT], score; /* score: halves of the squares and log pivots */
+    ptrdiff_t count, members[MOST_JOINT];
+} Swept;
+
+/* Sweep on one more cell; 0 if its precision has vanished. */
+static int sweep(const Mixture *mixture, const RowSearch *search, const Combinations *all,
+                 const Swept *from, ptrdiff_t cell, Swept *to)
 {
-    const unsigned subsets = 1u << all->count;
-    double most = UNLIKELY, total = 0.0, counted = 0.0;
-    for (unsigned s = 0; s < subsets; s++) {
-        solve_combination(mixture, search, all, s, &each[s]);
-        most = fmax(most, each[s].score);
+    const double *pivot_row = from->entries + cell * SWEPT, pivot = pivot_row[cell];
+    const double inverse = 1.0 / pivot;
+    if (!(pivot > 1e-14 * mixture->diagonal[search->doubted[cell]]))
+        return 0;
+    for (ptrdiff_t i = 0; i < all->count; i++) {
+        const double factor = from->entries[i * SWEPT + cell] * inverse;
+        for (ptrdiff_t j = 0; j < SWEPT; j++)
+            to->entries[i * SWEPT + j] = from->entries[i * SWEPT + j] - factor * pivot_row[j];
+        to->entries[i * SWEPT + cell] = factor;
     }
-    for (unsigned s = 0; s < subsets; s++) {
-        const double weight = exp(each[s].score - most);
+    for (ptrdiff_t j = 0; j < SWEPT; j++)
+        to->entries[cell * SWEPT + j] = pivot_row[j] * inverse;
+    to->entries[cell * SWEPT + cell] = -inverse;
+    to->score = from->score + 0.5 * pivot_row[MOST_JOINT] * pivot_row[MOST_JOINT] * inverse +
+                0.5 * log(inverse);
+    to->count = from->count + 1;
+    memcpy(to->members, from->members, sizeof to->members);
+    to->members[from->count] = cell;
+    return 1;
+}
+
+/* Write down the combination of the cells that were swept on. */
+static void note_combination(const Mixture *mixture, const RowSearch *search, Combinations *all,
+                             const Swept *swept)
+{
+    Combination *one = &all->each[all->found++];
+    one->count = swept->count;
+    one->score = swept->score;
+    for (ptrdiff_t i = 0; i < swept->count; i++) {
+        const double *own = swept->entries + swept->members[i] * SWEPT;
+        one->members[i] = swept->members[i];
+        one->errors[i] = own[MOST_JOINT];
+        for (ptrdiff_t j = 0; j < swept->count; j++)
+            one->variance[i * MOST_JOINT + j] = -own[swept->members[j]];
+        one->score += log_wrong(mixture, search, search->doubted[swept->members[i]], one->errors[i],
+                                one->variance[i * MOST_JOINT + i]);
+    }
+}
+
+/* All combinations that hold the cells swept on and some of the later ones. */
+static void combine_from(const Mixture *mixture, const RowSearch *search, Combinations *all,
+                         const Swept *from, ptrdiff_t first)
+{
+    Swept next;
+    note_combination(mixture, search, all, from);
+    for (ptrdiff_t cell = first; cell < all->count; cell++)
+        if (sweep(mixture, search, all, from, cell, &next))
+            combine_from(mixture, search, all, &next, cell + 1);
+}
+
+/* Weigh all combinations of the cells in doubt. */
+static void combine(const Mixture *mixture, const RowSearch *search, Combinations *all)
+{
+    Swept none = {.score = 0.0};
+    double most = UNLIKELY, total = 0.0, counted = 0.0;
+    for (ptrdiff_t i = 0; i < all->count; i++) {
+        memcpy(none.entries + i * SWEPT, all->precision + i * MOST_JOINT, MOST_JOINT * sizeof(double));
+        none.entries[i * SWEPT + MOST_JOINT] = all->gradient[i];
+    }
+    all->found = 0;
+    combine_from(mixture, search, all, &none, 0);
+    for (ptrdiff_t s = 0; s < all->found; s++)
+        most = fmax(most, all->each[s].score);
+    for (ptrdiff_t s = 0; s < all->found; s++) {
+        const double weight = exp(all->each[s].score - most);
         total += weight;
-        counted += weight > 1e-6 ? weight : 0.0;
+        counted += all->each[s].score = weight > 1e-6 ? weight : 0.0;
     }
     all->log_sum = most + log(total);
     memset(all->mean, 0, sizeof all->mean);
     memset(all->chance, 0, sizeof all->chance);
     memset(all->covariance, 0, sizeof all->covariance);
-    for (unsigned s = 0; s < subsets; s++) {
-        Combination *one = &each[s];
-        double weight = exp(one->score - most);
-        one->score = weight = weight > 1e-6 ? weight / counted : 0.0; /* from here on its chance */
+    for (ptrdiff_t s = 0; s < all->found; s++) {
+        Combination *one = &all->each[s];
+        const double weight = one->score /= counted; /* from here on its chance */
         for (ptrdiff_t i = 0; weight > 0.0 && i < one->count; i++) {
-            const ptrdiff_t a = one->members[i];
-            all->mean[a] += weight * one->errors[i];
-            all->chance[a] += weight;
+            all->mean[one->members[i]] += weight * one->errors[i];
+            all->chance[one->members[i]] += weight;
         }
     }
-    for (unsigned s = 0; s < subsets; s++) { /* about the mean: errors may be huge */
-        const Combination *one = &each[s];
+    for (ptrdiff_t s = 0; s < all->found; s++) { /* about the mean: errors may be huge */
+        const Combination *one = &all->each[s];
         double centred[MOST_JOINT];
         if (one->score == 0.0)
             continue;
@@ -206,53 +226,83 @@ typedef struct {
     double *corrections, *chances; /* (columns,): expected errors, chances to be wrong */
 } Expectation;
 
-INLINE void add_product(const Mixture *mixture, const MixtureTotals *totals, ptrdiff_t a, ptrdiff_t b,
-                        double value)
+/* Add to the products of a cell with others: `values` by their index among firm and doubted cells. */
+INLINE void add_cell_products(const Mixture *mixture, const RowSearch *search, const MixtureTotals *totals,
+                         ptrdiff_t cell, const double *values, double weight)
 {
-    for (int64_t n = mixture->starts[a]; n < mixture->starts[a + 1]; n++)
-        if (mixture->neighbours[n] == b)
-            totals->products[n] += value;
+    for (int64_t n = mixture->starts[cell]; n < mixture->starts[cell + 1]; n++) {
+        const ptrdiff_t index = search->index[mixture->neighbours[n]];
+        if (index >= 0)
+            totals->products[n] += weight * values[index];
+    }
+}
+
+/* Covariances of the errors of firm cells (first) and doubted ones, added to the products. */
+static void add_error_covariances(const Mixture *mixture, RowSearch *search, const Combinations *all,
+                            const MixtureTotals *totals, double weight)
+{
+    const Pattern *now = search->now;
+    const ptrdiff_t firm = now->count;
+    double values[MOST_WRONG + MOST_JOINT];
+    for (ptrdiff_t k = 0; k < firm; k++)
+        search->index[now->cells[k]] = (int16_t)k;
+    for (ptrdiff_t d = 0; d < all->count; d++)
+        search->index[search->doubted[d]] = (int16_t)(firm + d);
+    for (ptrdiff_t k = 0; k < firm; k++) {
+        double *spread = values + firm;
+        for (ptrdiff_t d = 0; d < all->count; d++) {
+            spread[d] = 0.0;
+            for (ptrdiff_t c = 0; c < all->count; c++)
+                spread[d] -= all->carried[k * MOST_JOINT + c] * all->covariance[c * MOST_JOINT + d];
+        }
+        for (ptrdiff_t j = 0; j < firm; j++) {
+            values[j] = now->variance[k * MOST_WRONG + j];
+            for (ptrdiff_t d = 0; d < all->count; d++)
+                values[j] -= spread[d] * all->carried[j * MOST_JOINT + d];
+        }
+        add_cell_products(mixture, search, totals, now->cells[k], values, weight);
+    }
+    for (ptrdiff_t d = 0; d < all->count; d++) {
+        for (ptrdiff_t j = 0; j < firm; j++) {
+            values[j] = 0.0;
+            for (ptrdiff_t c = 0; c < all->count; c++)
+                values[j] -= all->carried[j * MOST_JOINT + c] * all->covariance[c * MOST_JOINT + d];
+        }
+        memcpy(values + firm, all->covariance + d * MOST_JOINT, (size_t)all->count * sizeof(double));
+        add_cell_products(mixture, search, totals, search->doubted[d], values, weight);
+    }
+    for (ptrdiff_t k = 0; k < firm; k++)
+        search->index[now->cells[k]] = NOWHERE;
+    for (ptrdiff_t d = 0; d < all->count; d++)
+        search->index[search->doubted[d]] = NOWHERE;
 }
 
 /* Errors of firm and doubted cells: means, chances, and variances added to the products. */
-static void add_joint(const Mixture *mixture, const RowSearch *search, const Combinations *all,
-                      const Combination *each, const MixtureTotals *totals, Expectation *to)
+static void add_joint(const Mixture *mixture, RowSearch *search, const Combinations *all,
+                      const MixtureTotals *totals, Expectation *to)
 {
     const Pattern *now = search->now;
     const double weight = to->weight;
     for (ptrdiff_t k = 0; k < now->count; k++) {
         const ptrdiff_t cell = now->cells[k];
-        double spread[MOST_JOINT] = {0};
         to->corrections[cell] = now->errors[k];
         to->chances[cell] = 1.0;
-        for (ptrdiff_t d = 0; d < all->count; d++) {
+        for (ptrdiff_t d = 0; d < all->count; d++)
             to->corrections[cell] -= all->carried[k * MOST_JOINT + d] * all->mean[d];
-            for (ptrdiff_t c = 0; c < all->count; c++)
-                spread[d] += all->carried[k * MOST_JOINT + c] * all->covariance[c * MOST_JOINT + d];
-            add_product(mixture, totals, cell, search->doubted[d], -weight * spread[d]);
-            add_product(mixture, totals, search->doubted[d], cell, -weight * spread[d]);
-        }
-        for (ptrdiff_t j = 0; j < now->count; j++) {
-            double sum = now->variance[k * MOST_WRONG + j];
-            for (ptrdiff_t d = 0; d < all->count; d++)
-                sum += spread[d] * all->carried[j * MOST_JOINT + d];
-            add_product(mixture, totals, cell, now->cells[j], weight * sum);
-        }
         count_wrong(mixture, search, totals, cell, to->corrections[cell],
                     now->variance[k * MOST_WRONG + k], weight);
     }
     for (ptrdiff_t d = 0; d < all->count; d++) {
         to->corrections[search->doubted[d]] = all->mean[d];
         to->chances[search->doubted[d]] = all->chance[d];
-        for (ptrdiff_t c = 0; c < all->count; c++)
-            add_product(mixture, totals, search->doubted[d], search->doubted[c],
-                        weight * all->covariance[d * MOST_JOINT + c]);
     }
-    for (unsigned s = 0; s < 1u << all->count; s++)
-        for (ptrdiff_t i = 0; each[s].score > 0.0 && i < each[s].count; i++)
-            count_wrong(mixture, search, totals, search->doubted[each[s].members[i]],
-                        each[s].errors[i], each[s].variance[i * MOST_JOINT + i],
-                        weight * each[s].score);
+    add_error_covariances(mixture, search, all, totals, weight);
+    for (ptrdiff_t s = 0; s < all->found; s++)
+        for (ptrdiff_t i = 0; all->each[s].score > 0.0 && i < all->each[s].count; i++) {
+            const Combination *one = &all->each[s];
+            count_wrong(mixture, search, totals, search->doubted[one->members[i]], one->errors[i],
+                        one->variance[i * MOST_JOINT + i], weight * one->score);
+        }
 }
 
 /* Whether a candidate is neither in the pattern nor among the cells in doubt. */
@@ -277,8 +327,8 @@ static void add_slight(const Mixture *mixture, const RowSearch *search, const Mi
         const double variance = 1.0 / candidate->precision, error = candidate->gradient * variance;
         to->corrections[cell] = chance * error;
         to->chances[cell] = chance;
-        add_product(mixture, totals, cell, cell,
-                    to->weight * chance * (variance + (1.0 - chance) * error * error));
+        totals->products[entry_of(mixture, cell, cell)] +=
+            to->weight * chance * (variance + (1.0 - chance) * error * error);
         count_wrong(mixture, search, totals, cell, error, variance, to->weight * chance);
     }
 }
@@ -289,7 +339,6 @@ typedef struct {
     RowSearch search;
     Pattern patterns[2];
     Combinations combinations;
-    Combination each[1 << MOST_JOINT];
     double lower[MOST_WRONG * MOST_WRONG];
     double *corrections, *chances;
 } MixtureSpace;
@@ -351,8 +400,9 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
     for (ptrdiff_t c = 0; c < columns; c++)
         if (wrong[c])
             search->now->cells[search->now->count++] = c;
+    for (ptrdiff_t c = 0; c < columns; c++)
+        search->values[c].redrawn = -1.0;
     climb(mixture, search, space->lower);
-    list_candidates(mixture, search);
     list_doubtful_cells(mixture, search);
     for (ptrdiff_t c = 0; c < columns; c++)
         wrong[c] = block->missing[c] ? 2 : 0;
@@ -360,16 +410,18 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
         wrong[search->now->cells[k]] = block->missing[search->now->cells[k]] ? 2 : 1;
     memset(space->corrections, 0, (size_t)columns * sizeof(double));
     memset(space->chances, 0, (size_t)columns * sizeof(double));
-    condition(mixture, search, &space->combinations, space->lower);
-    combine(mixture, search, &space->combinations, space->each);
-    double log_density = task->base - 0.5 * block->squares[side] + search->now->score +
-                         space->combinations.log_sum;
+    double slight = 0.0;
     for (ptrdiff_t c = 0; c < search->candidate_count; c++)
         if (is_slight(mixture, search, &search->candidates[c]))
-            log_density += log1p(exp(search->candidates[c].gain));
+            slight += log1p(exp(search->candidates[c].gain));
+    clear_index(search);
+    condition(mixture, search, &space->combinations, space->lower);
+    combine(mixture, search, &space->combinations);
+    const double log_density = task->base - 0.5 * block->squares[side] + search->now->score +
+                         space->combinations.log_sum + slight;
     weigh_row(task, row, log_density, &block->weights[side]);
     Expectation to = {block->weights[side], space->corrections, space->chances};
-    add_joint(mixture, search, &space->combinations, space->each, totals, &to);
+    add_joint(mixture, search, &space->combinations, totals, &to);
     add_slight(mixture, search, totals, &to);
     for (ptrdiff_t c = 0; c < columns; c++) {
         block->deviations[c * SIDE + side] -= space->corrections[c];
@@ -470,14 +522,18 @@ static void add_row_products(const Mixture *mixture, Block16 *block, const Mixtu
     }
 }
 
+/* Space for the work, in one piece: the structure, and after it arrays of float64 and then others. */
 static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
 {
-    const size_t values = (size_t)columns * (3 * SIDE + 5) + (size_t)columns;
-    *space = malloc(sizeof **space + values * sizeof(double));
+    const size_t width = (size_t)columns, table = (size_t)MOST_CANDIDATES * MOST_WRONG;
+    const size_t values = width * (3 * SIDE + 5) + 2 * table;
+    *space = malloc(sizeof **space + values * sizeof(double) + width * sizeof(ValueLaws) +
+                    (width + 1) * sizeof(ptrdiff_t) + width * sizeof(int16_t) + width);
     if (!*space)
         return -1;
     double *next = (double *)(*space + 1);
     Block16 *block = &(*space)->block;
+    RowSearch *search = &(*space)->search;
     block->deviations = next;
     block->gradients = next += columns * SIDE;
     block->weighted = next += columns * SIDE;
@@ -486,7 +542,15 @@ static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
     block->bent = next += columns;
     (*space)->corrections = next += columns;
     (*space)->chances = next += columns;
-    block->missing = (unsigned char *)(next + columns);
+    search->couplings = next += columns;
+    search->white = next += table;
+    search->values = (ValueLaws *)(next + table);
+    search->far = (ptrdiff_t *)(search->values + columns);
+    search->index = (int16_t *)(search->far + columns + 1);
+    block->missing = (unsigned char *)(search->index + columns);
+    search->candidate_count = 0;
+    for (ptrdiff_t c = 0; c < columns; c++)
+        search->index[c] = NOWHERE;
     return 0;
 }
 
@@ -521,20 +585,30 @@ static ptrdiff_t mixture_moments(const Argument *given)
                               given[19].values};
     const double *settings = given[11].values, *by_column = given[10].values;
     const ptrdiff_t columns = given[0].matrix.columns;
-    const Mixture mixture = {columns,         given[9].length / 3, given[6].values,     given[7].values,
+    Mixture mixture = {columns,         given[9].length / 3, given[6].values,     given[7].values,
                              given[5].values, given[8].values,     by_column,           by_column + columns,
-                             given[9].values, by_column + 2 * columns, settings[0],     settings[1]};
+                             given[9].values, by_column + 2 * columns, settings[0],     settings[1],
+                             NULL};
     const MixtureTotals totals = {given[20].values, given[21].values, given[22].values, given[23].values};
     MixtureSpace *space;
-    if (mixture.law_count > MOST_LAWS || task.families.count != mixture.columns)
+    if (mixture.law_count >= MOST_LAWS || task.families.count != mixture.columns)
         return REFUSED;
     if (open_mixture_space(&space, mixture.columns) < 0)
         return NO_MEMORY;
+    mixture.by_column = malloc(((size_t)columns + 1) * sizeof *mixture.by_column);
+    if (!mixture.by_column) {
+        free(space);
+        return NO_MEMORY;
+    }
+    for (ptrdiff_t c = 0; c < columns; c++)
+        open_laws(mixture.laws, mixture.law_count, mixture.parameters + c * PARAMETERS,
+                  &mixture.by_column[c]);
     memset(totals.products, 0, (size_t)given[20].length * sizeof(double));
     memset(totals.sums, 0, (size_t)given[21].length * sizeof(double));
     memset(totals.law_sums, 0, (size_t)given[22].length * sizeof(double));
     memset(totals.column_sums, 0, (size_t)given[23].length * sizeof(double));
     expect_rows(&mixture, &task, space, &totals);
+    free(mixture.by_column);
     free(space);
     return 0;
 }

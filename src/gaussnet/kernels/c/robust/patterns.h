@@ -6,16 +6,16 @@
  *
  *     1/2 g_F' V g_F + 1/2 log det V + sum over F of (1/2 log 2 pi + prior log odds + log f(e)),
  *
- * with f the density of wrong values. A missing cell is in every pattern and has no such term. */
-#include "kernels.h"
+ * with f the density of wrong values. A missing cell is in every pattern and has no such term.
+ * With L the lower factor of Omega_FF, a cell outside has the couplings c with F, the white
+ * couplings w = L^-1 c, the precision Omega_cc - w'w and the gradient g_c - w' L^-1 g_F. */
+#include "robust/laws.h"
 
 /* Cells of a row that may be wrong; with more the row is wrong as a whole. */
 #define MOST_WRONG 96
 /* Cells in doubt that are looked at jointly, in all 2^n combinations. */
 #define MOST_JOINT 6
-#define MOST_LAWS 8
 #define MOST_CANDIDATES 512
-#define HALF_LOG_2PI 0.91893853320467274178
 #define UNLIKELY (-1e300)
 /* The density of wrong values exceeds that of an error's own spread by this factor at most, in logs:
  * no law but that of a column's own kind is narrower, and that one not by more. */
@@ -28,19 +28,18 @@ typedef struct {
     const double *omega, *diagonal;
     const double *odds, *thresholds;
     const double *laws;       /* (laws, 3): log weight, shift, spread, in units of the noise */
-    const double *parameters; /* (columns, 10): see the enumeration below */
+    const double *parameters; /* (columns, 10): see laws.h */
     double joint, least;      /* log odds from which on a cell is looked at jointly, or at all */
+    ColumnLaws *by_column;    /* the same laws, ready for use */
 } Mixture;
-
-enum { UNIT, LOG_POOLED, LOG_SHIFTED, SHIFT, SHIFT_VARIANCE, LOG_REDRAWN, VARIANCE, LOG_OWN, CENTRE,
-       OWN_VARIANCE, PARAMETERS };
 
 /* A pattern of wrong cells: those firmly believed to be wrong, and what follows from them. */
 typedef struct {
     ptrdiff_t count;
     ptrdiff_t cells[MOST_WRONG];
-    double score, errors[MOST_WRONG];
-    double inverse[MOST_WRONG * MOST_WRONG];  /* of the lower factor of Omega_FF */
+    double score, errors[MOST_WRONG], white[MOST_WRONG]; /* white: L^-1 g_F */
+    double log_wrong[MOST_WRONG]; /* prior log odds and log densities of the errors */
+    double inverse[MOST_WRONG * MOST_WRONG];  /* of L, column by column: entry (i, k) at [k, i] */
     double variance[MOST_WRONG * MOST_WRONG]; /* V */
 } Pattern;
 
@@ -50,20 +49,28 @@ typedef struct {
     double gradient, precision, gain;
 } Candidate;
 
+enum { NOWHERE = -1, IN_PATTERN = -2 };
+
 /* One row, and the space for the work on it. */
 typedef struct {
     const double *row, *deviation, *gradient; /* values, values less means, Omega times these */
     const unsigned char *missing;
     Pattern *now, *next;
+    ValueLaws *values;    /* (columns,): known where `redrawn` is not negative */
+    int16_t *index;       /* (columns,): of the candidate, or where else the cell is */
+    ptrdiff_t *far;       /* (columns,): cells that are far from what all others expect */
+    ptrdiff_t far_count;
     Candidate candidates[MOST_CANDIDATES];
+    double *couplings, *white; /* (candidates, cells of the pattern) */
     ptrdiff_t candidate_count;
+    double worths[MOST_WRONG]; /* of the cells of the pattern */
     ptrdiff_t doubted[MOST_JOINT];
     double doubt[MOST_JOINT];
     ptrdiff_t doubted_count;
 } RowSearch;
 
-/* Omega between two cells. */
-INLINE double coupling(const Mixture *mixture, ptrdiff_t a, ptrdiff_t b)
+/* Where the entry of Omega for two cells is, or -1. */
+INLINE int64_t entry_of(const Mixture *mixture, ptrdiff_t a, ptrdiff_t b)
 {
     int64_t low = mixture->starts[a], high = mixture->starts[a + 1];
     while (low < high) {
@@ -73,54 +80,43 @@ INLINE double coupling(const Mixture *mixture, ptrdiff_t a, ptrdiff_t b)
         else
             high = middle;
     }
-    return low < mixture->starts[a + 1] && mixture->neighbours[low] == b ? mixture->omega[low] : 0.0;
+    return low < mixture->starts[a + 1] && mixture->neighbours[low] == b ? low : -1;
 }
 
-/* Log density of an error and its recorded value; shares[] are those of the laws in it. */
-static double log_law(const Mixture *mixture, ptrdiff_t cell, double error, double variance,
-                      double deviation, double value, double *shares)
+/* Omega between two cells. */
+INLINE double coupling(const Mixture *mixture, ptrdiff_t a, ptrdiff_t b)
 {
-    const double *own = mixture->parameters + cell * PARAMETERS, size = fabs(error);
-    const ptrdiff_t laws = mixture->law_count;
-    double logs[MOST_LAWS + 3], most = UNLIKELY, total = 0.0;
-    for (ptrdiff_t k = 0; k <= laws; k++) {
-        const double *law = mixture->laws + 3 * k;
-        const double spread = k < laws ? law[2] * own[UNIT] : 0.0;
-        const double shift = k < laws ? law[1] * own[UNIT] : own[SHIFT];
-        const double wide = variance + (k < laws ? spread * spread : own[SHIFT_VARIANCE]);
-        const double near = size - shift, fold = 2.0 * size * shift / wide;
-        logs[k] = (k < laws ? law[0] + own[LOG_POOLED] : own[LOG_SHIFTED]) - M_LN2 -
-                  0.5 * log(wide) - 0.5 * near * near / wide;
-        if (fold < 40.0)
-            logs[k] += log1p(exp(-fold));
-    }
-    const double apart = value - own[CENTRE];
-    logs[laws + 1] = own[LOG_REDRAWN] - 0.5 * log(own[VARIANCE]) -
-                     0.5 * deviation * deviation / own[VARIANCE];
-    logs[laws + 2] = own[LOG_OWN] - 0.5 * log(own[OWN_VARIANCE]) -
-                     0.5 * apart * apart / own[OWN_VARIANCE];
-    for (ptrdiff_t k = 0; k < laws + 3; k++)
-        most = logs[k] > most ? logs[k] : most;
-    for (ptrdiff_t k = 0; k < laws + 3; k++)
-        total += logs[k] = logs[k] - most > -40.0 ? exp(logs[k] - most) : 0.0;
-    for (ptrdiff_t k = 0; shares && k < laws + 3; k++)
-        shares[k] = logs[k] / total;
-    return most + log(total) - HALF_LOG_2PI;
+    const int64_t entry = entry_of(mixture, a, b);
+    return entry < 0 ? 0.0 : mixture->omega[entry];
 }
 
-/* What believing a cell to be wrong adds to the score, given the others of the pattern. */
+/* The laws of the recorded value of a cell. */
+INLINE const ValueLaws *value_of(const Mixture *mixture, const RowSearch *search, ptrdiff_t cell)
+{
+    ValueLaws *value = &search->values[cell];
+    if (value->redrawn < 0.0)
+        *value = value_laws(&mixture->by_column[cell], search->deviation[cell], search->row[cell]);
+    return value;
+}
+
+/* Prior log odds and log density of an error. */
+INLINE double log_wrong(const Mixture *mixture, const RowSearch *search, ptrdiff_t cell, double error,
+                        double variance)
+{
+    return mixture->odds[cell] +
+           log_law(&mixture->by_column[cell], value_of(mixture, search, cell), error, variance);
+}
+
+/* What believing a cell that is there to be wrong adds to the score, given the others. */
 INLINE double cell_gain(const Mixture *mixture, const RowSearch *search, ptrdiff_t cell,
                         double gradient, double precision)
 {
-    if (search->missing[cell])
-        return 0.5 * gradient * gradient / precision - 0.5 * log(precision) + HALF_LOG_2PI;
-    return 0.5 * gradient * gradient / precision - 0.5 * log(precision) + HALF_LOG_2PI +
-           mixture->odds[cell] +
-           log_law(mixture, cell, gradient / precision, 1.0 / precision, search->deviation[cell],
-                   search->row[cell], NULL);
+    const double variance = 1.0 / precision, error = gradient * variance;
+    return 0.5 * gradient * error + 0.5 * log(variance) +
+           log_wrong(mixture, search, cell, error, variance);
 }
 
-/* Lower factor of Omega_FF in `lower`, its inverse in the pattern; log det, or NaN if it has none. */
+/* The inverse of the lower factor of Omega_FF; log det Omega_FF, or NaN if there is no factor. */
 static double factor_pattern(const Mixture *mixture, Pattern *pattern, double *lower)
 {
     const ptrdiff_t count = pattern->count;
@@ -136,12 +132,13 @@ static double factor_pattern(const Mixture *mixture, Pattern *pattern, double *l
             log_det += i == j ? log(sum) : 0.0;
         }
     for (ptrdiff_t j = 0; j < count; j++) {
-        inverse[j * MOST_WRONG + j] = 1.0 / lower[j * MOST_WRONG + j];
+        double *column = inverse + j * MOST_WRONG;
+        column[j] = 1.0 / lower[j * MOST_WRONG + j];
         for (ptrdiff_t i = j + 1; i < count; i++) {
             double sum = 0.0;
             for (ptrdiff_t k = j; k < i; k++)
-                sum -= lower[i * MOST_WRONG + k] * inverse[k * MOST_WRONG + j];
-            inverse[i * MOST_WRONG + j] = sum / lower[i * MOST_WRONG + i];
+                sum -= lower[i * MOST_WRONG + k] * column[k];
+            column[i] = sum / lower[i * MOST_WRONG + i];
         }
     }
     return log_det;
@@ -153,73 +150,81 @@ static void solve_pattern(const Mixture *mixture, const RowSearch *search, Patte
 {
     const ptrdiff_t count = pattern->count;
     const double log_det = factor_pattern(mixture, pattern, lower);
-    double white[MOST_WRONG], quadratic = 0.0;
+    double *white = pattern->white, quadratic = 0.0;
     pattern->score = UNLIKELY;
     if (isnan(log_det))
         return;
+    memset(white, 0, (size_t)count * sizeof *white);
+    for (ptrdiff_t k = 0; k < count; k++)
+        for (ptrdiff_t i = k; i < count; i++)
+            white[i] += pattern->inverse[k * MOST_WRONG + i] * search->gradient[pattern->cells[k]];
     for (ptrdiff_t i = 0; i < count; i++) {
-        white[i] = 0.0;
-        for (ptrdiff_t k = 0; k <= i; k++)
-            white[i] += pattern->inverse[i * MOST_WRONG + k] * search->gradient[pattern->cells[k]];
-        quadratic += white[i] * white[i];
-    }
-    for (ptrdiff_t i = 0; i < count; i++) {
+        const double *own = pattern->inverse + i * MOST_WRONG;
         double error = 0.0;
+        quadratic += white[i] * white[i];
         for (ptrdiff_t k = i; k < count; k++)
-            error += pattern->inverse[k * MOST_WRONG + i] * white[k];
+            error += own[k] * white[k];
         pattern->errors[i] = error;
         for (ptrdiff_t j = 0; j <= i; j++) {
+            const double *other = pattern->inverse + j * MOST_WRONG;
             double sum = 0.0;
             for (ptrdiff_t k = i; k < count; k++)
-                sum += pattern->inverse[k * MOST_WRONG + i] * pattern->inverse[k * MOST_WRONG + j];
+                sum += own[k] * other[k];
             pattern->variance[i * MOST_WRONG + j] = pattern->variance[j * MOST_WRONG + i] = sum;
         }
     }
-    pattern->score = 0.5 * quadratic - 0.5 * log_det + (double)count * HALF_LOG_2PI;
+    pattern->score = 0.5 * quadratic - 0.5 * log_det;
     for (ptrdiff_t i = 0; i < count; i++) {
         const ptrdiff_t cell = pattern->cells[i];
-        if (!search->missing[cell])
-            pattern->score += mixture->odds[cell] +
-                              log_law(mixture, cell, pattern->errors[i],
-                                      pattern->variance[i * MOST_WRONG + i], search->deviation[cell],
-                                      search->row[cell], NULL);
+        pattern->log_wrong[i] = search->missing[cell]
+                                    ? HALF_LOG_2PI
+                                    : log_wrong(mixture, search, cell, pattern->errors[i],
+                                                pattern->variance[i * MOST_WRONG + i]);
+        pattern->score += pattern->log_wrong[i];
     }
 }
 
-INLINE ptrdiff_t index_in(const Pattern *pattern, ptrdiff_t cell)
+/* The cells that are far from what all others expect, whatever the pattern. */
+static void list_far_cells(const Mixture *mixture, RowSearch *search)
 {
-    for (ptrdiff_t k = 0; k < pattern->count; k++)
-        if (pattern->cells[k] == cell)
-            return k;
-    return -1;
+    search->far_count = 0;
+    for (ptrdiff_t c = 0; c < mixture->columns; c++) {
+        const double gradient = search->gradient[c];
+        search->far[search->far_count] = c;
+        search->far_count += gradient * gradient > mixture->thresholds[c] * mixture->diagonal[c];
+    }
 }
 
-/* Couplings of a cell with the pattern, and the inverse factor times these; their square sum. */
-INLINE double couplings(const Mixture *mixture, const Pattern *pattern, ptrdiff_t cell, double *raw,
-                        double *white)
+/* Make a cell a candidate without couplings, unless it is one or in the pattern; its index. */
+INLINE ptrdiff_t add_candidate(RowSearch *search, ptrdiff_t cell)
 {
-    double squares = 0.0;
-    int any = 0;
-    for (ptrdiff_t k = 0; k < pattern->count; k++)
-        any |= (raw[k] = coupling(mixture, cell, pattern->cells[k])) != 0.0;
-    for (ptrdiff_t i = 0; i < pattern->count; i++) {
-        white[i] = 0.0;
-        for (ptrdiff_t k = 0; any && k <= i; k++)
-            white[i] += pattern->inverse[i * MOST_WRONG + k] * raw[k];
-        squares += white[i] * white[i];
-    }
-    return squares;
+    const ptrdiff_t count = search->now->count, next = search->candidate_count;
+    if (search->index[cell] != NOWHERE || next == MOST_CANDIDATES)
+        return search->index[cell];
+    search->index[cell] = (int16_t)next;
+    search->candidates[next].cell = cell;
+    memset(search->couplings + next * count, 0, (size_t)count * sizeof(double));
+    return search->candidate_count++;
 }
 
 /* Gradient, precision and gain of a candidate, given the pattern. */
-static void judge_candidate(const Mixture *mixture, const RowSearch *search, Candidate *candidate)
+static void judge_candidate(const Mixture *mixture, const RowSearch *search, ptrdiff_t index,
+                            Candidate *candidate)
 {
-    double raw[MOST_WRONG], white[MOST_WRONG];
-    const ptrdiff_t cell = candidate->cell;
-    const double squares = couplings(mixture, search->now, cell, raw, white);
+    const Pattern *now = search->now;
+    const ptrdiff_t cell = candidate->cell, count = now->count;
+    const double *raw = search->couplings + index * count;
+    double *white = search->white + index * count, squares = 0.0;
     double gradient = search->gradient[cell];
-    for (ptrdiff_t k = 0; k < search->now->count; k++)
-        gradient -= raw[k] * search->now->errors[k];
+    memset(white, 0, (size_t)count * sizeof *white);
+    for (ptrdiff_t k = 0; k < count; k++)
+        if (raw[k] != 0.0)
+            for (ptrdiff_t i = k; i < count; i++)
+                white[i] += now->inverse[k * MOST_WRONG + i] * raw[k];
+    for (ptrdiff_t i = 0; i < count; i++) {
+        squares += white[i] * white[i];
+        gradient -= white[i] * now->white[i];
+    }
     const double precision = fmax(mixture->diagonal[cell] - squares, 1e-12 * mixture->diagonal[cell]);
     const int is_open = gradient * gradient > mixture->thresholds[cell] * precision;
     candidate->gradient = gradient;
@@ -227,31 +232,32 @@ static void judge_candidate(const Mixture *mixture, const RowSearch *search, Can
     candidate->gain = is_open ? cell_gain(mixture, search, cell, gradient, precision) : UNLIKELY;
 }
 
-/* Add a cell to the candidates, unless it is there, in the pattern or missing. */
-static void add_candidate(RowSearch *search, ptrdiff_t cell)
+/* Forget where cells are. */
+static void clear_index(RowSearch *search)
 {
-    for (ptrdiff_t k = 0; k < search->candidate_count; k++)
-        if (search->candidates[k].cell == cell)
-            return;
-    if (search->candidate_count < MOST_CANDIDATES && index_in(search->now, cell) < 0)
-        search->candidates[search->candidate_count++].cell = cell;
+    for (ptrdiff_t c = 0; c < search->candidate_count; c++)
+        search->index[search->candidates[c].cell] = NOWHERE;
+    for (ptrdiff_t k = 0; k < search->now->count; k++)
+        search->index[search->now->cells[k]] = NOWHERE;
 }
 
-/* The cells outside the pattern that are far from what the others expect. */
+/* The cells outside the pattern that are far off or coupled with it. */
 static void list_candidates(const Mixture *mixture, RowSearch *search)
 {
     const Pattern *now = search->now;
     search->candidate_count = 0;
-    for (ptrdiff_t c = 0; c < mixture->columns; c++) {
-        const double gradient = search->gradient[c];
-        if (gradient * gradient > mixture->thresholds[c] * mixture->diagonal[c])
-            add_candidate(search, c);
-    }
     for (ptrdiff_t k = 0; k < now->count; k++)
-        for (int64_t n = mixture->starts[now->cells[k]]; n < mixture->starts[now->cells[k] + 1]; n++)
-            add_candidate(search, (ptrdiff_t)mixture->neighbours[n]);
-    for (ptrdiff_t k = 0; k < search->candidate_count; k++)
-        judge_candidate(mixture, search, &search->candidates[k]);
+        search->index[now->cells[k]] = IN_PATTERN;
+    for (ptrdiff_t k = 0; k < search->far_count; k++)
+        add_candidate(search, search->far[k]);
+    for (ptrdiff_t k = 0; k < now->count; k++)
+        for (int64_t n = mixture->starts[now->cells[k]]; n < mixture->starts[now->cells[k] + 1]; n++) {
+            const ptrdiff_t index = add_candidate(search, (ptrdiff_t)mixture->neighbours[n]);
+            if (index >= 0)
+                search->couplings[index * now->count + k] = mixture->omega[n];
+        }
+    for (ptrdiff_t c = 0; c < search->candidate_count; c++)
+        judge_candidate(mixture, search, c, &search->candidates[c]);
 }
 
 /* A change of the pattern: cells that go in and the one that comes out, -1 for none. */
@@ -267,87 +273,96 @@ INLINE void consider(Move *best, ptrdiff_t in, ptrdiff_t also_in, ptrdiff_t out,
 }
 
 /* What cell k of the pattern is worth in it. */
-INLINE double worth(const Mixture *mixture, const RowSearch *search, ptrdiff_t k)
+INLINE double worth(const Pattern *now, ptrdiff_t k)
 {
-    const Pattern *now = search->now;
-    const double precision = 1.0 / now->variance[k * MOST_WRONG + k];
-    return cell_gain(mixture, search, now->cells[k], now->errors[k] * precision, precision);
+    const double variance = now->variance[k * MOST_WRONG + k], error = now->errors[k];
+    return 0.5 * error * error / variance + 0.5 * log(variance) + now->log_wrong[k];
 }
 
-/* The gain of a candidate in place of cell k of the pattern; UNLIKELY if it is surely below `least`. */
-static double swapped_gain(const Mixture *mixture, const RowSearch *search, const Candidate *candidate,
-                           ptrdiff_t k, double least)
+/* The gain of candidate c in place of cell k of the pattern; UNLIKELY if it is surely below `least`.
+ * Cell k goes back among the believed ones, and with it what it carried over. */
+static double swapped_gain(const Mixture *mixture, const RowSearch *search, ptrdiff_t c, ptrdiff_t k,
+                           double least)
 {
     const Pattern *now = search->now;
+    const Candidate *candidate = &search->candidates[c];
+    const double *raw = search->couplings + c * now->count, *own = now->variance + k * MOST_WRONG;
     double carried = 0.0; /* row k of V times the couplings with the candidate */
     for (ptrdiff_t i = 0; i < now->count; i++)
-        carried += now->variance[k * MOST_WRONG + i] * coupling(mixture, candidate->cell, now->cells[i]);
-    const double own = now->variance[k * MOST_WRONG + k], there = 1.0 / candidate->precision;
-    const double both = -carried * there, here = own + carried * carried * there;
-    const double det = here * there - both * both; /* of the joint variance of the two */
-    const double error = candidate->gradient * there, other = now->errors[k] - carried * error;
-    const double precision = here / det, gradient = (here * error - both * other) / det;
-    if (!(det > 0.0) ||
-        0.5 * gradient * gradient / precision + mixture->odds[candidate->cell] + NARROWEST < least)
+        carried += own[i] * raw[i];
+    const double part = carried / own[k], precision = candidate->precision + part * carried;
+    const double gradient = candidate->gradient + part * now->errors[k];
+    if (0.5 * gradient * gradient < (least - mixture->odds[candidate->cell] - NARROWEST) * precision)
         return UNLIKELY;
     return cell_gain(mixture, search, candidate->cell, gradient, precision);
 }
 
-/* The gain of a pair of candidates beside that of neither. */
-static double pair_gain(const Mixture *mixture, const RowSearch *search, const Candidate *a,
-                        const Candidate *b)
+/* The gain of two coupled candidates beside that of neither; UNLIKELY if it is surely below `least`. */
+static double pair_gain(const Mixture *mixture, const RowSearch *search, ptrdiff_t first,
+                        ptrdiff_t second, double both, double least)
 {
-    double raw[MOST_WRONG], first[MOST_WRONG], second[MOST_WRONG];
-    double both = coupling(mixture, a->cell, b->cell);
-    if (both == 0.0)
-        return UNLIKELY;
-    couplings(mixture, search->now, a->cell, raw, first);
-    couplings(mixture, search->now, b->cell, raw, second);
-    for (ptrdiff_t k = 0; k < search->now->count; k++)
-        both -= first[k] * second[k];
+    const ptrdiff_t count = search->now->count;
+    const Candidate *a = &search->candidates[first], *b = &search->candidates[second];
+    const double *one = search->white + first * count, *other = search->white + second * count;
+    for (ptrdiff_t k = 0; k < count; k++)
+        both -= one[k] * other[k];
     const double det = a->precision * b->precision - both * both;
     if (!(det > 1e-12 * a->precision * b->precision))
         return UNLIKELY;
     const double left = b->gradient - both * a->gradient / a->precision;
-    return cell_gain(mixture, search, a->cell, a->gradient, a->precision) +
-           cell_gain(mixture, search, b->cell, left, det / a->precision);
+    const double precision = det / a->precision;
+    const double squares = a->gradient * a->gradient / a->precision + left * left / precision;
+    if (0.5 * squares + mixture->odds[a->cell] + mixture->odds[b->cell] + 2.0 * NARROWEST < least)
+        return UNLIKELY;
+    return a->gain + cell_gain(mixture, search, b->cell, left, precision);
+}
+
+/* The best pair of coupled candidates. */
+static void consider_pairs(const Mixture *mixture, const RowSearch *search, Move *best)
+{
+    for (ptrdiff_t a = 0; a < search->candidate_count; a++) {
+        const Candidate *one = &search->candidates[a];
+        if (one->gain == UNLIKELY)
+            continue;
+        for (int64_t n = mixture->starts[one->cell]; n < mixture->starts[one->cell + 1]; n++) {
+            const ptrdiff_t b = search->index[mixture->neighbours[n]];
+            if (b >= 0 && b != a && search->candidates[b].gain > UNLIKELY && mixture->omega[n] != 0.0)
+                consider(best, one->cell, search->candidates[b].cell, -1,
+                         pair_gain(mixture, search, a, b, mixture->omega[n], best->gain));
+        }
+    }
 }
 
 /* The best change of the pattern: one cell in or out, else one in place of another, else two. */
-static Move best_move(const Mixture *mixture, const RowSearch *search)
+static Move best_move(const Mixture *mixture, RowSearch *search)
 {
     Move best = {-1, -1, -1, 1e-9};
     const Pattern *now = search->now;
-    double worths[MOST_WRONG];
     for (ptrdiff_t c = 0; c < search->candidate_count; c++)
         consider(&best, search->candidates[c].cell, -1, -1, search->candidates[c].gain);
     for (ptrdiff_t k = 0; k < now->count; k++) {
         if (search->missing[now->cells[k]])
             continue;
-        worths[k] = worth(mixture, search, k);
-        consider(&best, -1, -1, k, -worths[k]);
+        search->worths[k] = worth(now, k);
+        consider(&best, -1, -1, k, -search->worths[k]);
     }
     for (ptrdiff_t c = 0; best.gain < 1e-8 && c < search->candidate_count; c++)
         for (ptrdiff_t k = 0; k < now->count; k++)
-            if (!search->missing[now->cells[k]] &&
-                coupling(mixture, search->candidates[c].cell, now->cells[k]) != 0.0)
+            if (search->couplings[c * now->count + k] != 0.0 && !search->missing[now->cells[k]])
                 consider(&best, search->candidates[c].cell, -1, k,
-                         swapped_gain(mixture, search, &search->candidates[c], k, worths[k]) -
-                             worths[k]);
-    for (ptrdiff_t a = 0; best.gain < 1e-8 && a < search->candidate_count; a++)
-        for (ptrdiff_t b = 0; b < search->candidate_count; b++)
-            if (a != b && search->candidates[a].gain > UNLIKELY && search->candidates[b].gain > UNLIKELY)
-                consider(&best, search->candidates[a].cell, search->candidates[b].cell, -1,
-                         pair_gain(mixture, search, &search->candidates[a], &search->candidates[b]));
+                         swapped_gain(mixture, search, c, k, search->worths[k]) - search->worths[k]);
+    if (best.gain < 1e-8)
+        consider_pairs(mixture, search, &best);
     return best;
 }
 
-/* Change the pattern while its score rises. */
+/* Change the pattern while its score rises; candidates are those of the last one. */
 static void climb(const Mixture *mixture, RowSearch *search, double *lower)
 {
     solve_pattern(mixture, search, search->now, lower);
+    list_far_cells(mixture, search);
+    list_candidates(mixture, search);
     for (int step = 0; step < 4 * MOST_WRONG; step++) {
-        list_candidates(mixture, search);
         const Move move = best_move(mixture, search);
         if (move.in < 0 && move.out < 0)
             return;
@@ -365,9 +380,12 @@ static void climb(const Mixture *mixture, RowSearch *search, double *lower)
         solve_pattern(mixture, search, next, lower);
         if (!(next->score > search->now->score))
             return;
+        clear_index(search);
         search->next = search->now;
         search->now = next;
+        list_candidates(mixture, search);
     }
+    best_move(mixture, search); /* for the worths */
 }
 
 /* Remember a cell in doubt; the least doubtful one gives way if there are too many. */
@@ -400,18 +418,16 @@ static void list_doubtful_cells(const Mixture *mixture, RowSearch *search)
     for (ptrdiff_t k = 0; k < now->count; k++) {
         if (search->missing[now->cells[k]])
             continue;
-        const double lost = worth(mixture, search, k);
+        const double lost = search->worths[k];
         if (-lost > mixture->joint)
             doubt(search, now->cells[k], -lost);
         for (ptrdiff_t c = 0; c < search->candidate_count; c++) {
-            const ptrdiff_t cell = search->candidates[c].cell;
-            if (coupling(mixture, cell, now->cells[k]) == 0.0)
+            if (search->couplings[c * now->count + k] == 0.0)
                 continue;
-            const double gain =
-                swapped_gain(mixture, search, &search->candidates[c], k, lost + mixture->joint) - lost;
+            const double gain = swapped_gain(mixture, search, c, k, lost + mixture->joint) - lost;
             if (gain > mixture->joint) {
                 doubt(search, now->cells[k], gain);
-                doubt(search, cell, gain);
+                doubt(search, search->candidates[c].cell, gain);
             }
         }
     }
