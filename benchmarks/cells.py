@@ -1,10 +1,10 @@
-"""The cellwise method beside someone who knows the wrong cells.
+"""The robust method beside someone who knows the wrong cells.
 
     python -m benchmarks.cells [--repetitions 10] [--seed 90211] [--only WORDS]
 
 Prints KL divergence over that of the *EM oracle*, maximum likelihood of someone who knows which
 cells are wrong and takes them for missing: 30 nodes, 1,000 rows, weights +-[0.5, 1.5], intercepts,
-random graphs of mean degree 2 and 5. Beside it stand the robust method and how cells are flagged.
+random graphs of mean degree 2 and 5. Beside it stand sequential trimming and how cells are flagged.
 """
 
 import argparse
@@ -74,10 +74,10 @@ def draw(case: Case, degree: int, seed: np.random.SeedSequence) -> Problem:
 
 
 def measure(problem: Problem) -> tuple[float, ...]:
-    """KL of cellwise, robust and the oracle; hits, flags, wrong cells; hits and flags at 0.9."""
+    """KL of robust, trimming and the oracle; hits, flags, wrong cells; hits and flags at 0.9."""
     truth, rows, wrong = problem
-    fit = gn.fit(rows, truth.dag, "cellwise", threads=1)
-    robust = gn.fit(rows, truth.dag, "robust", threads=1)
+    fit = gn.fit(rows, truth.dag, "robust", threads=1)
+    trimmed = gn.fit(rows, truth.dag, "sequential-trim", threads=1)
     known = np.where(wrong, np.nan, rows)
     oracle = gn.fit(known, truth.dag, missing="likelihood" if wrong.any() else "raise")
     found = fit.outliers()
@@ -85,7 +85,7 @@ def measure(problem: Problem) -> tuple[float, ...]:
     hits = wrong[found.rows, columns]
     sure = found.chances >= 0.9
     return (
-        *(gn.kl_divergence(truth, one.network) for one in (fit, robust, oracle)),
+        *(gn.kl_divergence(truth, one.network) for one in (fit, trimmed, oracle)),
         np.count_nonzero(hits),
         len(found),
         np.count_nonzero(wrong),
@@ -101,17 +101,17 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=90211)
     parser.add_argument("--only", default="")
     options = parser.parse_args()
-    print("wrong cells           degree  oracle KL  cellwise  robust  precision  recall  sure")
+    print("wrong cells           degree  oracle KL    robust    trim  precision  recall  sure")
     for case in CASES:
         for degree in (2, 5):
             if options.only not in case.name:
                 continue
             seeds = children(options.seed, options.repetitions)
             found = np.array([measure(draw(case, degree, seed)) for seed in seeds])
-            ours, robust, oracle, hits, flags, wrong, sure_hits, sure = found.sum(axis=0)
+            ours, trimmed, oracle, hits, flags, wrong, sure_hits, sure = found.sum(axis=0)
             print(
                 f"{case.name:22} {degree:5} {oracle / options.repetitions:10.4f} "
-                f"{ours / oracle:9.3f} {robust / oracle:7.2f} {hits / max(flags, 1):10.3f} "
+                f"{ours / oracle:9.3f} {trimmed / oracle:7.2f} {hits / max(flags, 1):10.3f} "
                 f"{hits / max(wrong, 1):7.3f} {sure_hits / max(sure, 1):5.3f}",
                 flush=True,
             )

@@ -1,7 +1,7 @@
 """How often confidence intervals hold the truth on clean rows, and robust ones on spoilt rows.
 
     python -m benchmarks.coverage [--rows 200 1000] [--copies 500] [--fits 8] [--level 0.95]
-    python -m benchmarks.coverage --method robust
+    python -m benchmarks.coverage --method robust|sequential-trim
 
 One graph holds many copies of a family, so that one fit is many repetitions.
 """
@@ -99,7 +99,7 @@ def table(options: argparse.Namespace) -> Iterator[str]:
 
 
 def robust_table(options: argparse.Namespace) -> Iterator[str]:
-    """The robust method on clean and on spoilt rows; +- is the binomial error by families."""
+    """A robust method on clean and on spoilt rows; +- is the binomial error by families."""
     yield "| rows are | parents | rows | coefficients | intercepts | variances | +- |"
     yield "|---|---:|---:|---:|---:|---:|---:|"
     error = 100 * np.sqrt(options.level * (1 - options.level) / (options.copies * options.fits))
@@ -108,7 +108,7 @@ def robust_table(options: argparse.Namespace) -> Iterator[str]:
         for rows in options.rows:
             for name, spoil in SPOILT.items():
                 found = share_covered(
-                    truth, rows, options.fits, options.level, method="robust", spoil=spoil
+                    truth, rows, options.fits, options.level, method=options.method[0], spoil=spoil
                 )
                 shares = " | ".join(f"{100 * share:.1f}" for share, _ in found.values())
                 yield f"| {name} | {parents} | {rows} | {shares} | {error:.1f} |"
@@ -123,7 +123,8 @@ def main() -> None:
     parser.add_argument("--level", type=float, default=0.95)
     parser.add_argument("--method", nargs="*")
     options = parser.parse_args()
-    lines = robust_table if options.method == ["robust"] else table
+    is_robust = options.method in (["robust"], ["sequential-trim"])
+    lines = robust_table if is_robust else table
     for line in lines(options):
         print(line, flush=True)
 

@@ -45,11 +45,11 @@ from .methods.cauchy import (
 )
 from .methods.least_squares import LeastSquares as LeastSquares
 from .methods.mad import Mad as Mad
-from .methods.robust.cellwise import Cellwise as Cellwise
-from .methods.robust.sequential_trim import (
+from .methods.robust.cellwise import (
     Auto as Auto,
-    SequentialTrim as SequentialTrim,
+    Cellwise as Cellwise,
 )
+from .methods.robust.sequential_trim import SequentialTrim as SequentialTrim
 from .methods.scales import (
     GaussianCore as GaussianCore,
     KlOptimal as KlOptimal,

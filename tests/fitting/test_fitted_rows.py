@@ -18,7 +18,7 @@ ROWS[:60, 2] += 30.0
 @pytest.mark.parametrize("intercept", [True, False])
 def test_untrimmed_nodes_have_the_classical_errors(intercept):
     clean = TRUTH.sample(300, seed=5)
-    robust = gn.fit(clean, DAG, "robust", intercept=intercept)
+    robust = gn.fit(clean, DAG, "sequential-trim", intercept=intercept)
     assert robust.trimming.left_out == {}
     found, expected = robust.uncertainty(), gn.fit(clean, DAG, intercept=intercept).uncertainty()
     assert (found.kind, expected.kind) == ("fitted-rows", "classical")
@@ -34,7 +34,7 @@ def test_untrimmed_nodes_have_the_classical_errors(intercept):
 
 @pytest.mark.parametrize("scale", ["core", "kl-optimal"])
 def test_trimmed_nodes_have_errors_of_the_kept_rows_over_the_truncated_variance(scale):
-    fit = gn.fit(ROWS, DAG, "robust", scale=scale)
+    fit = gn.fit(ROWS, DAG, "sequential-trim", scale=scale)
     node = DAG.position("c")
     cutoff = fit.trimming.cutoffs[node]
     kept = np.delete(ROWS, fit.trimming.left_out[node], axis=0)
@@ -90,7 +90,7 @@ def test_spread_of_a_hard_rejection_fit_is_what_the_law_says():
 
 
 def test_mean_squares_of_trimmed_nodes_have_the_error_of_their_fourth_moment():
-    fit = gn.fit(ROWS, DAG, "robust", scale="mean-square")
+    fit = gn.fit(ROWS, DAG, "sequential-trim", scale="mean-square")
     slopes = [fit.network.coefficients[parent, "c"] for parent in ("a", "b")]
     rest = ROWS[:, 2] - ROWS[:, :2] @ slopes - fit.network.intercepts["c"]
     assert fit.network.variances["c"] == pytest.approx(np.mean(rest**2), rel=1e-9)
@@ -103,7 +103,7 @@ def test_mean_squares_of_trimmed_nodes_have_the_error_of_their_fourth_moment():
 def test_missing_cells_leave_the_errors_of_the_rows_used():
     holed = TRUTH.sample(300, seed=5)
     holed[:25, 0] = np.nan
-    robust = gn.fit(holed, DAG, "robust", missing="drop-by-node")
+    robust = gn.fit(holed, DAG, "sequential-trim", missing="drop-by-node")
     plain = gn.fit(holed, DAG, missing="drop-by-node")
     np.testing.assert_allclose(
         robust.standard_errors.coefficient_array,
@@ -113,7 +113,7 @@ def test_missing_cells_leave_the_errors_of_the_rows_used():
 
 
 def test_the_bootstrap_agrees_with_the_fitted_rows():
-    fit = gn.fit(ROWS, DAG, "robust")
+    fit = gn.fit(ROWS, DAG, "sequential-trim")
     drawn = fit.uncertainty("bootstrap", repetitions=50, seed=0).standard_errors
     ratio = drawn.coefficient_array / fit.standard_errors.coefficient_array
     # 50 repetitions know a standard deviation to 10 %, and 3 such are allowed.
@@ -122,7 +122,7 @@ def test_the_bootstrap_agrees_with_the_fitted_rows():
 
 def test_other_kinds_and_changed_data_are_refused():
     rows = ROWS.copy()
-    fit = gn.fit(rows, DAG, "robust")
+    fit = gn.fit(rows, DAG, "sequential-trim")
     with pytest.raises(gn.SettingError, match="leave kind out or give kind='bootstrap'"):
         fit.uncertainty("classical")
     rows[:, 3] *= 2.0

@@ -36,8 +36,7 @@ Data = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust, cellwise "
-        "or auto."
+        help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust or auto."
     ),
 ]
 Scale = Annotated[

@@ -105,7 +105,7 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
         columns without names.
     method
         How coefficients are found: "least-squares", "batch-average", "batch-median",
-        "cauchy-tree", "cauchy", "robust", "cellwise", "auto" (robust, and a test of whether the
+        "cauchy-tree", "cauchy", "robust", "auto" (robust, and a test of whether the
         data look contaminated), or an estimator with settings, as ``gn.BatchMedian(50)``.
     scale
         How variances are found from the residuals: "mean-square", "mad", or for least squares
@@ -119,9 +119,10 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     missing
         What NaN means: "raise" an error, "drop-rows" drops every row that has one,
         "drop-by-node" drops it only for the nodes whose own or parents' value is missing;
-        robust then predicts it from its own equation to judge the children by. "likelihood",
-        for least squares, is maximum likelihood over all cells that are there: right also
-        where the others of a row decide which cells are missing.
+        sequential-trim then predicts it from its own equation to judge the children by.
+        "likelihood", for least squares and robust, is maximum likelihood over all cells that are
+        there: right also where the others of a row decide which cells are missing. Robust does
+        so with "drop-by-node" too.
     missing_values
         Numbers that stand for a missing value besides NaN, as ``[-999]``.
     threads

@@ -683,7 +683,7 @@ class Fit:
             None for the method's own. For least squares "classical" (its own: noise of one
             variance), "heteroscedastic" (a variance for every row) or "expected" (maximum
             likelihood, with normal quantiles, as lavaan's default); for robust
-            "fitted-rows", for cellwise "believed-cells", their own; for any method "bootstrap",
+            "believed-cells", for sequential-trim "fitted-rows", their own; for any "bootstrap",
             which learns again from rows drawn with replacement.
         level
             The chance with which an interval contains the parameter.

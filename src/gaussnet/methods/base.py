@@ -275,9 +275,9 @@ class Method(ABC):
     def over_holes(self) -> "Method":
         """The method that learns from all cells that are there; refused if there is none."""
         raise SettingError(
-            f"got missing='likelihood' with method={self.name!r}, expected 'least-squares': only "
-            "there the likelihood of the cells that are there says how to learn, so give another "
-            "method, or missing='drop-by-node'"
+            f"got missing='likelihood' with method={self.name!r}, expected 'least-squares' or "
+            "'robust': only there the likelihood of the cells that are there says how to learn, so "
+            "give another method, or missing='drop-by-node'"
         )
 
     def certified_as(self, scale: "Scale", findings: Any) -> "tuple[Method, Scale]":

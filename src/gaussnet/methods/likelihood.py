@@ -635,7 +635,8 @@ def moments_likelihood(parameters: Parameters, moments: Moments) -> float:
 
 def check_likelihood(method: "Method", scale: Scale, split: Any) -> None:
     """Refuse settings that missing cells leave no answer for."""
-    method.over_holes()
+    if method.over_holes().needs_all_rows:  # the robust method has its own scales, with or without
+        return
     if scale.has_factors or not scale.uses_mean_squares:
         raise SettingError(
             f"got scale={scale.name!r} with missing='likelihood', expected 'mean-square': the "

@@ -8,8 +8,8 @@ from gaussnet.methods.batches import BatchAverage, BatchMedian
 from gaussnet.methods.cauchy import Cauchy, CauchyTree
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.mad import Mad
-from gaussnet.methods.robust.cellwise import Cellwise
-from gaussnet.methods.robust.sequential_trim import Auto, SequentialTrim
+from gaussnet.methods.robust.cellwise import Auto, Cellwise
+from gaussnet.methods.robust.sequential_trim import SequentialTrim
 from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 
 METHODS = (
@@ -18,9 +18,9 @@ METHODS = (
     BatchMedian,
     CauchyTree,
     Cauchy,
-    SequentialTrim,
-    Auto,
     Cellwise,
+    Auto,
+    SequentialTrim,
 )
 SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
 

@@ -30,7 +30,7 @@ NO_LAW: dict[object, str] = {
     "cauchy": "its whitened medians have no closed law",
     "robust": "it is made for data that are not clean, where no such promise holds",
     "auto": "like 'robust' it is made for data that are not clean, where no such promise holds",
-    "cellwise": "like 'robust' it is made for data that are not clean, where no such promise holds",
+    "sequential-trim": "it is made for data that are not clean, where no such promise holds",
 }
 
 

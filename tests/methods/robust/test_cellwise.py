@@ -48,7 +48,7 @@ def shapes():
 @pytest.mark.parametrize("name", shapes())
 def test_clean_columns_of_any_shape_are_learnt_as_by_least_squares(name):
     rows = shapes()[name]
-    plain, ours = gn.fit(rows, CHAIN), gn.fit(rows, CHAIN, "cellwise")
+    plain, ours = gn.fit(rows, CHAIN), gn.fit(rows, CHAIN, "robust")
     errors = plain.standard_errors
     for edge, value in plain.network.coefficients.items():
         assert abs(ours.network.coefficients[edge] - value) < 3.0 * errors.coefficients[edge]
@@ -58,7 +58,7 @@ def test_clean_columns_of_any_shape_are_learnt_as_by_least_squares(name):
 
 
 def test_a_column_that_is_believed_although_it_is_skewed_is_noted():
-    fit = gn.fit(shapes()["two groups"], CHAIN, "cellwise")
+    fit = gn.fit(shapes()["two groups"], CHAIN, "robust")
     assert any("does not look Gaussian" in str(note) for note in fit.notes)
     assert fit.network.mean()[0] == pytest.approx(1.8, abs=3.0 * 2.8 / np.sqrt(ROWS))
 
@@ -92,7 +92,7 @@ def test_divergence_stays_near_that_of_knowing_the_wrong_cells(share, size, limi
     ours = best = 0.0
     for seed in children(2026, 3):
         truth, rows, wrong = problem(seed, share, size)
-        fit = gn.fit(rows, truth.dag, "cellwise")
+        fit = gn.fit(rows, truth.dag, "robust")
         ours += gn.kl_divergence(truth, fit.network)
         best += gn.kl_divergence(truth, em_oracle(rows, wrong, truth.dag))
     assert ours < limit * best
@@ -102,7 +102,7 @@ def test_chances_of_flagged_cells_are_calibrated():
     right = total = 0
     for seed in children(99, 2):
         truth, rows, wrong = problem(seed, 0.05, 3.0)
-        found = gn.fit(rows, truth.dag, "cellwise").outliers()
+        found = gn.fit(rows, truth.dag, "robust").outliers()
         columns = np.array([truth.dag.position(node) for node in found.nodes])
         sure = found.chances >= 0.9
         right += np.count_nonzero(wrong[found.rows[sure], columns[sure]])
@@ -115,7 +115,7 @@ def test_clean_rows_cost_next_to_nothing():
     ours = best = 0.0
     for seed in children(4, 8):
         truth, rows, _ = problem(seed, 0.0, 1.0)
-        ours += gn.kl_divergence(truth, gn.fit(rows, truth.dag, "cellwise").network)
+        ours += gn.kl_divergence(truth, gn.fit(rows, truth.dag, "robust").network)
         best += gn.kl_divergence(truth, gn.fit(rows, truth.dag).network)
     assert ours < 1.01 * best
 
@@ -128,7 +128,7 @@ def test_rows_of_another_kind_are_left_out_as_a_whole():
         3.0 * rng.choice([-1.0, 1.0], 10) + 0.1 * rng.normal(size=(80, 10))
     )
     best = gn.kl_divergence(truth, gn.fit(rows[80:], truth.dag).network)
-    fit = gn.fit(rows, truth.dag, "cellwise")
+    fit = gn.fit(rows, truth.dag, "robust")
     assert gn.kl_divergence(truth, fit.network) < 1.1 * best
     assert set(fit.outliers().rows.tolist()) >= set(range(80))
 
@@ -137,7 +137,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     hits = total = 0
     for seed in children(7, 6):
         truth, rows, _ = problem(seed, 0.05, 1000.0)
-        fit = gn.fit(rows, truth.dag, "cellwise")
+        fit = gn.fit(rows, truth.dag, "robust")
         for edge, (low, high) in fit.confidence_intervals(0.95).coefficients.items():
             hits += low < truth.coefficients[edge] < high
             total += 1
@@ -149,7 +149,7 @@ def test_missing_cells_are_learnt_from_what_is_there():
     truth, rows, wrong = problem(np.random.SeedSequence(21), 0.05, 1000.0)
     holes = np.random.default_rng(2).random(rows.shape) < 0.05
     holed = np.where(holes, np.nan, rows)
-    fit = gn.fit(holed, truth.dag, "cellwise", missing="drop-by-node")
+    fit = gn.fit(holed, truth.dag, "robust", missing="drop-by-node")
     best = gn.kl_divergence(truth, em_oracle(holed, wrong, truth.dag))
     assert gn.kl_divergence(truth, fit.network) < 1.1 * best
 
@@ -162,6 +162,6 @@ def test_odd_tables_have_an_answer(trouble):
         rows[:, 0] = 2.0
     if trouble == "copied":
         rows[:, 1] = rows[:, 0]
-    fit = gn.fit(rows, CHAIN, "cellwise")
+    fit = gn.fit(rows, CHAIN, "robust")
     assert np.isfinite(fit.network.coefficient_array).all()
     assert fit.network.coefficients["y", "z"] == pytest.approx(0.8, abs=0.5)

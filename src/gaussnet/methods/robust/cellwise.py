@@ -1,13 +1,17 @@
 """The cellwise method: every cell judged by all believed cells of its row."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.data.table import Table
+from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
+from gaussnet.methods.base import Method
 from gaussnet.methods.groups import Fitted
+from gaussnet.methods.robust.findings import Trimming
 from gaussnet.methods.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
 from gaussnet.types import FloatArray, Rows
 
@@ -44,7 +48,7 @@ class Cellwise(SequentialTrim):
     (True, True)
     """
 
-    name = "cellwise"
+    name = "robust"
     error_kinds = ("believed-cells",)
 
     def learn(
@@ -77,11 +81,52 @@ class Cellwise(SequentialTrim):
             return walk
         return refined(Walk(values, families, intercept, walk, threads), scale)
 
+    def over_holes(self) -> Method:
+        """Itself: cells that are missing are bridged as those that are wrong."""
+        return self
+
     def find_errors(self, fitted: Fitted, kind: str, level: float) -> "Assembly":
         """Those of maximum likelihood over the cells that are believed."""
         from gaussnet.methods.robust.believed_cells import believed_cells
 
         return believed_cells(fitted, level)
+
+
+@dataclass(frozen=True, slots=True)
+class Auto(Cellwise):
+    """The robust method, and a test of whether the data look contaminated, and where.
+
+    The network is that of `Cellwise` with the same settings. For each node, least
+    squares with the rows that were rejected is compared to least squares without them; see
+    `Fit.contamination`.
+
+    Parameters
+    ----------
+    level
+        The chance with which clean data may be called contaminated, at most.
+
+    Examples
+    --------
+    >>> Auto().name, Auto(level=0.01).level
+    ('auto', 0.01)
+    """
+
+    level: float = 0.05
+    name = "auto"
+
+    def __post_init__(self) -> None:
+        """Refuse a level that is no chance."""
+        Cellwise.__post_init__(self)
+        if not 0.0 < self.level < 1.0:
+            raise SettingError(f"got level={self.level!r}, expected 0 < level < 1")
+
+    def examined(self, fitted: Fitted, table: Table) -> Trimming:
+        """What was found, with the test for contamination."""
+        from gaussnet.methods.robust.contamination import find_contamination
+
+        test = find_contamination(fitted, table.in_memory("this").array, self.level)
+        findings: Trimming = fitted.findings
+        return replace(findings, contamination=test)
 
 
 def _has_long_tails(rows: FloatArray, families: Families, walk: RobustSolution) -> bool:

@@ -176,6 +176,8 @@ class Foreign:
     share: float
     densities: FloatArray
     """Log densities of all rows under it, (rows,)."""
+    equation: "Equation | None" = None
+    """The network itself, as far as it is known."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -213,6 +215,21 @@ class Mixture:
     def foreign_rows(self) -> BoolArray:
         """Rows that are wrong as a whole, (rows,)."""
         return np.asarray(self.foreign_chances > 0.5)
+
+    def on(self, rows: Rows, doubted: BoolArray) -> "Mixture":
+        """The same parameters for other rows, with some cells (rows, nodes) doubted at first."""
+        wrong = np.where(np.isnan(rows), MISSING, np.where(doubted & self.judged, WRONG, RIGHT))
+        foreign = self.foreign
+        if foreign is not None and foreign.equation is not None:
+            whole = _without_gaps(rows, self.equation)
+            densities = log_densities(whole, self.layout.families, foreign.equation)
+            foreign = replace(foreign, densities=densities)
+        return replace(self, rows=rows, wrong=wrong.astype(np.uint8), foreign=foreign)
+
+    @property
+    def judged(self) -> BoolArray:
+        """The columns whose cells may be called wrong, (nodes,)."""
+        return np.asarray(self.chances > 0.0)
 
     def run(self, most: int) -> "Mixture":
         """Rounds until nothing moves, at most so many."""
@@ -342,7 +359,7 @@ class Mixture:
         share = min(max((count + 0.5) / (rows + 10.0), 1e-4), LARGEST_CHANCE)
         if count < max(5.0, 0.01 * rows):
             return replace(old, share=share)
-        return Foreign(share, foreign_densities(self, chances))
+        return foreign_network(self, chances, share)
 
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
@@ -361,29 +378,38 @@ def marginal_variances(families: Families, equation: Equation) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", responses, responses)).reshape(width)
 
 
-def foreign_densities(mixture: Mixture, weights: FloatArray) -> FloatArray:
-    """Log densities of all rows under a network learnt from weighted rows.
+def foreign_network(mixture: Mixture, weights: FloatArray, share: float) -> Foreign:
+    """A second network, learnt from weighted rows.
 
     Its correlations are shrunk towards 0, for the rows may be few: by d / (rows + 2 d).
     """
-    rows: FloatArray = np.where(np.isnan(mixture.rows), mixture.equation.means, mixture.rows)
+    rows = _without_gaps(mixture.rows, mixture.equation)
     layout = mixture.layout
-    families, width = layout.families, rows.shape[1]
-    total = float(weights.sum())
+    width, total = rows.shape[1], float(weights.sum())
     means = weights @ rows / total
     middle: FloatArray = np.median(rows, axis=0)
     floor = 0.01 * (1.4826 * np.median(np.abs(rows - middle), axis=0)) ** 2
     centred = rows - means
     shrink = total / (total + 2.0 * width)
-    low, high = layout.of_product
-    del high
-    one, other = layout._pairs
+    one, other = layout.pairs
     products = np.zeros(len(layout.neighbours))
     weighted = centred * weights[:, None]
     values = np.einsum("ij,ij->j", weighted[:, one], centred[:, other]) * shrink
     values[one == other] = values[one == other] / shrink + total * floor[one[one == other]]
-    products[low] = values
+    products[layout.of_product[0]] = values
     coefficients, variances, _ = layout.solve(products, np.zeros(width), total)
     variances = np.maximum(variances, 1e-12 * np.maximum(floor, 1e-300))
-    rest = kernels.residuals(centred, families, coefficients).T
-    return np.asarray(-0.5 * (rest**2 / variances + np.log(2.0 * np.pi * variances)).sum(axis=1))
+    equation = Equation(coefficients, means, variances)
+    return Foreign(share, log_densities(rows, layout.families, equation), equation)
+
+
+def log_densities(rows: FloatArray, families: Families, equation: Equation) -> FloatArray:
+    """Log densities of complete rows under a network, (rows,)."""
+    rest = kernels.residuals(rows - equation.means, families, equation.coefficients)
+    variances = equation.variances[:, None]
+    return np.asarray(-0.5 * (rest**2 / variances + np.log(2.0 * np.pi * variances)).sum(axis=0))
+
+
+def _without_gaps(rows: Rows, equation: Equation) -> FloatArray:
+    """The rows with means in place of missing cells."""
+    return np.where(np.isnan(rows), equation.means, rows)

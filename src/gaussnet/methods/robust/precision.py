@@ -44,7 +44,7 @@ class SparsePrecision:
         return self.families.sorted_by_size
 
     @cached_property
-    def _pairs(self) -> tuple[IntArray, IntArray]:
+    def pairs(self) -> tuple[IntArray, IntArray]:
         """The two nodes of each packed product of the sorted families."""
         families = self.by_size[1]
         row, column = families.product_columns
@@ -53,7 +53,7 @@ class SparsePrecision:
     @cached_property
     def _keys(self) -> IntArray:
         """Row times the number of nodes plus column, for each entry, ascending."""
-        one, other = self._pairs
+        one, other = self.pairs
         width = len(self.families)
         return np.unique(np.concatenate((one * width + other, other * width + one)))
 
@@ -77,7 +77,7 @@ class SparsePrecision:
     @cached_property
     def of_product(self) -> tuple[IntArray, IntArray]:
         """The entry of each packed product below the diagonal, and the one above, (products,)."""
-        one, other = self._pairs
+        one, other = self.pairs
         width = len(self.families)
         low, high = np.minimum(one, other), np.maximum(one, other)
         return np.searchsorted(self._keys, high * width + low), np.searchsorted(
@@ -107,7 +107,7 @@ class SparsePrecision:
         Gives coefficients (edges,), mean squares (nodes,), and whether they have their digits.
         """
         order, families = self.by_size
-        one, other = self._pairs
+        one, other = self.pairs
         packed = products[self.of_product[0]] - weight * shifts[one] * shifts[other]
         solved, squares, pivots = kernels.solve_moments(families, packed)
         coefficients, variances = np.empty(len(solved)), np.empty(len(order))

@@ -34,6 +34,9 @@ from gaussnet.types import BoolArray, FloatArray, IntArray
 FIRST_ROUNDS, MOST_ROUNDS = 10, 150
 """Of each start before the likelihood chooses, and of the chosen one."""
 
+SAMPLE_ROWS = 2_000
+"""Starts are tried on so many rows; if there are not half as many more, on all of them."""
+
 CLEAR_SHARE = 0.002
 """The walk's start is good enough if no more of the cells are in doubt than this."""
 
@@ -78,7 +81,7 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
     apart, shaped = np.zeros(rows.shape, dtype=bool), set[int]()
     for _ in range(SHAPE_ROUNDS):
         chances, filled = expectations(mixture)
-        doubted = (chances > 0.5) & mixture_judged(mixture) & ~np.isnan(mixture.rows)
+        doubted = (chances > 0.5) & mixture.judged & ~np.isnan(mixture.rows)
         doubted &= ~mixture.foreign_rows[:, None]
         shape = find_shape(mixture, doubted)
         believed = doubted.any(axis=0) & ~shape.wrong
@@ -88,6 +91,10 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
         shaped |= set(np.flatnonzero(believed).tolist())
         mixture = _believing(walk, mixture, layout, np.where(apart, np.nan, rows), believed)
     found = Findings(walk, mixture, chances, filled, outside | apart, tuple(shaped))
+    if not (found.flagged | found.missing).any():  # then cells in doubt count as a whole
+        blank = np.zeros(len(judged))
+        least_squares = replace(mixture, chances=blank, foreign=None, wrong=0 * mixture.wrong)
+        found = replace(found, mixture=least_squares.round(), chances=0.0 * chances, filled=rows)
     return found.solution(scale)
 
 
@@ -104,22 +111,29 @@ def expectations(mixture: Mixture) -> tuple[FloatArray, FloatArray]:
     return chances, filled
 
 
-def mixture_judged(mixture: Mixture) -> BoolArray:
-    """The columns whose cells may be called wrong, (nodes,)."""
-    return np.asarray(mixture.chances > 0.0)
-
-
 def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: BoolArray) -> Mixture:
     """The mixture from the start that leads to the largest likelihood.
 
     Starts are the walk; rows that belong together, if all columns are continuous; and ranks, unless
-    the walk leaves nothing in doubt.
+    the walk leaves nothing in doubt. They are tried on a sample of the rows, evenly spread.
     """
-    found = []
-    start = partial(_first_rounds, walk, layout, rows, judged)
     doubted = np.zeros(rows.shape, dtype=bool)
     for node, cells in walk.solution.cells.items():
         doubted[cells.rows, node] = True
+    if len(rows) <= 1.5 * SAMPLE_ROWS:
+        return _likeliest_start(walk, layout, rows, judged, doubted).run(MOST_ROUNDS)
+    some = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)
+    sample = (np.ascontiguousarray(rows[some]), judged, doubted[some])
+    chosen = _likeliest_start(walk, layout, *sample).run(MOST_ROUNDS)
+    return chosen.on(rows, doubted).run(MOST_ROUNDS)
+
+
+def _likeliest_start(
+    walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: BoolArray, doubted: BoolArray
+) -> Mixture:
+    """The mixture after a few rounds from the best of several starts."""
+    found = []
+    start = partial(_first_rounds, walk, layout, rows, judged)
     equation = _equation(walk, walk.solution)
     if (doubted.mean(axis=0) < 0.5).all() and _rests_on_most(walk).all():
         found.append(start(equation, doubted))
@@ -131,7 +145,7 @@ def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: Bo
     found = [mixture for mixture in found if not _has_collapsed(walk, mixture)]
     if not found or not _is_clear(found[0]):
         found.append(start(*rank_start(rows, layout, walk.intercept)))
-    return replace(max(found, key=_evidence), slight=SLIGHT).run(MOST_ROUNDS)
+    return replace(max(found, key=_evidence), slight=SLIGHT)
 
 
 def _has_collapsed(walk: Walk, mixture: Mixture) -> bool:
@@ -174,7 +188,7 @@ def _believing(
     walk: Walk, old: Mixture, layout: SparsePrecision, rows: FloatArray, believed: BoolArray
 ) -> Mixture:
     """The mixture with some more columns that are not judged."""
-    judged = mixture_judged(old) & ~believed
+    judged = old.judged & ~believed
     doubted = (old.wrong == 1) & judged
     start = mixture_from(rows, layout, walk.intercept, old.equation, doubted, judged)
     start = replace(start, laws=old.laws, threads=walk.threads)
@@ -261,7 +275,7 @@ class Findings:
     @property
     def flagged(self) -> BoolArray:
         """Cells that are more likely wrong than not, (rows, nodes)."""
-        found = (self.chances > 0.5) & mixture_judged(self.mixture)
+        found = (self.chances > 0.5) & self.mixture.judged
         return (found | self.outside | self.mixture.foreign_rows[:, None]) & ~self.missing
 
     def solution(self, scale: RobustScale) -> RobustSolution:
@@ -332,7 +346,7 @@ class Findings:
         """The cells in doubt, node by node."""
         walk, flagged, missing = self.walk, self.flagged, self.missing
         doubted = ((self.chances > SLIGHTLY_DOUBTED) | flagged | missing) & (
-            mixture_judged(self.mixture) | flagged | missing
+            self.mixture.judged | flagged | missing
         )
         for node, cells in walk.solution.cells.items():
             doubted[cells.rows[cells.statuses != UNVERIFIED], node] = True

@@ -1,7 +1,7 @@
 """The robust method: its settings, its pass over all rows, and its answer."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
@@ -9,7 +9,6 @@ import numpy as np
 
 from gaussnet.data.design import Part
 from gaussnet.data.passes import Pass, Stripe
-from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations, Method, Scale, Solution
@@ -91,7 +90,7 @@ class SequentialTrim(Method):
     Examples
     --------
     >>> SequentialTrim().name, SequentialTrim(gate_level=0.001).gate_level
-    ('robust', 0.001)
+    ('sequential-trim', 0.001)
     """
 
     gate_level: float = 0.01
@@ -103,7 +102,7 @@ class SequentialTrim(Method):
     largest_vagueness: float = 25.0
     cap: float = 16.0
     evidence: float = 8.0
-    name = "robust"
+    name = "sequential-trim"
     default_scale = "core"
     needs_all_rows = True
     uses: ClassVar[frozenset[Part]] = frozenset()
@@ -188,43 +187,6 @@ class SequentialTrim(Method):
             known = ", ".join(repr(one) for one in SCALES)
             raise SettingError(f"got scale={scale!r}, expected {known}")
         return SequentialFit(rows, families, intercept, self, complete).learn(scale, threads)
-
-
-@dataclass(frozen=True, slots=True)
-class Auto(SequentialTrim):
-    """The robust method, and a test of whether the data look contaminated, and where.
-
-    The network is that of `SequentialTrim` with the same settings. For each node, least
-    squares with the rows that were rejected is compared to least squares without them; see
-    `Fit.contamination`.
-
-    Parameters
-    ----------
-    level
-        The chance with which clean data may be called contaminated, at most.
-
-    Examples
-    --------
-    >>> Auto().name, Auto(level=0.01).level
-    ('auto', 0.01)
-    """
-
-    level: float = 0.05
-    name = "auto"
-
-    def __post_init__(self) -> None:
-        """Refuse a level that is no chance."""
-        SequentialTrim.__post_init__(self)
-        if not 0.0 < self.level < 1.0:
-            raise SettingError(f"got level={self.level!r}, expected 0 < level < 1")
-
-    def examined(self, fitted: Fitted, table: Table) -> Trimming:
-        """What was found, with the test for contamination."""
-        from gaussnet.methods.robust.contamination import find_contamination
-
-        test = find_contamination(fitted, table.in_memory("this").array, self.level)
-        findings: Trimming = fitted.findings
-        return replace(findings, contamination=test)
 
 
 @dataclass(frozen=True)

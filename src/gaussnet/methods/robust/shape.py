@@ -88,6 +88,7 @@ def _believed_equation(mixture: Mixture, rows: FloatArray, doubted: BoolArray) -
     """Least squares of each family over the rows in which no cell of it is doubted or missing."""
     families, old = mixture.layout.families, mixture.equation
     bad = doubted | np.isnan(rows) | mixture.foreign_rows[:, None]
+    centred = np.where(bad, 0.0, rows - old.means)
     coefficients, constants = old.coefficients.copy(), np.empty(len(families))
     variances = old.variances.copy()
     for node in range(len(families)):
@@ -97,28 +98,38 @@ def _believed_equation(mixture: Mixture, rows: FloatArray, doubted: BoolArray) -
         good = ~(bad[:, node] | bad[:, parents].any(axis=1))
         if np.count_nonzero(good) < 3 * len(parents) + 10:
             continue
-        design = rows[np.ix_(good, parents)]
-        centre, middle = design.mean(axis=0), rows[good, node].mean()
-        if not mixture.intercept:
-            centre, middle = np.zeros(len(parents)), 0.0
-        child = rows[good, node] - middle
-        found, *_ = np.linalg.lstsq(design - centre, child, rcond=1e-10)
-        rest = child - (design - centre) @ found
-        square = float(rest @ rest) / len(rest)
+        own = centred[:, [*parents.tolist(), node]] * good[:, None]
+        centre = own.sum(axis=0) / np.count_nonzero(good)
+        centre = centre if mixture.intercept else -old.means[[*parents.tolist(), node]]
+        own = (own - centre) * good[:, None]
+        products = own.T @ own
+        found, square = _solved(products)
+        square /= np.count_nonzero(good)
         if square > 0.0:
             coefficients[edges], variances[node] = found, square
-            constants[node] = middle - centre @ found
+            middle = centre + old.means[[*parents.tolist(), node]]
+            constants[node] = middle[-1] - middle[:-1] @ found
     means = constants[None, :].copy()
     order = np.concatenate([np.array(level) for level in families.levels])
     kernels.propagate(means, order, families, coefficients)
     return Equation(coefficients, means[0], variances)
 
 
+def _solved(products: FloatArray) -> tuple[FloatArray, float]:
+    """Coefficients and residual sum of squares; the last column of the products is the child."""
+    scales = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
+    scaled = products / np.outer(scales, scales)
+    found, *_ = np.linalg.lstsq(scaled[:-1, :-1], scaled[:-1, -1], rcond=1e-10)
+    square = scaled[-1, -1] - scaled[-1, :-1] @ found
+    return found * scales[-1] / scales[:-1], float(square * scales[-1] ** 2)
+
+
 def rows_are_foreign(mixture: Mixture) -> bool:
     """Whether the rows of the second network break most equations of the first.
 
     Rows that follow all equations but a few have unusual noise there, which is shape; medians
-    tell. And a second network must explain the rows better than noise with heavy tails does.
+    tell, of residuals in units of their own standard deviation. And a second network must explain
+    the rows better than noise with heavy tails does.
     """
     families, foreign = mixture.layout.families, mixture.foreign
     chosen = np.flatnonzero(mixture.foreign_rows)
@@ -127,11 +138,31 @@ def rows_are_foreign(mixture: Mixture) -> bool:
         return False
     whole = np.where(np.isnan(mixture.rows), mixture.equation.means, mixture.rows)
     squares = _squares(mixture, mixture.equation, whole)
-    medians = np.median(squares[np.ix_(chosen, children)], axis=0)
+    medians = [
+        np.median(squares[chosen, child] / (1.0 + _leverages(mixture, whole, child)))
+        for child in children.tolist()
+    ]
     price = 0.5 * (len(families.parents) + 2 * len(families)) * np.log(len(whole))
     tails = _tail_likelihood(squares, mixture.equation.variances)
     is_better = mixture.log_likelihood - price > tails
-    return bool(np.mean(medians > BROKEN * MEDIAN_SQUARE) >= 0.5 and is_better)
+    broken = np.array(medians) > BROKEN * MEDIAN_SQUARE
+    return bool(np.mean(broken) >= 0.5 and is_better)
+
+
+def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
+    """How far off coefficients make the foreign rows seem, over the noise variance, (foreign,).
+
+    Real events far out have large residuals in an equation that was learnt without them.
+    """
+    families = mixture.layout.families
+    parents = families.parents[slice(*families.offsets[child : child + 2].tolist())]
+    design = rows[:, parents] - mixture.equation.means[parents]
+    own = 1.0 - mixture.foreign_chances
+    scales = np.sqrt(own @ design**2) + np.finfo(np.float64).tiny
+    design = design / scales
+    inverse = np.linalg.pinv((design * own[:, None]).T @ design, rcond=1e-12, hermitian=True)
+    far = design[mixture.foreign_rows]
+    return np.asarray(np.einsum("ij,jk,ik->i", far, inverse, far) + 1.0 / max(own.sum(), 1.0))
 
 
 def _tail_likelihood(squares: FloatArray, variances: FloatArray) -> float:

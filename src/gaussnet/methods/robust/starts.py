@@ -5,6 +5,8 @@ moderately wrong. Concentration on the likeliest rows is right where whole rows 
 likelihood of the mixture chooses.
 """
 
+from dataclasses import replace
+
 import numpy as np
 from scipy.special import chdtri, ndtri
 from scipy.stats import rankdata
@@ -15,10 +17,9 @@ from gaussnet.methods.robust.mixture import (
     MISSING,
     WRONG,
     Equation,
-    Foreign,
     Laws,
     Mixture,
-    foreign_densities,
+    foreign_network,
     marginal_variances,
 )
 from gaussnet.methods.robust.precision import SparsePrecision
@@ -107,14 +108,10 @@ def row_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Equ
 
 def with_foreign(mixture: Mixture, foreign: BoolArray) -> Mixture:
     """The mixture with a second network for rows that do not belong, if they are many enough."""
-    from dataclasses import replace
-
     if foreign.sum() <= max(5, 0.01 * len(foreign)):
         return mixture
     share = min(float(foreign.mean()), 0.49)
-    return replace(
-        mixture, foreign=Foreign(share, foreign_densities(mixture, foreign.astype(np.float64)))
-    )
+    return replace(mixture, foreign=foreign_network(mixture, foreign.astype(np.float64), share))
 
 
 def _least_squares(
