@@ -21,6 +21,9 @@ STATUSES = {
 }
 """What a suspicious cell can be."""
 
+MANY_ROWS = 0.25
+"""A node that leaves out a larger share of the rows is told of first."""
+
 
 @dataclass(frozen=True, eq=False)
 class Trimming:
@@ -56,7 +59,8 @@ class Trimming:
 
     def notes(self, nodes: int) -> tuple[str, ...]:
         """What is worth knowing of the data as a whole, in a graph of so many nodes."""
-        said = () if self.contamination is None else (self.contamination.sentence,)
+        said = self._doubts()
+        said += () if self.contamination is None else (self.contamination.sentence,)
         flagged = [self.count(node, "flagged") for node in self.cells]
         if not any(flagged):
             return said
@@ -66,6 +70,17 @@ class Trimming:
             *said,
             f"{sum(flagged)} of {self.rows * nodes} values ({share:.2%}) do not fit and were "
             f"flagged, in {touched} of {nodes} nodes: see fit.outliers()",
+        )
+
+    def _doubts(self) -> tuple[str, ...]:
+        """Whether nodes lose so many rows that their equations are in doubt."""
+        losing = sum(len(rows) > MANY_ROWS * self.rows for rows in self.left_out.values())
+        if not losing:
+            return ()
+        which = "1 node leaves" if losing == 1 else f"{losing} nodes leave"
+        return (
+            f"{which} out more than a quarter of the rows: doubt the equation, or the columns in it, "
+            "before you believe the coefficients",
         )
 
     def numbered(self, rows: IntArray) -> IntArray:

@@ -55,6 +55,8 @@ LARGEST_MODE = 0.1
 HUGE = 1e5
 """Flagged cells farther off than so many standard deviations are wrong without further question."""
 
+NO_ROWS = np.empty(0, dtype=np.int64)
+
 NO_NOISE = 1e-10
 """Noise is never below this share of a node's variance: the precision must stay finite."""
 
@@ -72,7 +74,13 @@ class Walk:
 
 
 def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
-    """The answer of the mixture; least squares where it finds nothing wrong."""
+    """The answer of the mixture; least squares where it finds nothing wrong.
+
+    A node without noise, such as a sum of its parents, has no precision: then the walk's answer
+    stands.
+    """
+    if _has_node_without_noise(walk):
+        return walk.solution
     outside = _cells_outside(walk)
     rows = np.where(outside, np.nan, walk.rows)
     layout = SparsePrecision(walk.families)
@@ -151,8 +159,7 @@ def _likeliest_start(
 def _has_collapsed(walk: Walk, mixture: Mixture) -> bool:
     """Whether noise has vanished at a node that has some: then the start rests on tied values."""
     spread = np.nanvar(walk.rows, axis=0)
-    vanished = mixture.equation.variances <= WELL_CONDITIONED * spread
-    return bool((vanished & ~_without_noise(walk)).any())
+    return bool((mixture.equation.variances <= WELL_CONDITIONED * spread).any())
 
 
 def _first_rounds(  # noqa: PLR0913, PLR0917 (what starts share, and what they differ in)
@@ -207,12 +214,17 @@ def _equation(walk: Walk, solution: RobustSolution) -> Equation:
     return replace(found, variances=np.maximum(solution.variances, NO_NOISE * spread))
 
 
-def _without_noise(walk: Walk) -> BoolArray:
-    """Nodes whose noise is too small for cross-products to tell, (nodes,)."""
-    equation = _equation(walk, walk.solution)
-    marginal = marginal_variances(walk.families, equation)
-    exact = walk.solution.variances <= WELL_CONDITIONED * marginal
-    return np.asarray(exact & _rests_on_most(walk))
+def _has_node_without_noise(walk: Walk) -> bool:
+    """Whether the parents of a node explain all of it, as far as cross-products can tell.
+
+    The rows kept must vary: a column that was learnt from its tied values has another fault.
+    """
+    sound = _rests_on_most(walk)
+    for node in np.flatnonzero(sound & (walk.families.sizes > 0)).tolist():
+        kept = np.delete(walk.rows[:, node], walk.solution.left_out.get(node, NO_ROWS))
+        if walk.solution.variances[node] < WELL_CONDITIONED * float(np.nanvar(kept)):
+            return True
+    return False
 
 
 def _rests_on_most(walk: Walk) -> BoolArray:
@@ -281,7 +293,7 @@ class Findings:
     def solution(self, scale: RobustScale) -> RobustSolution:
         """The answer in the terms of the walk."""
         walk, equation, families = self.walk, self.mixture.equation, self.walk.families
-        left_out, exact = self._left_out(), _without_noise(self.walk)
+        left_out = self._left_out()
         rows = np.array([len(walk.rows) - len(left_out.get(n, ())) for n in range(len(families))])
         cells = self._cells()
         slopes = equation.coefficients
@@ -289,11 +301,10 @@ class Findings:
             families.family_of_edge, slopes * equation.means[families.parents], len(families)
         )
         constants = constants if walk.intercept else np.zeros(len(families))
-        by_walk = walk.solution
         return RobustSolution(
-            np.where(exact[families.family_of_edge], by_walk.coefficients, slopes),
-            np.where(exact, by_walk.intercepts, constants),
-            np.where(exact, by_walk.variances, self._variances(scale, rows)),
+            slopes,
+            constants,
+            self._variances(scale, rows),
             np.full(len(families), np.inf),
             rows,
             walk.solution.ranks,
