@@ -86,9 +86,14 @@ class Cellwise(SequentialTrim):
         return self
 
     def find_errors(self, fitted: Fitted, kind: str, level: float) -> "Assembly":
-        """Those of maximum likelihood over the cells that are believed."""
+        """Those of maximum likelihood over the cells that are believed.
+
+        If the answer is that of the walk, which rejects rows beyond a cutoff, they are the walk's.
+        """
         from gaussnet.methods.robust.believed_cells import believed_cells
 
+        if np.isfinite(fitted.findings.cutoffs).any():
+            return SequentialTrim.find_errors(self, fitted, kind, level)
         return believed_cells(fitted, level)
 
 
