@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings, strategies as st
 
+import gaussnet as gn
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.methods.mad import Mad
@@ -134,3 +135,11 @@ def test_only_mean_squares_have_a_law():
 def test_settings_out_of_range_are_refused(settings):
     with pytest.raises(SettingError, match=r"got|no law"):
         certify(COLLIDER, **settings)
+
+
+@pytest.mark.parametrize("ask", [gn.plan, gn.certify])
+def test_a_union_that_asks_a_simulated_law_for_too_much_is_refused_at_once(ask):
+    dag = gn.simulate.random_tree(1_000, seed=0)
+    settings = {"tv": 0.1} if ask is gn.plan else {"rows": 10_000}
+    with pytest.raises(gn.SettingError, match=r"1,000 nodes .* use law='exact'"):
+        ask(dag, method="batch-average", law="union", **settings)

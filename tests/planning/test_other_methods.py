@@ -54,6 +54,7 @@ def test_a_batch_average_gives_the_same_answer_twice():
     first = BatchAverageLaw().distribution(2, phases).shortfall(0.05)
     batch_average_module._draw.cache_clear()
     batch_average_module._pool.cache_clear()
+    batch_average_module._pool_sums.cache_clear()
     assert BatchAverageLaw().distribution(2, phases).shortfall(0.05) == first
 
 

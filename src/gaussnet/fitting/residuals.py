@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -66,32 +67,44 @@ class ResidualShapes:
         found = self.worst / np.fmin(self.middle, 1.0)
         return np.where(np.abs(found) > FAR, found, self.worst)
 
-    @property
+    @cached_property
     def wild(self) -> BoolArray:
         """Whether the largest residual is too far off for Gaussian noise."""
         tail = 2.0 * ndtr(-np.abs(np.nan_to_num(self.worst)))
         far = np.abs(np.nan_to_num(self.furthest)) > FAR
         return np.asarray((self.counts > 0) & (far | (tail * self.counts * len(tail) < WILD)))
 
+    @cached_property
+    def kinds(self) -> tuple[Shape, ...]:
+        """What the residuals of each node look like."""
+        counts = np.maximum(self.counts, 1)
+        unsure = SURE * np.sqrt(24.0 / counts)
+        with np.errstate(invalid="ignore"):
+            skewed = np.abs(self.skewness) > np.maximum(SKEWED, SURE * np.sqrt(6.0 / counts))
+            heavy = self.kurtosis > np.maximum(HEAVY, unsure)
+            light = self.kurtosis < np.minimum(LIGHT, -unsure)
+        unknown = (self.counts < FEWEST) | np.isnan(self.worst)
+        found = np.full(len(counts), "Gaussian", dtype=object)
+        # The later ones win.
+        for kind, holds in (
+            ("light tails", light),
+            ("heavy tails", heavy),
+            ("skewed", skewed),
+            ("unknown", unknown),
+            ("wild values", self.wild),
+        ):
+            found[holds] = kind
+        return tuple(found.tolist())
+
     def shape(self, node: int) -> Shape:
         """What the residuals of a node look like."""
-        count = int(self.counts[node])
-        if bool(self.wild[node]):
-            return "wild values"
-        if count < FEWEST or np.isnan(self.worst[node]):
-            return "unknown"
-        skewness, kurtosis = float(self.skewness[node]), float(self.kurtosis[node])
-        if abs(skewness) > max(SKEWED, SURE * np.sqrt(6.0 / count)):
-            return "skewed"
-        error = SURE * np.sqrt(24.0 / count)
-        if kurtosis > max(HEAVY, error):
-            return "heavy tails"
-        return "light tails" if kurtosis < min(LIGHT, -error) else "Gaussian"
+        return self.kinds[node]
 
     def nodes(self, *shapes: Shape) -> list[int]:
         """The nodes whose residuals have one of these shapes, the worst first."""
-        found = [node for node in range(len(self.counts)) if self.shape(node) in shapes]
-        return sorted(found, key=lambda node: -abs(float(self.furthest[node])))
+        furthest = np.abs(self.furthest)
+        found = [node for node, kind in enumerate(self.kinds) if kind in shapes]
+        return sorted(found, key=lambda node: -float(furthest[node]))
 
 
 def find_shapes(

@@ -31,6 +31,9 @@ DRAWS = 1 << 17
 RESOLUTION = 50 / DRAWS
 """Tails of smaller probability hold too few draws to tell their quantile."""
 SEED = 20_231
+FEWEST_DESIGNS = 1 << 11
+"""Designs used of many batches each: the more batches, the less the designs differ."""
+FEW_BATCHES = 32
 MOST_PARENTS = 128
 """Simulated laws of more parents take too long."""
 
@@ -156,29 +159,50 @@ def _batch_sums(parents: int, freedom: int, batches: int) -> tuple[FloatArray, F
     """Sums over the batches of their scatter matrices and of the inverses, (designs, p, p) each.
 
     Design r is made of the batches r, r + g, r + 2g, ... of one pool, which are all
-    different; so each sum has exactly its distribution, and a long sum costs no more draws.
+    different; so each sum has exactly its distribution, and a long sum costs no more draws: it
+    is a difference of sums from the first batch on. Few batches are added up, for their digits.
     """
-    scatters, inverses = _pool(parents, freedom)
-    both = np.concatenate((scatters, inverses), axis=1)
-    total, block, shift = np.zeros_like(both), both, _stride(len(both))
-    taken = 0
-    for bit in range(batches.bit_length()):
-        if batches >> bit & 1:
-            total = total + np.roll(block, -taken * shift % len(both), axis=0)
-            taken += 1 << bit
-        block = block + np.roll(block, -(shift << bit) % len(both), axis=0)
+    both = _pool(parents, freedom)
+    pool = used = len(both)
+    while used > FEWEST_DESIGNS and used * batches > 8 * DESIGNS:
+        used //= 2
+    first = np.arange(used)
+    if batches <= FEW_BATCHES:
+        steps = (first + np.arange(batches)[:, None]) * _stride(pool) % pool
+        total = np.zeros((used, *both.shape[1:]))
+        for places in steps:
+            total += both[places]
+    else:
+        sums = _pool_sums(parents, freedom)
+        rounds, rest = divmod(batches, pool)
+        total = sums[first + rest] - sums[first] + rounds * sums[pool]
     return total[:, :parents], total[:, parents:]
 
 
 @lru_cache(maxsize=16)
-def _pool(parents: int, freedom: int) -> tuple[FloatArray, FloatArray]:
+def _pool_sums(parents: int, freedom: int) -> FloatArray:
+    """Sums of the first k scatters, and below them of their inverses, twice round the pool.
+
+    (2 pool + 1, 2 p, p); the pool stands in steps of g.
+    """
+    both = _pool(parents, freedom)
+    steps = np.arange(2 * len(both)) * _stride(len(both)) % len(both)
+    sums = np.zeros((2 * len(both) + 1, *both.shape[1:]))
+    np.cumsum(both[steps], axis=0, out=sums[1:])
+    return sums
+
+
+@lru_cache(maxsize=16)
+def _pool(parents: int, freedom: int) -> FloatArray:
+    """Scatters of batches, and below them their inverses, (pool, 2 p, p)."""
     designs = DESIGNS
     while designs > 64 and designs * parents**3 > 20_000_000:
         designs //= 2
     rng = np.random.default_rng([SEED, parents, freedom, 0])
     factors = _wishart_factors(rng, designs, parents, freedom)
     inverse = np.linalg.inv(factors)
-    return factors @ np.swapaxes(factors, 1, 2), np.swapaxes(inverse, 1, 2) @ inverse
+    scatters = factors @ np.swapaxes(factors, 1, 2), np.swapaxes(inverse, 1, 2) @ inverse
+    return np.concatenate(scatters, axis=1)
 
 
 def _stride(pool: int) -> int:

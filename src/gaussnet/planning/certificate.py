@@ -115,7 +115,7 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
     phases = phases_of_counts(count, split, intercept)
     known = law_for(method, graph)
     check_scale(scale)
-    check_resolution(known, delta)
+    check_resolution(known, delta, len(graph) if law == "union" else 1)
     bound = _bound(known, degrees, phases, delta, checked_law(law, CertificateLaw))
     return Certificate(
         rows=count,

@@ -28,6 +28,8 @@ from gaussnet.planning.targets import (
 
 MOST_ROWS = 10**12
 """Plans stop here."""
+SIMULATED = 1e-3
+"""Share of rows to which plans by simulated laws are found, which are good to 1 %."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
     degrees = Degrees.of(graph)
     delta, share = checked_delta(delta), checked_share(split)
     known, sizes = law_for(method, graph), None
-    check_resolution(known, delta)
+    check_resolution(known, delta, len(graph) if law == "union" else 1)
     # rows and KL stand for each other in the limit, parameters / (2 rows)
     limit = ceil(information_limit(graph, goal, intercept=intercept))
     if checked_law(law, PlanLaw) == "paper":
@@ -128,7 +130,8 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
         rows, parts = sizes.rows, (sizes.m1, sizes.m2)
     else:
         divergence = _divergence(known, degrees, delta, law, (intercept, share))
-        rows = fewest_rows(divergence, goal, start=max(limit, 1))
+        room = SIMULATED if known.resolution else 0.0
+        rows = fewest_rows(divergence, goal, start=max(limit, 1), room=room)
         phases = phases_of_share(rows, share, intercept)
         parts = (phases.first, phases.second)
     return Plan(
@@ -146,8 +149,12 @@ def plan(  # noqa: PLR0913 (every setting is one keyword)
     )
 
 
-def fewest_rows(divergence: Callable[[int], float], goal: float, start: int = 1) -> int:
+def fewest_rows(
+    divergence: Callable[[int], float], goal: float, start: int = 1, room: float = 0.0
+) -> int:
     """The fewest rows whose divergence is at most the goal, for a divergence that falls.
+
+    With `room` they may be more by this share, for a divergence that is not known better.
 
     Rows times divergence is nearly constant, so guesses follow straight lines between
     logarithms; the bracket (too few, enough] shrinks to one row.
@@ -169,7 +176,7 @@ def fewest_rows(divergence: Callable[[int], float], goal: float, start: int = 1)
             raise _too_many_rows(goal)
         tries.append(_Try(rows, _miss(divergence(rows), goal)))
     enough = tries[-1]
-    while enough.rows - few.rows > 1:
+    while enough.rows - few.rows > max(1, room * few.rows):
         rows = _between(few, enough, tries)
         tries.append(_Try(rows, _miss(divergence(rows), goal)))
         if tries[-1].miss > 0.0:

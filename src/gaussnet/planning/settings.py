@@ -68,12 +68,18 @@ def checked_delta(delta: float) -> float:
     return float(delta)
 
 
-def check_resolution(law: MethodLaw, delta: float) -> None:
-    """Refuse probabilities that a simulated law cannot tell."""
+def check_resolution(law: MethodLaw, delta: float, nodes: int = 1) -> None:
+    """Refuse probabilities that a simulated law cannot tell; a union shares delta by nodes."""
     if delta < law.resolution:
         raise SettingError(
             f"got delta={delta!r}, expected at least {law.resolution:.2g}: the law of "
             f"{law.method!r} is simulated and does not tell smaller probabilities"
+        )
+    if delta < law.resolution * nodes:
+        raise SettingError(
+            f"law='union' asks {nodes:,} nodes for quantiles of probability {delta / nodes:.2g}, "
+            f"and the law of {law.method!r} is simulated and tells none below "
+            f"{law.resolution:.2g}: use law='exact'"
         )
 
 

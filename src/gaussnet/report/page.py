@@ -22,7 +22,6 @@ from gaussnet.report.findings import Effects, Findings, findings_of_fit, finding
 from gaussnet.report.groups import groups_section
 from gaussnet.report.markup import text, whole_page
 
-MOST_NODES = 2_000
 ENDINGS = (".html", ".htm")
 BLOCK_BYTES = 1 << 20
 HASHED = (
@@ -95,15 +94,12 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     origin = Origin(source, command, date)
     groups = ""
     if isinstance(result, GroupFit):
-        _check_size(result.pooled.network)
         groups, result = groups_section(result, level), result.pooled
     if isinstance(result, Fit):
-        _check_size(result.network)
         findings = findings_of_fit(result, level, effects)
     elif isinstance(result, GaussianNetwork):
         if data is None:
             raise SettingError("got a network without data: give data=, the rows to show it with")
-        _check_size(result)
         findings = findings_of_network(result, data, columns)
     else:
         raise SettingError(
@@ -152,14 +148,6 @@ def hash_source(path: Path) -> str:
         except OSError as problem:
             raise FileError(f"cannot read {file!r}: {reason(problem)}") from None
     return found.hexdigest()
-
-
-def _check_size(network: GaussianNetwork) -> None:
-    if len(network.dag) > MOST_NODES:
-        raise SettingError(
-            f"the network has {len(network.dag):,} nodes, and a report shows at most "
-            f"{MOST_NODES:,}: write the network itself to a file"
-        )
 
 
 def _title(findings: Findings, origin: Origin) -> str:

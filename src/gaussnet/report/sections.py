@@ -74,7 +74,11 @@ def _sentences(findings: Findings) -> str:
 def network(findings: Findings) -> str:
     """The drawing with its legend and controls."""
     if not is_drawn(findings):
-        return "<h2>Network</h2><p>The network is too large for a drawing.</p>"
+        return (
+            "<h2>Network</h2><p>The network is too large for a drawing. A part of it is drawn by "
+            "<code>gaussnet explore model.json --around NODE</code>, in Python by "
+            '<code>gn.write_explorer(fit, "what-if.html", around=["NODE"])</code>.</p>'
+        )
     sure = findings.uncertainty
     unsure = ""
     if sure is not None:
