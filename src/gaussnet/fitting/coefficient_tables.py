@@ -8,7 +8,7 @@ from scipy.special import stdtr
 
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.measures import find_r2, implied_r2
-from gaussnet.fitting.standardized import find_standardized, sample_scales, shown_coefficients
+from gaussnet.fitting.standardized import find_standardized, shown_coefficients
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.uncertainty import find_root_covariances, find_uncertainty
 from gaussnet.types import FloatArray
@@ -83,7 +83,7 @@ def edge_table(
             _numbers("standardized", "standardised", shown_coefficients(fit, implied)[shown])
         )
     notes = [f"standard errors: {ERRORS.get(sure.kind, sure.kind)}", *map(str, sure.notes)]
-    if not implied and fit.data is not None and sample_scales(fit) is None:
+    if not implied and fit.data is not None and fit.sample_scales is None:
         notes.append("standardised by the standard deviations that the network implies")
     return ResultTable(title, tuple(columns), tuple(notes))
 

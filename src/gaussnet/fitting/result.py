@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.prediction import LearntErrors
     from gaussnet.fitting.residuals import ResidualShapes
     from gaussnet.fitting.sensitivity import Sensitivity
+    from gaussnet.fitting.standardized import SampleScales
     from gaussnet.fitting.summaries import Summary
     from gaussnet.fitting.tables import ResultTable
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
@@ -152,6 +153,13 @@ class Fit:
         from gaussnet.fitting.verdicts import find_fit_shapes
 
         return find_fit_shapes(self)
+
+    @cached_property
+    def sample_scales(self) -> "SampleScales | None":
+        """Standard deviations in the rows of each equation; None where these tell nothing."""
+        from gaussnet.fitting.standardized import find_sample_scales
+
+        return find_sample_scales(self)
 
     def residuals(self, *, standardized: bool = False) -> Any:
         """Child minus its equation, in every row of the data; NaN where a value is missing.

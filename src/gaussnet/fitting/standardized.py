@@ -69,7 +69,7 @@ class SampleScales(NamedTuple):
     rows: FloatArray
 
 
-def sample_scales(fit: "Fit") -> SampleScales | None:
+def find_sample_scales(fit: "Fit") -> SampleScales | None:
     """Standard deviations of the rows; None where these do not speak for the network.
 
     That is so without the rows, with missing cells filled by likelihood, and for methods that
@@ -97,7 +97,7 @@ def sample_scales(fit: "Fit") -> SampleScales | None:
 
 def shown_coefficients(fit: "Fit", implied: bool) -> FloatArray:
     """Standardised coefficients, in standard deviations of the rows where that makes sense."""
-    scales = None if implied else sample_scales(fit)
+    scales = None if implied else fit.sample_scales
     if scales is None:
         return standardized_coefficients(fit.network)
     return fit.network.coefficient_array * scales.ratios
@@ -120,7 +120,7 @@ def find_standardized(
         found = np.array([shown_coefficients(one, implied) for one in drawn])
         table = percentiles(found, values, level, fit.method.uses_row_order)
         return Standardized(values, *table)
-    scales, plain = None if implied else sample_scales(fit), find_errors(fit, chosen, level)
+    scales, plain = None if implied else fit.sample_scales, find_errors(fit, chosen, level)
     if scales is None:
         errors = _errors(fit.network, values, plain)
     else:
