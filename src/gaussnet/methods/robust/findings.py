@@ -79,8 +79,8 @@ class Trimming:
             return ()
         which = "1 node leaves" if losing == 1 else f"{losing} nodes leave"
         return (
-            f"{which} out more than a quarter of the rows: doubt the equation, or the columns in it, "
-            "before you believe the coefficients",
+            f"{which} out more than a quarter of the rows: doubt the equation, or the columns in "
+            "it, before you believe the coefficients",
         )
 
     def numbered(self, rows: IntArray) -> IntArray:
