@@ -20,7 +20,7 @@ for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
 import numpy as np
 
 import gaussnet as gn
-from benchmarks import growth, pictures, sections
+from benchmarks import after_the_fit, growth, pictures, sections
 from benchmarks.sections import Line
 from benchmarks.workloads import W2, W3, W4, W5
 from gaussnet import kernels
@@ -56,6 +56,7 @@ def measure(quick: bool) -> list[Line]:
         ),
         ("other programs", sections.other_programs),
         ("NumPy kernels", sections.numpy_kernels),
+        ("after the fit", after_the_fit.section),
         ("start", sections.start),
         ("memory", lambda: sections.memory(largest)),
         ("threads", lambda: sections.threads_agree(W3)),

@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from gaussnet.data.columns import is_frame
+from gaussnet.data.frames import holds_numbers
 from gaussnet.errors import DataError, GraphError
 from gaussnet.graph.dag import Dag, indicator, shorten
 
@@ -32,6 +33,8 @@ def with_factors(data: Any, dag: Dag) -> tuple[Any, Dag]:
     >>> dag.edges, frame["fuel[Petrol]"].tolist()
     ((('fuel[Petrol]', 'mpg'),), [1.0, 0.0, 1.0])
     """
+    if holds_numbers(data):
+        return data, dag
     table = _eager(data)
     if table is None:
         return data, dag

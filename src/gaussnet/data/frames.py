@@ -79,6 +79,25 @@ def _plain_rows(frame: Any, names: Sequence[str]) -> Loaded | None:
     return Loaded(chosen.to_numpy(order="fortran"), other_columns(labels, indices))
 
 
+def holds_numbers(frame: Any) -> bool:
+    """Whether a pandas, polars or pyarrow table is seen at once to have columns of numbers alone.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> holds_numbers(pd.DataFrame({"a": [1.5]})), holds_numbers(pd.DataFrame({"a": ["x"]}))
+    (True, False)
+    """
+    kind, name = type(frame).__module__.partition(".")[0], type(frame).__name__
+    if (kind, name) == ("pandas", "DataFrame"):
+        return all(getattr(dtype, "kind", "O") in "fiub" for dtype in set(frame.dtypes.tolist()))
+    if (kind, name) == ("polars", "DataFrame"):
+        return all(dtype.is_numeric() for dtype in set(frame.dtypes))
+    if (kind, name) == ("pyarrow", "Table"):
+        return {str(one) for one in frame.schema.types} <= {"double", "float", "int64", "int32"}
+    return False
+
+
 def frame_names(frame: Any) -> list[str]:
     """The names of the columns."""
     return [str(column) for column in _as_narwhals(frame).collect_schema().names()]
