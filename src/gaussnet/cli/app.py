@@ -36,7 +36,8 @@ Data = Annotated[
 Method = Annotated[
     str,
     typer.Option(
-        help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust or auto."
+        help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust, auto or "
+        "sequential-trim."
     ),
 ]
 Scale = Annotated[
