@@ -1,4 +1,4 @@
-"""The robust method beside the oracle and beside least squares.
+"""Sequential trimming (or robust) beside the oracle and beside least squares.
 
     python -m benchmarks.robust quality [--repetitions 8] [--only WORDS] [--intercept] [--seed 7]
     python -m benchmarks.robust speed
@@ -26,16 +26,17 @@ RLM_NODES = 10
 """Nodes that the rival is timed on."""
 
 
-def print_quality(repetitions: int, only: str, intercept: bool, seed: int) -> None:
+def print_quality(options: argparse.Namespace) -> None:
     """The table of all cases."""
     print(
         f"{'case':52} {'ratio':>8} {'+-':>6} {'limit':>6} {'worst':>7} {'KL':>8} {'clean':>8} "
         f"{'changed':>8} {'precis.':>8} {'recall':>8}"
     )
     for case in quality_cases():
-        if only not in str(case):
+        if options.only not in str(case):
             continue
-        found = quality(replace(case, intercept=case.intercept or intercept), repetitions, seed)
+        whole = replace(case, intercept=case.intercept or options.intercept)
+        found = quality(whole, options.repetitions, options.seed, options.method)
         missed = found.ratio > case.limit or (case.spreads and found.kl > found.clean_kl)
         print(
             f"{case!s:52} {found.ratio:8.3f} {found.error:6.3f} {case.limit:6.3f} "
@@ -76,7 +77,7 @@ def print_speed(rows: int = 5_000, rounds: int = 40) -> None:
             times = best_times(
                 {
                     "least squares": lambda d=data, g=dag: gn.fit(d, g, threads=1),
-                    "robust": lambda d=data, g=dag: gn.fit(d, g, "robust", threads=1),
+                    "robust": lambda d=data, g=dag: gn.fit(d, g, "sequential-trim", threads=1),
                 },
                 seconds=20.0,
                 repeats=rounds,
@@ -104,7 +105,7 @@ def print_clean(rows: int, graphs: int = 8) -> None:
             data = gn.simulate.random_network(dag, seed=seeds[1]).sample(rows, seed=seeds[2])
             runs = {
                 method: lambda m=method, d=data, g=dag: gn.fit(d, g, m, threads=1)
-                for method in ("least-squares", "robust")
+                for method in ("least-squares", "sequential-trim")
             }
             found.append(list(best_times(runs, repeats=20).values()))
         least, ours = np.array(found).T
@@ -175,11 +176,12 @@ def main() -> None:
     parser.add_argument("--only", default="", help="cases whose name holds these words")
     parser.add_argument("--intercept", action="store_true")
     parser.add_argument("--seed", type=int, default=7)
+    parser.add_argument("--method", default="sequential-trim", help="or robust")
     options = parser.parse_args()
     if options.what == "speed":
         print_speed()
     else:
-        print_quality(options.repetitions, options.only, options.intercept, options.seed)
+        print_quality(options)
 
 
 if __name__ == "__main__":

@@ -88,9 +88,9 @@ class Problem:
             dag, coefficients, variances, intercepts if intercept else None
         )
 
-    def robust(self, intercept: bool) -> gn.Fit:
-        """What the robust method learns."""
-        return gn.fit(self.data, self.truth.dag, "robust", intercept=intercept, threads=1)
+    def robust(self, intercept: bool, method: str = "sequential-trim") -> gn.Fit:
+        """What a robust method learns."""
+        return gn.fit(self.data, self.truth.dag, method, intercept=intercept, threads=1)
 
     def flags(self, fit: gn.Fit) -> np.ndarray:
         """The cells that the robust method calls wrong."""
@@ -179,9 +179,11 @@ class Quality(NamedTuple):
     """Share of the wrong cells that are flagged."""
 
 
-def quality(case: Case, repetitions: int, seed: int = 7) -> Quality:
+def quality(
+    case: Case, repetitions: int, seed: int = 7, method: str = "sequential-trim"
+) -> Quality:
     """Repeat a case with new networks and new rows."""
-    found = [repeat(case, own) for own in children(seed, repetitions)]
+    found = [repeat(case, own, method) for own in children(seed, repetitions)]
     ours, best, clean, changed, hits, flagged, wrong = np.array(found, dtype=float).T
     jackknife = (ours.sum() - ours) / (best.sum() - best)
     return Quality(
@@ -196,11 +198,11 @@ def quality(case: Case, repetitions: int, seed: int = 7) -> Quality:
     )
 
 
-def repeat(case: Case, seed: np.random.SeedSequence) -> tuple[float, ...]:
+def repeat(case: Case, seed: np.random.SeedSequence, method: str) -> tuple[float, ...]:
     """KL of robust, oracle and clean least squares; changed nodes; hits, flags, wrong cells."""
     problem = case.draw(seed)
     truth = problem.truth
-    fit = problem.robust(case.intercept)
+    fit = problem.robust(case.intercept, method)
     clean = gn.fit(truth.sample(case.rows, seed=seed), truth.dag, intercept=case.intercept)
     flagged = problem.flags(fit)
     return (

@@ -149,4 +149,8 @@ def _stated_order(column: "nw.Series[Any]") -> list[str]:
 
 
 def _is_null(value: Any) -> bool:
-    return value is None or bool(value != value)  # noqa: PLR0124 (NaN is not itself)
+    """Whether a value is None, NaN, which is not itself, or pandas' NA, which cannot tell."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124
+    except TypeError:
+        return True

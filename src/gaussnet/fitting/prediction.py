@@ -169,7 +169,10 @@ def find_learnt_errors(fit: "Fit") -> LearntErrors:
         )
     if fit.method.fills_holes:
         return _joint_errors(fit, fit.method.parameter_law(fitted), left)
-    return _family_errors(fit, fit.method.find_errors(fitted, kind, 0.95), left)
+    assembly = fit.method.find_errors(fitted, kind, 0.95)
+    if assembly.joint is not None:
+        return _joint_errors(fit, fit.method.prediction_law(fitted), left)
+    return _family_errors(fit, assembly, left)
 
 
 def _unbiased(fit: "Fit", left: FloatArray) -> GaussianNetwork:

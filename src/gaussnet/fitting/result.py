@@ -482,12 +482,11 @@ class Fit:
         return self.scores.bic
 
     def outliers(self, status: str = "flagged") -> "Outliers":
-        """The cells that do not fit, worst first; for method="robust" only.
+        """The cells that do not fit, worst first; for the robust methods only.
 
-        A "flagged" cell is too far from what its equation expects. One that is "confirmed"
-        was so too, but its children, or its parents as recorded, agree with it: rare, yet
-        real. One that is "unverified" has suspicious parents that leave too much open to tell,
-        and one that is "missing" has no value.
+        A "flagged" cell is more likely wrong than not. One that is "confirmed" is far from what
+        its equation expects, but its relatives agree with it: rare, yet real. One that is
+        "unverified" is in doubt, and one that is "missing" has no value.
 
         Examples
         --------
@@ -495,8 +494,9 @@ class Fit:
         >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
         >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
         >>> rows[7, 1] = 900.0
-        >>> [(cell.row, cell.node) for cell in gn.fit(rows, dag, "robust").outliers()]
-        [(7, 'rain')]
+        >>> worst = next(iter(gn.fit(rows, dag, "robust").outliers()))
+        >>> worst.row, worst.node, worst.recorded
+        (7, 'rain', 900.0)
         """
         from gaussnet.fitting.outliers import find_outliers
 

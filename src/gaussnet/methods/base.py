@@ -264,6 +264,10 @@ class Method(ABC):
             "maximised: fit with missing='likelihood' to draw imputations"
         )
 
+    def prediction_law(self, fitted: "Fitted") -> "ParameterLaw":
+        """The law of the parameters that the errors of predictions rest on."""
+        return self.parameter_law(fitted)
+
     def examined(self, fitted: "Fitted", table: Table) -> Any:
         """The findings, after a look at the learnt network beside its rows."""
         return fitted.findings

@@ -1,8 +1,23 @@
-"""The robust method: least squares where data are clean, the oracle where they are not.
+"""The robust methods: least squares where data are clean, near the oracle where they are not.
 
-Every parent is the child of another equation. A wrong cell that would be a bad leverage point in
-the equations of its children is a mere vertical outlier in its own. So nodes are learnt parents
-first, each on the rows whose parent cells are not suspicious (the *sound* rows). The steps:
+`Cellwise` ("robust") begins with `SequentialTrim`, the *walk* below, and goes on where that doubts
+something:
+
+=====================================================================  =================
+step                                                                   module
+=====================================================================  =================
+settings, and whether there is anything to doubt                       `cellwise`
+the mixture from several starts; findings for every cell               `refinement`
+where it starts from: walk, ranks, concentrated rows                   `starts`
+the model of wrong cells, and its rounds                               `mixture`
+the precision entry by entry, and least squares from products          `precision`
+error or shape: what relatives say of a column                         `shape`
+standard errors over the believed cells                                `believed_cells`
+=====================================================================  =================
+
+The walk: every parent is the child of another equation. A wrong cell that would be a bad leverage
+point in the equations of its children is a mere vertical outlier in its own. So nodes are learnt
+parents first, each on the rows whose parent cells are not suspicious (the *sound* rows). The steps:
 
 =====================================================================  =================
 step                                                                   module

@@ -8,26 +8,39 @@ percent where errors are moderate, and not at all where they are gross.
 
 import numpy as np
 
-from gaussnet.data.table import MemoryTable
+from gaussnet.data.table import MemoryTable, Table
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.scales import GaussianCore, KlOptimal
 from gaussnet.methods.standard_errors import Assembly, assemble, student
-from gaussnet.methods.standard_errors.observed_information import observed_errors
+from gaussnet.methods.standard_errors.observed_information import (
+    ParameterLaw,
+    observed_errors,
+    parameter_law,
+)
 from gaussnet.types import FloatArray
 
 
 def believed_cells(fitted: Fitted, level: float) -> Assembly:
     """Standard error, low and high of coefficients (3, edges), intercepts and variances."""
-    findings, options = fitted.findings, fitted.data.options
-    if not findings.left_out:
+    if not fitted.findings.left_out:
         return assemble(LeastSquares(), fitted, "classical", level)
     rows = believed_rows(fitted)
-    table = MemoryTable.of(rows, options.dag.nodes, options.page_rows, fitted.data.run)
-    found = observed_errors(fitted, level, table.surveyed(False))
+    found = observed_errors(fitted, level, _table(fitted, rows))
     if not isinstance(fitted.scale, GaussianCore | KlOptimal):
         _enter_all_residuals(found, fitted, rows)
     return found
+
+
+def believed_law(fitted: Fitted) -> ParameterLaw:
+    """What the believed cells say of all parameters together."""
+    return parameter_law(fitted, _table(fitted, believed_rows(fitted)))
+
+
+def _table(fitted: Fitted, rows: FloatArray) -> Table:
+    options = fitted.data.options
+    table = MemoryTable.of(rows, options.dag.nodes, options.page_rows, fitted.data.run)
+    return table.surveyed(False)
 
 
 def believed_rows(fitted: Fitted) -> FloatArray:

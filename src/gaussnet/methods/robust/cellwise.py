@@ -17,9 +17,13 @@ from gaussnet.types import FloatArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.methods.standard_errors import Assembly
+    from gaussnet.methods.standard_errors.observed_information import ParameterLaw
 
 FEWEST_ROWS = 50
 """With fewer rows the walk's answer stands: a mixture has too much to learn."""
+
+MOST_MISSING = 90
+"""If a row has more missing cells, the walk's answer stands: patterns have no room for them."""
 
 LONG_TAILS = 5.0
 """Excess kurtosis of so many standard errors calls for the mixture, whatever the walk found."""
@@ -76,6 +80,8 @@ class Cellwise(SequentialTrim):
         values = np.array(rows, dtype=np.float64, order="C")
         if len(values) < FEWEST_ROWS or not _all_vary(values):
             return walk
+        if complete is not True and np.isnan(values).sum(axis=1).max() > MOST_MISSING:
+            return walk
         found = bool(walk.cells) or bool(walk.left_out)
         if not found and not _has_long_tails(values, families, walk):
             return walk
@@ -84,6 +90,12 @@ class Cellwise(SequentialTrim):
     def over_holes(self) -> Method:
         """Itself: cells that are missing are bridged as those that are wrong."""
         return self
+
+    def prediction_law(self, fitted: Fitted) -> "ParameterLaw":
+        """What the cells that are believed say of all parameters together."""
+        from gaussnet.methods.robust.believed_cells import believed_law
+
+        return believed_law(fitted)
 
     def find_errors(self, fitted: Fitted, kind: str, level: float) -> "Assembly":
         """Those of maximum likelihood over the cells that are believed.
@@ -141,6 +153,7 @@ def _has_long_tails(rows: FloatArray, families: Families, walk: RobustSolution) 
     the excess kurtosis of Gaussian residuals has a standard error of the root of 24 over the rows.
     """
     rest = kernels.residuals(rows, families, walk.coefficients) - walk.intercepts[:, None]
+    rest /= np.abs(rest).max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
     squares = rest**2
     means = squares.mean(axis=1)
     fourth = np.mean(squares**2, axis=1)[means > 0.0]

@@ -1,4 +1,4 @@
-r"""Standard errors of the robust method: those of least squares over the rows that it keeps.
+r"""Standard errors of sequential trimming: those of least squares over the rows that it keeps.
 
 A row is kept if its residual is within t standard deviations of a fit to the kept rows. With
 :math:`\kappa` the variance of a standard normal variable within :math:`\pm t`, that is the

@@ -1,4 +1,4 @@
-"""The robust method: its settings, its pass over all rows, and its answer."""
+"""Sequential trimming: its settings, its pass over all rows, and its answer."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields

@@ -177,7 +177,8 @@ static void combine(const Mixture *mixture, const RowSearch *search, Combination
     Swept none = {.score = 0.0};
     double most = UNLIKELY, total = 0.0, counted = 0.0;
     for (ptrdiff_t i = 0; i < all->count; i++) {
-        memcpy(none.entries + i * SWEPT, all->precision + i * MOST_JOINT, MOST_JOINT * sizeof(double));
+        memcpy(none.entries + i * SWEPT, all->precision + i * MOST_JOINT,
+               (size_t)all->count * sizeof(double));
         none.entries[i * SWEPT + MOST_JOINT] = all->gradient[i];
     }
     all->found = 0;
@@ -327,8 +328,10 @@ static void add_slight(const Mixture *mixture, const RowSearch *search, const Mi
         const double variance = 1.0 / candidate->precision, error = candidate->gradient * variance;
         to->corrections[cell] = chance * error;
         to->chances[cell] = chance;
-        totals->products[entry_of(mixture, cell, cell)] +=
-            to->weight * chance * (variance + (1.0 - chance) * error * error);
+        const int64_t entry = entry_of(mixture, cell, cell);
+        if (entry >= 0)
+            totals->products[entry] +=
+                to->weight * chance * (variance + (1.0 - chance) * error * error);
         count_wrong(mixture, search, totals, cell, error, variance, to->weight * chance);
     }
 }
@@ -367,6 +370,14 @@ static void weigh_row(const MixtureTask *task, ptrdiff_t row, double log_density
     *weight = 1.0 - chance;
 }
 
+/* A row that is wrong as a whole has no weight. */
+static void leave_out(const MixtureTask *task, Block16 *block, ptrdiff_t row, ptrdiff_t side)
+{
+    task->densities[row] = task->foreign ? task->foreign[row] + task->foreign_odds : 0.0;
+    task->foreign_chances[row] = 1.0;
+    block->weights[side] = 0.0;
+}
+
 /* A row with cells that are missing, were wrong before, or are far from what others expect. */
 static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task, MixtureSpace *space,
                        const MixtureTotals *totals, ptrdiff_t row, ptrdiff_t side)
@@ -384,10 +395,8 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
         block->missing[c] = wrong[c] > 1;
         count += wrong[c] > 0;
     }
-    if (count + 2 > MOST_WRONG) { /* wrong as a whole */
-        task->densities[row] = task->foreign ? task->foreign[row] + task->foreign_odds : 0.0;
-        task->foreign_chances[row] = 1.0;
-        block->weights[side] = 0.0;
+    if (count + 2 > MOST_WRONG) {
+        leave_out(task, block, row, side);
         return;
     }
     search->row = block->row;
@@ -403,6 +412,11 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
     for (ptrdiff_t c = 0; c < columns; c++)
         search->values[c].redrawn = -1.0;
     climb(mixture, search, space->lower);
+    if (search->now->score == UNLIKELY) { /* Omega has no factor there */
+        clear_index(search);
+        leave_out(task, block, row, side);
+        return;
+    }
     list_doubtful_cells(mixture, search);
     for (ptrdiff_t c = 0; c < columns; c++)
         wrong[c] = block->missing[c] ? 2 : 0;
@@ -413,7 +427,8 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
     double slight = 0.0;
     for (ptrdiff_t c = 0; c < search->candidate_count; c++)
         if (is_slight(mixture, search, &search->candidates[c]))
-            slight += log1p(exp(search->candidates[c].gain));
+            slight += fmax(search->candidates[c].gain, 0.0) +
+                      log1p(exp(-fabs(search->candidates[c].gain)));
     clear_index(search);
     condition(mixture, search, &space->combinations, space->lower);
     combine(mixture, search, &space->combinations);

@@ -359,7 +359,10 @@ static Move best_move(const Mixture *mixture, RowSearch *search)
 /* Change the pattern while its score rises; candidates are those of the last one. */
 static void climb(const Mixture *mixture, RowSearch *search, double *lower)
 {
+    search->candidate_count = 0;
     solve_pattern(mixture, search, search->now, lower);
+    if (search->now->score == UNLIKELY)
+        return;
     list_far_cells(mixture, search);
     list_candidates(mixture, search);
     for (int step = 0; step < 4 * MOST_WRONG; step++) {
