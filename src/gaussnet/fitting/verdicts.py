@@ -110,8 +110,8 @@ class Verdict:
     @property
     def warns(self) -> bool:
         """Whether there is something to warn of."""
-        odd = self.contradicted or bool(self.wild) or bool(self.odd_shapes) or self.is_singular
-        return odd or self.is_small or self.contaminated
+        shapes = bool(self.wild) or bool(self.odd_shapes) or bool(self.believed)
+        return self.contradicted or shapes or self.is_singular or self.is_small or self.contaminated
 
     @property
     def wild(self) -> list[str]:
@@ -122,6 +122,12 @@ class Verdict:
     def odd_shapes(self) -> list[str]:
         """Nodes whose residuals are not Gaussian in another way."""
         return self._named("skewed", "heavy tails", "light tails")
+
+    @property
+    def believed(self) -> list[str]:
+        """Nodes that a robust fit believed although they do not look Gaussian."""
+        trimming = self.fit.trimming
+        return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.shaped]
 
     def _named(self, *kinds: str) -> list[str]:
         if self.shapes is None:
@@ -181,6 +187,8 @@ class Verdict:
             nodes = self.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
             worst = float(np.abs(self.shapes.furthest[nodes]).max())
             return f"the residuals of {listed(odd)} are not Gaussian (worst {worst:.3g} sd)"
+        if self.believed:
+            return f"the values of {listed(self.believed)} do not look Gaussian"
         if self.shapes.counts.max(initial=0) < 30:
             return "there are too few rows to judge the residuals"
         return "the residuals look Gaussian"
