@@ -55,6 +55,10 @@ def test_intervals_hold_without_an_intercept(name):
     assert low <= found["variances"][0] <= high
 
 
+KNOWN_SHORT = ("robust", "5 % cells N(1000, 1)", 2, "variances")
+"""Cells in slight doubt make these intervals too short, as docs/uncertainty.md says."""
+
+
 @pytest.mark.parametrize("spoilt", ["clean", "5 % cells N(1000, 1)", "5 % cells shifted 10 sd"])
 @pytest.mark.parametrize("parents", [1, 2])
 @pytest.mark.parametrize("method", ["robust", "sequential-trim"])
@@ -62,11 +66,11 @@ def test_intervals_of_robust_methods_hold_on_clean_and_on_spoilt_rows(method, sp
     truth = copies_of_a_family(parents, 125)
     found = share_covered(truth, 200, FITS, method=method, spoil=SPOILT[spoilt])
     low, high = bounds(125 * FITS)
-    if method == "robust" and spoilt != "clean":
-        # Cells in slight doubt make variances a little too small: docs/uncertainty.md.
-        assert found.pop("variances")[0] > 0.8
     for part, (share, _) in found.items():
-        assert low <= share <= high, part
+        if (method, spoilt, parents, part) == KNOWN_SHORT:
+            assert share < low, "no longer short: take it off the list and mend the docs"
+        else:
+            assert low <= share <= high, part
 
 
 def test_heteroscedastic_intervals_hold_where_classical_ones_fail():
