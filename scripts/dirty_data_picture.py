@@ -19,7 +19,7 @@ METHODS = {
     "batch-median": gn.BatchMedian(),
     "cauchy-tree": gn.CauchyTree(),
     "cauchy": gn.Cauchy(),
-    "robust": gn.SequentialTrim(),
+    "robust": gn.Cellwise(),
 }
 PANELS = {
     "fixed": ("the same 5 columns wrong in so many rows, per cent", (0, 1, 5, 10, 20, 30, 40, 45)),
