@@ -84,7 +84,7 @@ def test_robust_fit_prints_and_tells_what_it_flagged(folder, gaussnet):
     assert told["flagged_shares"] == dict(found.shares)
     printed = gaussnet(*arguments)
     assert "30 flagged values (--report and --json list them)" in printed
-    assert "note: rain: 30 of 300 rows (10.0%) left out, 30 of its values flagged" in printed
+    assert "note: rain: 30 of its values flagged; other values of these rows count" in printed
 
 
 def test_fit_gives_the_numbers_of_the_library(folder, gaussnet):

@@ -28,10 +28,13 @@ def test_plan_shows_methods_and_laws_side_by_side(graph):
     assert "batch-median" in json.loads(done.stdout)["no law"]
 
 
-def test_plan_prints_a_table_and_why_other_methods_are_not_in_it(graph):
+def test_plan_prints_a_table_and_which_methods_are_not_in_it(graph):
     done = run("plan", graph, "--kl", "0.02")
     assert "Rows needed for KL <= 0.02" in done.stdout
-    assert "there is no law for method='cauchy'" in done.stdout
+    assert "No law on this graph (--json says why): batch-median, cauchy" in done.stdout
+    assert len(done.stdout.splitlines()) < 12
+    reasons = json.loads(run("plan", graph, "--kl", "0.02", "--json").stdout)["no law"]
+    assert reasons["cauchy"].startswith("there is no law for method='cauchy'")
 
 
 def test_certify_says_what_it_rests_on(graph):

@@ -97,8 +97,21 @@ def test_what_cannot_be_asked_is_refused():
         fit.effect("a", "b", level=2)
     with pytest.raises(gn.SettingError, match="got level='high'"):
         fit.effect("a", "b", level="high")
-    with pytest.raises(gn.SettingError, match="got kind='bootstrap'"):
-        fit.effect("a", "b", kind="bootstrap")
+    with pytest.raises(gn.SettingError, match="got repetitions=3"):
+        fit.effect("a", "b", kind="bootstrap", repetitions=3)
+
+
+def test_the_bootstrap_of_an_effect_is_that_of_the_product_of_its_path():
+    dag = gn.Dag.parse("b ~ first*a; c ~ second*b; total := first*second")
+    rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
+    fit = gn.fit(rows, dag)
+    drawn = {"kind": "bootstrap", "repetitions": 50, "seed": 3}
+    effect, product = fit.effect("a", "c", **drawn), fit.defined(**drawn).to_dicts()[0]
+    found = (effect.value, effect.standard_error, effect.low, effect.high)
+    # one multiplies along the path, the other the two coefficients: a few roundings
+    expected = [product[name] for name in ("estimate", "std_error", "low", "high")]
+    assert found == pytest.approx(expected, rel=1e-12)
+    assert effect.low < effect.value < effect.high
 
 
 def test_an_effect_reads_as_a_sentence():

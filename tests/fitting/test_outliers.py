@@ -78,14 +78,17 @@ def test_plain_values_go_into_frames_and_json(fit):
     dicts = fit.outliers().to_dicts()
     assert json.loads(json.dumps(dicts)) == dicts
     frame = pd.DataFrame(dicts)
-    assert list(frame.columns) == ["row", "node", "recorded", "expected", "z"]
+    assert list(frame.columns) == ["row", "node", "recorded", "expected", "z", "probability"]
     assert frame.groupby("node").size().to_dict() == {"rain": 1, "wet": 250}
+    assert frame["probability"].between(0.5, 1.0).all()
+    assert frame.equals(fit.outliers().to_frame())
+    assert fit.outliers().to_frame("polars").to_dicts() == dicts
 
 
 def test_the_printed_table_is_short(fit):
     lines = str(fit.outliers()).splitlines()
     assert lines[0] == "Outliers(251 flagged cells in 2 of 3 nodes)"
-    assert lines[1].split() == ["row", "node", "recorded", "expected", "z"]
+    assert lines[1].split() == ["row", "node", "recorded", "expected", "z", "probability"]
     assert lines[2].split()[:3] == ["249", "wet", "1249"]
     assert len(lines) == 23
     assert lines[-1] == "... and 231 more"
@@ -97,15 +100,25 @@ def test_huge_deviations_are_printed_in_few_signs():
     found = gn.fit(rows, DAG, "robust").outliers()
     lines = str(found).splitlines()
     assert max(map(len, lines)) < 60
-    assert float(lines[2].split()[-1]) == pytest.approx(found.z[0], rel=1e-3)
+    assert float(lines[2].split()[-2]) == pytest.approx(found.z[0], rel=1e-3)
 
 
 def test_nothing_found_is_an_empty_list():
     found = gn.fit(CLEAN[:300], DAG, "robust").outliers()
     assert len(found) == 0
     assert list(found) == found.to_dicts() == []
+    assert found.to_frame().shape == (0, 6)
     assert str(found) == "Outliers(0 flagged cells in 0 of 3 nodes)"
     assert set(found.shares.values()) == {0.0}
+
+
+def test_a_method_without_probabilities_says_none():
+    rows = CLEAN[:300].copy()
+    rows[7, 0] = 900.0
+    found = gn.fit(rows, DAG, "sequential-trim").outliers()
+    assert [cell["probability"] for cell in found.to_dicts()] == [None]
+    assert str(found).splitlines()[2].split()[-1] == "-"
+    assert found.to_frame()["probability"].isna().all()
 
 
 def test_other_methods_say_which_one_flags():

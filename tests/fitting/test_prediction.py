@@ -114,6 +114,19 @@ def test_many_rows_leave_nothing_to_add():
     np.testing.assert_allclose(learnt.high, known.high, rtol=1e-3, atol=1e-3)
 
 
+def test_several_nodes_at_once_are_each_alone_without_the_others():
+    fit = gn.fit(TRUTH.sample(100, seed=1), DAG)
+    new = TRUTH.sample(20, seed=2)
+    new[:5, 0] = np.nan
+    both = fit.predict(new, ["c", "d"])
+    assert list(both) == ["c", "d"]
+    assert list(fit.predict(new, ("c",))) == ["c"]
+    for node, found in both.items():
+        alone = fit.predict(new, node, given=["a", "b"])
+        for part in ("mean", "scale", "low", "high"):
+            np.testing.assert_allclose(getattr(found, part), getattr(alone, part), rtol=1e-12)
+
+
 def test_robust_fits_predict_too():
     rows = TRUTH.sample(300, seed=0)
     rows[:5, 1] = 900.0

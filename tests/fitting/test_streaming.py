@@ -260,6 +260,15 @@ def test_ignored_columns_are_noted_and_not_read(tmp_path):
     assert [str(note) for note in fit.notes] == ["1 column is not in the graph and ignored: 'note'"]
 
 
+def test_the_bootstrap_tells_of_its_repetitions():
+    heard = []
+    rows = gn.simulate.random_network(DAG, seed=0).sample(100, seed=1)
+    fit = gn.fit(rows, DAG, progress=lambda done, total: heard.append((done, total)))
+    heard.clear()
+    fit.uncertainty("bootstrap", repetitions=20)
+    assert heard == [(100 * done, 2_000) for done in range(1, 21)]
+
+
 def test_progress_counts_the_rows_of_a_pass(tmp_path):
     for ending, total in ((".parquet", len(ROWS)), (".csv", None)):
         path = put(tmp_path / f"rows{ending}", ROWS)

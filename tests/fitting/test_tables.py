@@ -10,6 +10,7 @@ from tests.forced import fit_streamed
 
 import gaussnet as gn
 from gaussnet.data.write import write_rows
+from gaussnet.fitting.tables import Column, ResultTable
 
 DAG = gn.Dag.parse("m ~ a*x; y ~ b*m + c*x + w; z ~ y + w; indirect := a*b", nodes="mxywz")
 TRUTH = gn.simulate.random_network(DAG, seed=3, intercepts=(-1.0, 1.0))
@@ -282,11 +283,33 @@ def test_odd_names_break_no_format():
     dag = gn.Dag.from_edges(edges, nodes=["a|b", "50%_&x", "<i>\\"])
     rows = gn.simulate.random_network(dag, seed=0).sample(50, seed=0)
     table = gn.fit(rows, dag).table()
-    assert all(line.count("|") - line.count("\\|") == 9 for line in table.to_markdown().split("\n"))
+    lines = table.to_markdown(notes=False).split("\n")
+    assert all(line.count("|") - line.count("\\|") == 9 for line in lines)
     assert r"50\%\_\&x" in table.to_latex()
     assert r"<i>\textbackslash{} & " in table.to_latex()
     assert "&lt;i&gt;\\" in table._repr_html_()
     assert "<i>" not in table._repr_html_()
+
+
+def test_notes_go_along_into_markdown_and_latex(fit):
+    table = ResultTable("T", (Column("a", "a", [1.0]),), ("50 % of x_1 <2>", "second"))
+    assert table.to_markdown().split("\n\n")[1:] == [r"Note: 50 % of x\_1 \<2\>", "Note: second"]
+    after = table.to_latex().split(r"\end{tabular}")[1]
+    assert r"{\footnotesize Note: 50 \% of x\_1 <2>\par}" in after
+    assert "Note" not in table.to_markdown(notes=False) + table.to_latex(notes=False)
+    assert "Note: standard errors: least squares" in fit.table().to_latex()
+
+
+def test_r2_below_zero_is_explained_where_it_appears():
+    dag = gn.Dag.parse("[a][b|a][c|b]", nodes="abc")
+    rows = gn.simulate.random_network(dag, seed=0).sample(500, seed=1)
+    plain = gn.fit(rows, dag).node_table()
+    assert not any("below 0" in note for note in plain.notes)
+    rows[::40, 1] = 1_000.0
+    table = gn.fit(rows, dag, "cauchy", scale="mad").node_table()
+    below = [row["node"] for row in table if (row["r2"] or 0.0) < 0.0]
+    assert "c" in below
+    assert any(note.startswith(f"R2 of {' and '.join(below)} is below 0") for note in table.notes)
 
 
 def test_latex_has_as_many_columns_in_every_row(fit):

@@ -74,11 +74,11 @@ def documented():
 
 @pytest.mark.parametrize("situation", SITUATIONS)
 def test_the_sentences_are_those_of_the_document(situation):
-    assert tuple(SITUATIONS[situation]().summary()) == documented()[situation]
+    assert SITUATIONS[situation]().summary().sentences == documented()[situation]
 
 
 def test_there_are_twelve_situations_and_each_reads_differently():
-    found = {tuple(make().summary()) for make in SITUATIONS.values()}
+    found = {make().summary().sentences for make in SITUATIONS.values()}
     assert len(SITUATIONS) == len(found) == 12
 
 
@@ -92,7 +92,7 @@ def test_a_contradicted_graph_is_in_the_first_words():
 
 def test_sentences_are_plain():
     for make in SITUATIONS.values():
-        for sentence in make().summary():
+        for sentence in make().summary().sentences:
             assert sentence.endswith(".")
             assert sentence[0].isupper() or sentence[0].isdigit()
             assert sentence.count(". ") == 0
@@ -113,6 +113,41 @@ def test_missing_values_are_told_where_all_others_are_used():
     one[3, 1] = np.nan
     words = gn.fit(one, DAG, missing="likelihood").summary().data
     assert words == "1 value is missing, and the fit uses all others."
+
+
+def test_robust_fits_bridge_missing_values_and_say_so():
+    rows = ROWS.copy()
+    rows[:20, 2] = np.nan
+    rows[30:33, 1] = 1_000.0
+    fit = gn.fit(rows, DAG, "robust", missing="likelihood")
+    words = fit.summary().data
+    assert words.startswith("20 of 2,000 values are missing, and the fit uses all others; 3 values")
+    notes = "\n".join(fit.notes)
+    assert "rows left out" not in notes
+    assert "left out of" not in notes
+    assert "mud: 20 of its values missing; other values of these rows count" in fit.notes
+    assert "wet: 3 of its values flagged; other values of these rows count" in fit.notes
+    assert any(note.startswith("rows: those in which") for note in fit.node_table().notes)
+
+
+def test_a_node_with_half_of_its_values_missing_is_not_doubted_for_that():
+    rows = ROWS.copy()
+    rows[::2, 2] = np.nan
+    notes = gn.fit(rows, DAG, "robust", missing="likelihood").notes
+    assert not any("more than a quarter" in note for note in notes)
+
+
+def test_summaries_and_notes_are_strings():
+    fit = gn.fit(wild(), DAG)
+    summary = fit.summary()
+    assert summary == str(summary) == repr(summary) == "\n".join(summary.sentences)
+    assert isinstance(summary, str)
+    assert "wild values" in summary
+    assert "\n".join(fit.notes) == str(fit.notes[0])
+    for value in (summary, fit.notes[0]):
+        copied = pickle.loads(pickle.dumps(value))
+        assert copied == value
+        assert vars(copied) == vars(value)
 
 
 @pytest.mark.parametrize("every", [13, 20, 40])
@@ -167,4 +202,4 @@ def test_a_fit_to_a_file_or_a_loaded_one_says_what_was_not_checked(tmp_path):
     ids=["constant", "huge", "tiny", "counts", "one row", "three rows"],
 )
 def test_odd_data_get_sentences_and_no_warning(rows):
-    assert all(sentence.endswith(".") for sentence in gn.fit(rows, DAG).summary())
+    assert all(sentence.endswith(".") for sentence in gn.fit(rows, DAG).summary().sentences)

@@ -371,7 +371,7 @@ def test_the_top_of_the_page_says_whether_the_model_fits(target):
     assert "TV at most" not in page.text
     promise, notes = page.source.index("If the model is right"), page.source.index("Notes on the")
     assert page.source.index("Does the graph fit?") < notes < promise
-    for sentence in wrong.summary():
+    for sentence in wrong.summary().sentences:
         assert sentence in page.words
 
 

@@ -168,7 +168,10 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
         errors, notes = _errors(fit)
-        summary, _ = tuple(fit.summary()), fit.notes  # both read rows: while the cluster is there
+        summary, _ = (
+            fit.summary().sentences,
+            fit.notes,
+        )  # both read rows: while the cluster is there
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)

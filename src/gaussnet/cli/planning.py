@@ -69,7 +69,7 @@ class CertificateTable:
                 "KL": promise.kl,
                 "TV": promise.tv,
                 "information limit": promise.information_limit,
-                "hardness shape of TV": promise.hardness_tv,
+                "lower bound on TV, times a constant": promise.hardness_tv,
             }
             for method, promise in self.certificates.items()
         }
@@ -158,9 +158,8 @@ def print_certificates(table: CertificateTable) -> None:
 
 
 def _print_reasons(reasons: dict[str, str]) -> None:
-    page = console()
-    for method, reason in reasons.items():
-        page.print(f"{method}: {reason}")
+    if reasons:
+        console().print(f"No law on this graph (--json says why): {', '.join(reasons)}")
 
 
 def check_plot(path: Path | None) -> None:

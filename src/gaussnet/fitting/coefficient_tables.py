@@ -1,16 +1,19 @@
 """The tables of a fit: one row per edge, and one row per node."""
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import stdtr
 
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.measures import find_r2, implied_r2
+from gaussnet.fitting.measures import find_r2, implied_r2, r2_note
 from gaussnet.fitting.standardized import find_standardized, shown_coefficients
 from gaussnet.fitting.tables import Column, ResultTable
-from gaussnet.fitting.uncertainty import find_root_covariances, find_uncertainty
+from gaussnet.fitting.uncertainty import (
+    ErrorChoice,
+    find_root_covariances,
+    find_uncertainty,
+)
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -30,16 +33,6 @@ ERRORS = {
     "bootstrap": "bootstrap",
 }
 """Where standard errors come from, in words."""
-
-
-@dataclass(frozen=True, slots=True)
-class ErrorChoice:
-    """Which standard errors and intervals are wanted."""
-
-    kind: str | None = None
-    level: float = 0.95
-    repetitions: int = 500
-    seed: int = 0
 
 
 def edge_table(
@@ -134,7 +127,14 @@ def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> Result
         _numbers("r2", "R2", r2),
         Column("rows", "rows", fit.details.rows.tolist(), "count"),
     ]
+    below = r2_note(fit.dag.nodes, r2)
+    notes += [] if below is None else [below]
     if fit.trimming is not None:
+        if fit.trimming.bridged and (fit.details.rows < fit.rows).any():
+            notes.append(
+                "rows: those in which the values of a node and of its parents are all there and "
+                "believed; of the others each believed value counts"
+            )
         flagged = [fit.node(node).flagged for node in fit.dag.nodes]
         columns.append(Column("flagged", "flagged", flagged, "count"))
     return ResultTable("Nodes", tuple(columns), tuple(notes))

@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gaussnet.errors import GraphError, SettingError
-from gaussnet.fitting.coefficient_tables import ErrorChoice, p_values
+from gaussnet.fitting.coefficient_tables import p_values
 from gaussnet.fitting.effects import effect_error
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.uncertainty import (
     PURPOSE,
+    ErrorChoice,
     bootstrap_networks,
     checked_kind,
     percentiles,

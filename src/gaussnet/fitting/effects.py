@@ -8,7 +8,15 @@ import numpy as np
 from scipy.special import ndtri, stdtrit
 
 from gaussnet import display
-from gaussnet.fitting.uncertainty import find_covariances
+from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.uncertainty import (
+    PURPOSE,
+    ErrorChoice,
+    bootstrap_networks,
+    checked_kind,
+    find_covariances,
+    percentiles,
+)
 from gaussnet.model.inference.effects import gradient, stations
 from gaussnet.types import FloatArray
 
@@ -49,8 +57,7 @@ def find_effect(
     fit: "Fit",
     ends: tuple[str, str],
     via: str | Iterable[str] | None,
-    level: float,
-    kind: str | None,
+    choice: ErrorChoice,
 ) -> Effect:
     r"""The effect, its error and interval.
 
@@ -59,14 +66,26 @@ def find_effect(
     g are the derivatives by the coefficients of each family, C the families' covariances;
     estimates of different families are uncorrelated, but for ``missing="likelihood"``, where C
     is that of all coefficients together. With least squares the interval is
-    Student's t with Satterthwaite's freedom, exact for a single edge.
+    Student's t with Satterthwaite's freedom, exact for a single edge. The bootstrap finds the
+    effect anew in each repetition; its interval is of percentiles, corrected for bias.
     """
+    check_level(choice.level)
     cause, target = ends
     stops = stations(fit.dag, cause, target, via)
-    value = fit.network.effect(cause, target, via=via)
-    found = effect_error(fit, value, gradient(fit.network, stops), level, kind)
     through = tuple(fit.dag.nodes[stop] for stop in stops[1:-1])
-    return Effect(cause, target, value, found.error, float(level), found.low, found.high, through)
+    value, level = fit.network.effect(cause, target, via=through or None), float(choice.level)
+    if choice.kind == "bootstrap":
+        checked_kind(fit, choice.kind, level)
+        asked = (fit.required_data(PURPOSE), choice.repetitions, choice.seed)
+        drawn = [
+            [network.effect(cause, target, via=through or None)]
+            for network in bootstrap_networks(fit, *asked)
+        ]
+        by_order = fit.method.uses_row_order
+        error, low, high = percentiles(np.array(drawn), np.array([value]), level, by_order)[:, 0]
+        return Effect(cause, target, value, float(error), level, float(low), float(high), through)
+    found = effect_error(fit, value, gradient(fit.network, stops), level, choice.kind)
+    return Effect(cause, target, value, found.error, level, found.low, found.high, through)
 
 
 class EffectError(NamedTuple):

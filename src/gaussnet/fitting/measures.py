@@ -5,7 +5,7 @@ with the likelihood that divides by the number of rows.
 """
 
 import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -18,7 +18,9 @@ from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.graph_tests import tested_rows
+from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
@@ -432,6 +434,24 @@ def implied_r2(network: GaussianNetwork) -> FloatArray:
     with np.errstate(divide="ignore", invalid="ignore"):
         share = 1.0 - network.variance_array / total
     return np.where(network.dag.parent_counts > 0, share, np.nan)
+
+
+def r2_note(nodes: Sequence[str], r2: FloatArray) -> str | None:
+    """What an R2 below 0 means, for the nodes that have one; None if none has.
+
+    Examples
+    --------
+    >>> r2_note(["a", "b"], np.array([0.5, 0.2])) is None
+    True
+    """
+    below = [shown(nodes[position]) for position in np.flatnonzero(r2 < 0.0).tolist()]
+    if not below:
+        return None
+    return (
+        f"R2 of {listed(below)} is below 0: over these rows the values lie farther from the "
+        "equation than from their own mean, because the equation was not chosen to follow them "
+        "all, as with wrong or missing values"
+    )
 
 
 def find_r2(fit: "Fit") -> FloatArray:

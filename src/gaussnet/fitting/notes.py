@@ -5,15 +5,30 @@ from dataclasses import dataclass
 from gaussnet.graph.dag import Dag, counted, shorten
 
 
-@dataclass(frozen=True, slots=True)
-class Note:
-    """One thing worth knowing about a fit; `node` is None where it concerns all nodes."""
+class Note(str):
+    """One thing worth knowing about a fit: a sentence, after the name of its node if it has one.
+
+    Examples
+    --------
+    >>> note = Note("rain", "3 of its values flagged")
+    >>> note, note.node, note.text
+    ('rain: 3 of its values flagged', 'rain', '3 of its values flagged')
+    """
 
     node: str | None
+    """None where it concerns all nodes."""
     text: str
+    """The sentence alone."""
 
-    def __str__(self) -> str:
-        return self.text if self.node is None else f"{self.node}: {self.text}"
+    def __new__(cls, node: str | None, text: str) -> "Note":
+        """The note as it is printed."""
+        note = super().__new__(cls, text if node is None else f"{node}: {text}")
+        note.node, note.text = node, text
+        return note
+
+    def __getnewargs__(self) -> tuple[str | None, str]:  # type: ignore[override]
+        """What a copy is made from."""
+        return self.node, self.text
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +59,10 @@ class NodeReport:
     """Whether its values were believed although they do not look Gaussian."""
     set_rows: int = 0
     """Rows left out because the node was set from outside."""
+    bridged: bool = False
+    """Whether the other values of a row count where one is flagged or missing."""
+    missing: int = 0
+    """Values of this node that are missing, where they were bridged."""
     covaries: tuple[str, ...] = ()
     """The nodes without parents that it was regressed on, as their covariances are free."""
 
@@ -59,10 +78,12 @@ def node_notes(report: NodeReport, zero_variance: bool) -> list[str]:
     if report.set_rows:
         rows = counted(report.set_rows, "row")
         found.append(f"{rows} in which it was set from outside left out of its equation")
-    if report.dropped:
+    if report.bridged:
+        found += _bridged(report)
+    elif report.dropped:
         rows, used = counted(report.dropped, "row"), report.rows + report.trimmed
         found.append(f"{rows} with missing values left out of {report.dropped + used}")
-    if report.trimmed or report.flagged or report.confirmed:
+    if not report.bridged and (report.trimmed or report.flagged or report.confirmed):
         found.append(_trimmed(report))
     found += _kind_of_values(report)
     if report.singular:
@@ -100,6 +121,17 @@ def _trimmed(report: NodeReport) -> str:
     if report.confirmed:
         parts.append(f"{report.confirmed} far off but confirmed by its relatives")
     return ", ".join(parts)
+
+
+def _bridged(report: NodeReport) -> list[str]:
+    """What the robust method does not use where the other values of a row still count."""
+    unused = [f"{report.flagged} of its values flagged"] if report.flagged else []
+    if report.missing:
+        unused.append(f"{report.missing} {'missing' if unused else 'of its values missing'}")
+    found = [f"{' and '.join(unused)}; other values of these rows count"] if unused else []
+    if report.confirmed:
+        found.append(f"{report.confirmed} far off but confirmed by its relatives")
+    return found
 
 
 def general_notes(ignored: tuple[str, ...], given: int, used: int) -> tuple[str, ...]:

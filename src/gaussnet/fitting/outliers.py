@@ -1,8 +1,8 @@
 """Outliers: the cells that a robust fit found wrong, as a list, and data without them."""
 
+import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
-from functools import partial
+from dataclasses import dataclass
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,6 +11,7 @@ import numpy as np
 
 from gaussnet import display
 from gaussnet.data.columns import is_frame
+from gaussnet.data.frames import FrameKind, new_frame
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import counted
@@ -38,6 +39,8 @@ class Outlier(NamedTuple):
     """Prediction from the parents, themselves replaced by their prediction if suspicious."""
     z: float
     """Recorded minus expected value, in standard deviations."""
+    probability: float = math.nan
+    """That the value is wrong; NaN where the method gives none."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -70,19 +73,41 @@ class Outliers:
     """Recorded minus expected values, in standard deviations; NaN where missing."""
     shares: Mapping[str, float]
     """Of each node's recorded values (or rows, of missing ones), the part in this list."""
-    chances: FloatArray = field(default_factory=partial(np.empty, 0))
+    probabilities: FloatArray
     """That each value is wrong, (cells,); NaN where the method gives none."""
 
     def __len__(self) -> int:
         return len(self.rows)
 
     def __iter__(self) -> Iterator[Outlier]:
-        values = (array.tolist() for array in (self.recorded, self.expected, self.z))
+        arrays = (self.recorded, self.expected, self.z, self.probabilities)
+        values = (array.tolist() for array in arrays)
         return map(Outlier, self.rows.tolist(), self.nodes, *values)
 
     def to_dicts(self) -> list[dict[str, Any]]:
-        """The cells as plain values, for a frame or JSON."""
-        return [cell._asdict() for cell in self]
+        """The cells as plain values, for JSON; a probability that there is none of is None."""
+        return [
+            cell._asdict() | ({"probability": None} if math.isnan(cell.probability) else {})
+            for cell in self
+        ]
+
+    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+        """The cells as a "pandas" or "polars" data frame, worst first.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain")
+        >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
+        >>> rows[3, 0] = 900.0
+        >>> frame = gn.fit(rows, dag, "robust").outliers().to_frame()
+        >>> frame[["row", "node", "recorded", "probability"]].values.tolist()
+        [[3, 'wet', 900.0, 1.0]]
+        """
+        columns = zip(*self, strict=True) if len(self) else ((),) * len(Outlier._fields)
+        return new_frame(
+            {name: list(own) for name, own in zip(Outlier._fields, columns, strict=True)}, kind
+        )
 
     def __repr__(self) -> str:
         touched = sum(share > 0.0 for share in self.shares.values())
@@ -94,7 +119,7 @@ class Outliers:
     def __str__(self) -> str:
         if not len(self):
             return repr(self)
-        heads = ("row", "node", "recorded", "expected", "z")
+        heads = ("row", "node", "recorded", "expected", "z", "probability")
         first = list(islice(self, LONGEST_TABLE))
         table = text_table(heads, map(_line, first), left=(1,))
         more = len(self) - len(first)
@@ -176,4 +201,20 @@ def required_test(fit: "Fit") -> "ContaminationTest":
 
 def _line(cell: Outlier) -> tuple[str, ...]:
     z = f"{cell.z:.1f}" if abs(cell.z) < LARGEST_PLAIN else f"{cell.z:.4g}"
-    return str(cell.row), shown(cell.node), *(f"{value:.4g}" for value in cell[2:4]), z
+    numbers = (f"{value:.4g}" for value in cell[2:4])
+    return str(cell.row), shown(cell.node), *numbers, z, probability_words(cell.probability)
+
+
+def probability_words(probability: float) -> str:
+    """A probability in three digits that never shows 1 for what is less; a dash for none.
+
+    Examples
+    --------
+    >>> probability_words(0.97), probability_words(0.99996), probability_words(1.0)
+    ('0.970', '>0.999', '1')
+    """
+    if math.isnan(probability):
+        return "-"
+    if probability >= 1.0:
+        return "1"
+    return ">0.999" if probability > 0.9995 else f"{probability:.3f}"

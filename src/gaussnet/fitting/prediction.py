@@ -13,7 +13,7 @@ and the delta method carries their covariance on to m. Given its parents alone a
 cov(t, r) = s, and this is the textbook interval of a regression, which is exact.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -25,7 +25,7 @@ from gaussnet.methods.groups import Fitted
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
-from gaussnet.model.inference.queries import Prediction, known_rows, patterns, predict
+from gaussnet.model.inference.queries import Prediction, known_rows, patterns, predict_several
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.named_rows import named
 from gaussnet.types import FloatArray, IntArray
@@ -210,19 +210,22 @@ def _joint_errors(fit: "Fit", law: ParameterLaw, left: FloatArray) -> LearntErro
 def predict_with_errors(
     fit: "Fit",
     data: object,
-    node: str,
+    nodes: Sequence[str],
     level: float,
     given: Iterable[str] | None,
     columns: Iterable[object] | None = None,
-) -> Prediction:
-    """The prediction of one node in each row; see `Fit.predict`."""
+) -> dict[str, Prediction]:
+    """The prediction of each of these nodes in each row; see `Fit.predict`."""
     names = None if given is None else list(given)
     labels = None if columns is None else list(columns)
-    plain = predict(fit.network, data, node, level, names, labels)
+    plain = predict_several(fit.network, data, nodes, level, names, labels)
     learnt = fit.learnt_errors
-    rows = named(known_rows(fit.dag, data, [node], names, labels), fit.dag.nodes)
-    squares, freedom = learnt.spread(rows, fit.dag.position(node))
-    noise = predict(learnt.network, rows, node, level, None).scale
-    scale = np.sqrt(noise**2 + squares)
-    reach = scale * student(level, freedom)
-    return replace(plain, scale=scale, low=plain.mean - reach, high=plain.mean + reach)
+    rows = named(known_rows(fit.dag, data, nodes, names, labels), fit.dag.nodes)
+    noise = predict_several(learnt.network, rows, nodes, level, None)
+    found = {}
+    for node in nodes:
+        squares, freedom = learnt.spread(rows, fit.dag.position(node))
+        scale = np.sqrt(noise[node].scale ** 2 + squares)
+        reach, mean = scale * student(level, freedom), plain[node].mean
+        found[node] = replace(plain[node], scale=scale, low=mean - reach, high=mean + reach)
+    return found

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.notes import NodeReport, Note, factor_notes, label_notes, node_notes
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.base import Method, Scale
+from gaussnet.model.checks import as_names
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import IntArray
 
@@ -183,8 +184,11 @@ class Fit:
         """How the node of this name was learnt."""
         position = self.dag.position(name)
         details, left_out, flagged, confirmed = self.details, 0, 0, 0
-        discrete = shaped = False
+        discrete = shaped = bridged = False
+        missing = 0
         if self.trimming is not None:
+            bridged = self.trimming.bridged
+            missing = self.trimming.count(position, "missing") if bridged else 0
             left_out = len(self.trimming.left_out.get(position, ()))
             flagged = self.trimming.count(position, "flagged")
             confirmed = self.trimming.count(position, "confirmed")
@@ -204,6 +208,8 @@ class Fit:
             confirmed=confirmed,
             discrete=discrete,
             shaped=shaped,
+            bridged=bridged,
+            missing=missing,
             set_rows=int(details.set_rows[position]),
         )
 
@@ -255,7 +261,8 @@ class Fit:
         rain    wet       2.060     0.03464   <0.001    1.911     2.209        0.9997
         note: standard errors: least squares
         """
-        from gaussnet.fitting.coefficient_tables import ErrorChoice, edge_table
+        from gaussnet.fitting.coefficient_tables import edge_table
+        from gaussnet.fitting.uncertainty import ErrorChoice
 
         choice = ErrorChoice(kind, level, repetitions, seed)
         return edge_table(self, standardized, choice, implied)
@@ -282,7 +289,8 @@ class Fit:
         >>> round(correlation, 12)
         0.6
         """
-        from gaussnet.fitting.coefficient_tables import ErrorChoice, covariance_table
+        from gaussnet.fitting.coefficient_tables import covariance_table
+        from gaussnet.fitting.uncertainty import ErrorChoice
 
         return covariance_table(self, ErrorChoice(kind, level, repetitions, seed))
 
@@ -298,7 +306,9 @@ class Fit:
         """Intercepts, noise, R2 and rows used, one row per node.
 
         R2 is the share of the variance in the data that the parents explain; with `implied`, of
-        the variance that the network implies, which is lavaan's.
+        the variance that the network implies, which is lavaan's. It is below 0 where the values
+        lie farther from the equation than from their own mean: this happens where a method does
+        not follow wrong values that are in these rows, and with missing values.
 
         Examples
         --------
@@ -311,15 +321,17 @@ class Fit:
         wet         1     0.9600     0.06481   0.05477  0.9994     4
         rain        0      1.500      0.6455     1.118       -     4
         """
-        from gaussnet.fitting.coefficient_tables import ErrorChoice, node_table
+        from gaussnet.fitting.coefficient_tables import node_table
+        from gaussnet.fitting.uncertainty import ErrorChoice
 
         return node_table(self, ErrorChoice(kind, level, repetitions, seed), implied)
 
     def fit_measures(self) -> "FitMeasures":
         """How well the model fits, by lavaan's names: chisq, df, pvalue, cfi, tli, rmsea, srmr, ...
 
-        For least squares, and robust fits that left out nothing; for others there is
-        `check_graph`. Found in one more pass over the rows.
+        For least squares, ``missing="likelihood"``, and robust fits that flagged nothing; for
+        others there is `check_graph`. Found in one more pass over the rows; with missing cells
+        the graphs with every edge and without any are learnt for it.
 
         Examples
         --------
@@ -365,7 +377,7 @@ class Fit:
 
         return check_graph(self, level, adjust, errors, nodes)
 
-    def effect(
+    def effect(  # noqa: PLR0913 (every setting is one keyword)
         self,
         cause: str,
         target: str,
@@ -373,11 +385,13 @@ class Fit:
         via: str | Iterable[str] | None = None,
         level: float = 0.95,
         kind: str | None = None,
+        repetitions: int = 500,
+        seed: int = 0,
     ) -> "Effect":
         """The total effect of one node on another with its standard error and an interval.
 
         As `GaussianNetwork.effect`, with the error of the learnt coefficients carried through
-        by the delta method. `kind` is that of `uncertainty`, but for "bootstrap".
+        by the delta method. `kind`, `repetitions` and `seed` are those of `uncertainty`.
 
         Examples
         --------
@@ -389,8 +403,10 @@ class Fit:
         (6.96, 0.098, True)
         """
         from gaussnet.fitting.effects import find_effect
+        from gaussnet.fitting.uncertainty import ErrorChoice
 
-        return find_effect(self, (cause, target), via, level, kind)
+        choice = ErrorChoice(kind, level, repetitions, seed)
+        return find_effect(self, (cause, target), via, choice)
 
     def sensitivity(
         self,
@@ -442,8 +458,8 @@ class Fit:
         >>> [(row["name"], round(row["estimate"], 2)) for row in table]
         [('indirect', 0.92), ('total', 2.84), ('share', 0.33)]
         """
-        from gaussnet.fitting.coefficient_tables import ErrorChoice
         from gaussnet.fitting.definitions import find_defined
+        from gaussnet.fitting.uncertainty import ErrorChoice
 
         return find_defined(self, more, ErrorChoice(kind, level, repetitions, seed))
 
@@ -515,6 +531,7 @@ class Fit:
 
         return cleaned_data(self)
 
+    @overload
     def predict(
         self,
         data: object,
@@ -523,8 +540,29 @@ class Fit:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> "Prediction":
+    ) -> "Prediction": ...
+    @overload
+    def predict(
+        self,
+        data: object,
+        node: list[str] | tuple[str, ...],
+        *,
+        level: float = 0.95,
+        given: Iterable[str] | None = None,
+        columns: Iterable[object] | None = None,
+    ) -> "dict[str, Prediction]": ...
+    def predict(
+        self,
+        data: object,
+        node: str | list[str] | tuple[str, ...],
+        *,
+        level: float = 0.95,
+        given: Iterable[str] | None = None,
+        columns: Iterable[object] | None = None,
+    ) -> "Prediction | dict[str, Prediction]":
         """One node in each row, from the other columns: mean, scale and an interval.
+
+        A list of nodes gives their predictions by name, at once; none of them is looked at.
 
         As `GaussianNetwork.predict`, with the error of the learnt parameters: the scale holds the
         noise and that error, and the interval is Student's t. Given its parents alone this is
@@ -543,7 +581,9 @@ class Fit:
         """
         from gaussnet.fitting.prediction import predict_with_errors
 
-        return predict_with_errors(self, data, node, level, given, columns)
+        targets = [node] if isinstance(node, str) else as_names(node)
+        found = predict_with_errors(self, data, targets, level, given, columns)
+        return found[node] if isinstance(node, str) else found
 
     @cached_property
     def learnt_errors(self) -> "LearntErrors":
@@ -692,7 +732,8 @@ class Fit:
             variance), "heteroscedastic" (a variance for every row) or "expected" (maximum
             likelihood, with normal quantiles, as lavaan's default); for robust
             "believed-cells", for sequential-trim "fitted-rows", their own; for any "bootstrap",
-            which learns again from rows drawn with replacement.
+            which learns again from rows drawn with replacement and so costs `repetitions` fits
+            (a function given to `fit` as `progress` is told of them).
         level
             The chance with which an interval contains the parameter.
         repetitions, seed

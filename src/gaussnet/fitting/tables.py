@@ -110,15 +110,18 @@ class ResultTable:
         """
         return new_frame({column.name: list(column.values) for column in self.columns}, kind)
 
-    def to_markdown(self) -> str:
-        """The table in Markdown, four digits that count."""
+    def to_markdown(self, *, notes: bool = True) -> str:
+        """The table in Markdown, four digits that count, and its notes below."""
         heads = [column.heading for column in self.columns]
         rule = ["---" if column.kind == "text" else "---:" for column in self.columns]
         lines = [[cell.replace("|", "\\|") for cell in row] for row in self._cells()]
-        return "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *lines))
+        table = "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *lines))
+        return "\n\n".join((table, *(f"Note: {_markdown(note)}" for note in self.notes if notes)))
 
-    def to_latex(self) -> str:
+    def to_latex(self, *, notes: bool = True) -> str:
         r"""The table as a LaTeX `tabular` with the rules of the package booktabs.
+
+        Its notes follow as small paragraphs; ``notes=False`` leaves them out.
 
         Examples
         --------
@@ -142,6 +145,7 @@ class ResultTable:
         return (
             f"\\begin{{tabular}}{{{places}}}\n\\toprule\n{heads} \\\\\n\\midrule\n{body}"
             "\\bottomrule\n\\end{tabular}\n"
+            + "".join(f"\n{{\\footnotesize Note: {_latex(n)}\\par}}\n" for n in self.notes if notes)
         )
 
     def __repr__(self) -> str:
@@ -206,6 +210,11 @@ def _shown(value: Cell, kind: Format) -> str:
     if kind == "p-value":
         return f"<{SMALLEST_P}" if value < SMALLEST_P else f"{value:.3f}"
     return f"{value:#.4g}".removesuffix(".")
+
+
+def _markdown(words: str) -> str:
+    """Words in which no letter is taken for a mark of emphasis or HTML."""
+    return "".join(f"\\{sign}" if sign in "\\`*_<>|[]" else sign for sign in words)
 
 
 def _latex(words: str) -> str:

@@ -37,6 +37,16 @@ FEWEST = 20
 """Repetitions below which the ends of an interval mean nothing."""
 
 
+@dataclass(frozen=True, slots=True)
+class ErrorChoice:
+    """Which standard errors and intervals are wanted."""
+
+    kind: str | None = None
+    level: float = 0.95
+    repetitions: int = 500
+    seed: int = 0
+
+
 @dataclass(frozen=True, eq=False, repr=False)
 class StandardErrors:
     """Standard errors of a learnt network; NaN where the rows do not determine one."""
@@ -369,9 +379,12 @@ def bootstrap_fits(fit: "Fit", data: FitData, repetitions: int, seed: int) -> "I
         options = replace(options, missing="raise")
     elif options.missing != "likelihood":
         options = replace(options, missing="drop-by-node")
-    for child in children(seed, repetitions):
+    run = replace(data.run, progress=None)
+    for done, child in enumerate(children(seed, repetitions), start=1):
         drawn = table.taken(_drawn(table.rows, fit.split, np.random.default_rng(child)))
-        yield fit_with(data.run, drawn, options, (fit.method, fit.scale))
+        yield fit_with(run, drawn, options, (fit.method, fit.scale))
+        if data.run.progress is not None:
+            data.run.progress(done * table.rows, repetitions * table.rows)
 
 
 def _arrays(network: GaussianNetwork) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -1,7 +1,5 @@
 """What a fit amounts to, in three sentences: does it fit, what was wrong, how far to trust it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
@@ -24,9 +22,8 @@ FEW_ROWS = 10
 LEVEL = 0.95
 
 
-@dataclass(frozen=True, slots=True)
-class FitSummary:
-    """Three plain sentences on a fit; printing it shows them.
+class FitSummary(str):
+    """Three plain sentences on a fit, a line each: a string that knows its parts.
 
     Examples
     --------
@@ -43,18 +40,30 @@ class FitSummary:
     """What was wrong with the data."""
     trust: str
     """How far the numbers can be trusted."""
-    warns: bool = False
+    warns: bool
     """Whether one of the sentences is a warning."""
 
-    def __iter__(self) -> Iterator[str]:
-        return iter((self.fits, self.data, self.trust))
+    def __new__(cls, fits: str, data: str, trust: str, warns: bool = False) -> "FitSummary":
+        """The sentences as they are printed."""
+        summary = super().__new__(cls, "\n".join((fits, data, trust)))
+        summary.fits, summary.data, summary.trust, summary.warns = fits, data, trust, warns
+        return summary
 
-    def __str__(self) -> str:
-        return "\n".join(self)
+    def __getnewargs__(self) -> tuple[str, str, str, bool]:  # type: ignore[override]
+        """What a copy is made from."""
+        return self.fits, self.data, self.trust, self.warns
+
+    @property
+    def sentences(self) -> tuple[str, str, str]:
+        """The three sentences, whether it fits first."""
+        return self.fits, self.data, self.trust
+
+    def __repr__(self) -> str:
+        return str(self)
 
     def _repr_html_(self) -> str:
         """The sentences in a notebook."""
-        return "".join(f"<p style='margin:.2em 0'>{escape(one)}</p>" for one in self)
+        return "".join(f"<p style='margin:.2em 0'>{escape(one)}</p>" for one in self.sentences)
 
 
 def summarise(fit: "Fit") -> FitSummary:
@@ -214,9 +223,10 @@ class Verdict:
         survey = None if fit.data is None else fit.data.survey
         given = None if survey is None else survey.rows
         if survey is not None and fit.method.fills_holes and survey.holes.any():
-            holes, cells = int(survey.holes.sum()), fit.rows * len(fit.dag)
-            are = "value is" if holes == 1 else f"of {cells:,} values are"
-            return [f"{holes:,} {are} missing, and the fit uses all others"]
+            return _hole_words(int(survey.holes.sum()), fit.rows * len(fit.dag))
+        if fit.trimming is not None and fit.trimming.bridged:
+            holes = sum(fit.trimming.count(node, "missing") for node in fit.trimming.cells)
+            return _hole_words(holes, fit.rows * len(fit.dag))
         if given is not None and fit.rows < given:
             dropped = given - fit.rows
             return [f"{dropped:,} of {given:,} rows have missing values and were left out"]
@@ -295,6 +305,12 @@ class Verdict:
         apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
         edges = counted(len(ends), "coefficient")
         return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."
+
+
+def _hole_words(holes: int, cells: int) -> list[str]:
+    """How many values are missing where each of the others counts."""
+    are = "value is" if holes == 1 else f"of {cells:,} values are"
+    return [f"{holes:,} {are} missing, and the fit uses all others"] if holes else []
 
 
 def wild_note(fit: "Fit") -> str | None:

@@ -190,4 +190,4 @@ class GaussianCore(MeanSquare):
     """
 
     name = "core"
-    source = "from the rows kept"
+    source = "from the values kept"

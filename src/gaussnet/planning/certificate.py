@@ -65,8 +65,8 @@ class Certificate:
             f"  KL with prob. {1 - self.delta:<7.4g}{self.kl:.4g} at most",
             f"  TV with prob. {1 - self.delta:<7.4g}{self.tv:.4g} at most",
             f"  information limit    {self.information_limit:.4g} (expected KL for many rows)",
-            f"  hardness shape       {self.hardness_tv:.4g} = sqrt(n d / m); the paper's lower "
-            "bound on TV for its worst network, but for a constant it does not give",
+            f"  lower bound on TV    {self.hardness_tv:.4g} = sqrt(n d / rows), times an unknown "
+            "constant",
             f"reached by: {self.argument}",
             "if:",
             *(f"  - {assumption}" for assumption in self.assumptions),

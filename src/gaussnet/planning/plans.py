@@ -62,8 +62,8 @@ class Plan:
             f"  method             {self.method}",
             f"  law                {self.law}",
             f"  information limit  {counted(self.information_rows, 'row')}",
-            f"  hardness shape     {self.hardness_rows:,.0f} = n d / TV^2; the paper's lower bound "
-            "for its worst network, but for a constant it does not give",
+            f"  lower bound        {self.hardness_rows:,.0f} = n d / TV^2, times an unknown "
+            "constant",
         ]
         if self.split:
             lines.append(f"  split              {self.split[0]:,} + {self.split[1]:,}")

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from gaussnet.fitting.coefficient_tables import ERRORS
+from gaussnet.fitting.measures import r2_note
 from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import WORDS
 from gaussnet.fitting.result import Fit
@@ -67,7 +68,7 @@ def _sentences(findings: Findings) -> str:
     if findings.summary is None:
         return ""
     kind = "warning" if findings.summary.warns else "fine"
-    lines = "".join(f"<p>{text(one)}</p>" for one in findings.summary)
+    lines = "".join(f"<p>{text(one)}</p>" for one in findings.summary.sentences)
     return f'<section id="summary" class="summary {kind}" aria-label="Summary">{lines}</section>'
 
 
@@ -240,7 +241,9 @@ def _node_table(findings: Findings) -> str:
         (node, *values)
         for node, values in zip(net.dag.nodes, zip(*columns, strict=True), strict=True)
     ]
-    return Sortable("nodes", "One row per node", heads, lines).to_html()
+    table = Sortable("nodes", "One row per node", heads, lines).to_html()
+    below = r2_note(net.dag.nodes, findings.explained)
+    return table if below is None else f'{table}<p class="faint">{text(below)}.</p>'
 
 
 def certificate(findings: Findings) -> str:
@@ -339,22 +342,26 @@ def flagged(findings: Findings) -> str:
         f"{many(len(found), 'value')} in {many(touched, 'node')} "
         f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node. "
         f"{_left_out_words(findings)} Rows are counted from 0; z is recorded minus "
-        "expected value, in standard deviations of the noise."
+        "expected value, in standard deviations of the noise; probability is that of the value "
+        "being wrong."
     )
     caption = "One row per flagged value, worst first"
     if len(found) > MOST_CELLS:
         caption += f"; the worst {MOST_CELLS:,} of {len(found):,}"
     cells = [
-        (c.row, c.node, c.recorded, c.expected, c.z)
+        (c.row, c.node, c.recorded, c.expected, c.z, c.probability)
         for c, _ in zip(found, range(MOST_CELLS), strict=False)
     ]
-    table = Sortable("flagged", caption, ("row", "node", "recorded", "expected", "z"), cells)
+    heads = ("row", "node", "recorded", "expected", "z", "probability")
+    table = Sortable("flagged", caption, heads, cells)
     return f"{title}<p>{words}</p>{_strips(found, findings.rows)}{table.to_html()}"
 
 
 def _left_out_words(findings: Findings) -> str:
-    """How many rows the equations do without because of flagged values."""
+    """What the equations do without because of flagged values."""
     fit = findings.fit
+    if fit is not None and fit.trimming is not None and fit.trimming.bridged:
+        return "They were not used; the other values of their rows were."
     counts = [] if fit is None else [fit.node(node).trimmed for node in fit.dag.nodes]
     if not any(counts):
         return "No equation leaves out a row because of them."

@@ -105,7 +105,7 @@ def test_chances_of_flagged_cells_are_calibrated():
         truth, rows, wrong = problem(seed, 0.05, 3.0)
         found = gn.fit(rows, truth.dag, "robust").outliers()
         columns = np.array([truth.dag.position(node) for node in found.nodes])
-        sure = found.chances >= 0.9
+        sure = found.probabilities >= 0.9
         right += np.count_nonzero(wrong[found.rows[sure], columns[sure]])
         total += np.count_nonzero(sure)
     assert total > 500

@@ -22,7 +22,7 @@ STATUSES = {
 """What a suspicious cell can be."""
 
 MANY_ROWS = 0.25
-"""A node that leaves out a larger share of the rows is told of first."""
+"""A node that leaves out a larger share of the rows, or of its values, is told of first."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +47,9 @@ class Trimming:
     """Nodes of few recurring values: only what lies apart from these is flagged."""
     shaped: tuple[int, ...] = ()
     """Nodes that are believed although they do not look Gaussian."""
+    bridged: bool = False
+    """Whether the other cells of a row count where one is wrong or missing; else a node leaves out
+    the whole row."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 
@@ -74,14 +77,19 @@ class Trimming:
 
     def _doubts(self) -> tuple[str, ...]:
         """Whether nodes lose so many rows that their equations are in doubt."""
-        losing = sum(len(rows) > MANY_ROWS * self.rows for rows in self.left_out.values())
-        if not losing:
-            return ()
-        which = "1 node leaves" if losing == 1 else f"{losing} nodes leave"
-        return (
-            f"{which} out more than a quarter of the rows: doubt the equation, or the columns in "
-            "it, before you believe the coefficients",
-        )
+        advice = "doubt the equation, or the columns in it, before you believe the coefficients"
+        if self.bridged:
+            counts = (
+                (self.count(node, "flagged"), self.recorded_rows(node)) for node in self.cells
+            )
+            losing = sum(flagged > MANY_ROWS * rows for flagged, rows in counts)
+            where = "1 node" if losing == 1 else f"{losing} nodes"
+            words = f"in {where} more than a quarter of the values were flagged"
+        else:
+            losing = sum(len(rows) > MANY_ROWS * self.rows for rows in self.left_out.values())
+            which = "1 node leaves" if losing == 1 else f"{losing} nodes leave"
+            words = f"{which} out more than a quarter of the rows"
+        return (f"{words}: {advice}",) if losing else ()
 
     def numbered(self, rows: IntArray) -> IntArray:
         """Numbers in the data of these rows."""

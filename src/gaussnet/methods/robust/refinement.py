@@ -313,6 +313,7 @@ class Findings:
             {node: walk.rows[own.rows, node] for node, own in cells.items()},
             walk.solution.discrete,
             self.shaped,
+            bridged=True,
         )
 
     def _left_out(self) -> dict[int, IntArray]:

@@ -53,6 +53,8 @@ class RobustSolution:
     """Nodes of few recurring values: only what lies apart from these is flagged."""
     shaped: tuple[int, ...] = ()
     """Nodes that are believed although they do not look Gaussian."""
+    bridged: bool = False
+    """Whether the other cells of a row count where one is wrong or missing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,7 +234,12 @@ class TrimPass(Pass):
             rows=found.rows[nodes],
             dropped=incomplete[nodes],
             findings=Trimming(
-                len(rows), found.cutoffs, *wrong, discrete=found.discrete, shaped=found.shaped
+                len(rows),
+                found.cutoffs,
+                *wrong,
+                discrete=found.discrete,
+                shaped=found.shaped,
+                bridged=found.bridged,
             ),
         )
 
