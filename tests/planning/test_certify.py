@@ -107,7 +107,7 @@ def test_a_certificate_states_its_assumptions():
     text = str(certify(COLLIDER, rows=100, split=(50, 50)))
     for assumption in ASSUMPTIONS:
         assert assumption in text
-    assert "worst network" in text
+    assert "times an unknown constant" in text
     assert "split 50 + 50" in text
 
 

@@ -166,7 +166,7 @@ def test_a_graph_without_nodes_needs_one_row():
 def test_a_plan_reads_as_a_sentence():
     text = str(plan(COLLIDER, tv=0.05, law="exact"))
     assert "TV <= 0.05, with probability 0.95" in text
-    assert "constant it does not give" in text
+    assert "times an unknown constant" in text
     assert "put right" in str(plan(COLLIDER, tv=0.05, law="paper"))
     assert "expected KL" in str(plan(COLLIDER, tv=0.05))
     assert "split" in str(plan(COLLIDER, tv=0.05, split=0.5))

@@ -36,6 +36,7 @@ VALUES = {
     "ChangeAttribution": gn.attribute_change(NETWORK, FIT.network, "wet"),
     "ScoreTable": gn.compare([FIT]),
     "CrossValidation": gn.cross_validate(ROWS, DAG, ["least-squares"], folds=2),
+    "EqualityTests": gn.fit(ROWS, DAG, groups=np.arange(300) % 2).test_equal(),
     "GroupFit": gn.fit(ROWS, DAG, groups=np.arange(300) % 2),
     "large Dag": gn.simulate.erdos_renyi(300, 4, seed=0),
     "no edges": gn.Dag.from_edges([], nodes=["a", "b"]),
@@ -106,3 +107,20 @@ def test_coefficients_stand_in_the_drawing():
 
 
 FIT_VALUES = NETWORK.coefficient_array[np.abs(NETWORK.coefficient_array) >= 0.1].tolist()
+
+
+@pytest.mark.parametrize("name", ["GroupFit", "EqualityTests", "ScoreTable", "CrossValidation"])
+def test_results_of_several_fits_are_tables(name):
+    tree = Tree(VALUES[name]._repr_html_())
+    assert "table" in tree.tags
+    assert "pre" not in tree.tags
+
+
+def test_scores_go_to_frames_and_latex():
+    frame = VALUES["ScoreTable"].table().to_frame()
+    assert frame["bic"].tolist() == [FIT.bic]
+    assert "held_out" not in frame
+    validation = VALUES["CrossValidation"]
+    means = validation.table()["robust"]
+    assert means == validation.robust.mean(axis=1).tolist()
+    assert "Note: best: least-squares" in validation.table().to_latex()

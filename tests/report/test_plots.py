@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 import gaussnet as gn
+from gaussnet.report.network_picture import place_inscriptions
 
 mpl.use("Agg")
 DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
@@ -88,3 +89,11 @@ def test_axes_may_be_given():
     axes = pyplot.figure().subplots()
     assert gn.fit(ROWS, DAG).plot(ax=axes) is axes
     assert gn.fit(ROWS, DAG).plot_coefficients(ax=axes) is axes
+
+
+def test_inscriptions_side_by_side_do_not_touch():
+    """Two lines 26 apart, each with a number that is 25 wide: one of these moves along its line."""
+    routes = [[(0.0, 0.0), (0.0, 100.0)], [(26.0, 0.0), (26.0, 100.0)]]
+    first, second = place_inscriptions(routes, ["1.25", "1.25"])
+    assert first.width < 26.0
+    assert abs(first.y - second.y) > 13.0

@@ -8,14 +8,14 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet import display
 from gaussnet.data.column_order import has_names, in_column_order
 from gaussnet.data.columns import as_rows
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError, NetworkError, SettingError
 from gaussnet.fitting.result import Fit
+from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.text import text_table
-from gaussnet.graph.dag import shorten
+from gaussnet.graph.dag import counted, shorten
 from gaussnet.model.scores import robust_score
 from gaussnet.named_rows import NamedRows, named
 
@@ -54,6 +54,17 @@ def find_scores(fit: Fit) -> Scores:
     count = int(parameters.sum())
     penalty = float((parameters * np.log(counts)).sum())
     return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
+
+
+UNSEEN = ("held_out", "robust")
+SCORES = {
+    "log_likelihood": "log-likelihood",
+    "aic": "AIC",
+    "bic": "BIC",
+    "held_out": "held-out",
+    "robust": "robust",
+}
+"""Headings of the scores; those of `UNSEEN` are on rows that no fit has seen."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,12 +114,32 @@ class ScoreTable:
         rows = [{key: _plain(value) for key, value in asdict(one).items()} for one in self.fits]
         return {"fits": rows, "notes": list(self.notes)}
 
-    _repr_html_ = display.as_printed
+    def table(self) -> ResultTable:
+        """The scores as a table, for `to_frame`, `to_markdown` and `to_latex`."""
+        columns = [
+            Column("fit", "fit", [one.name for one in self.fits], "text"),
+            Column("rows", "rows", [one.rows for one in self.fits], "count"),
+            Column("parameters", "parameters", [one.parameters for one in self.fits], "count"),
+        ]
+        columns += [
+            Column(name, heading, [getattr(one, name) for one in self.fits], "measure")
+            for name, heading in SCORES.items()
+            if name not in UNSEEN or self._has_unseen
+        ]
+        own = [f"{one.name}: {note}" for one in self.fits for note in one.notes]
+        return ResultTable("Scores", tuple(columns), (*own, *self.notes))
+
+    @property
+    def _has_unseen(self) -> bool:
+        return any(not math.isnan(one.held_out) for one in self.fits)
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.table()._repr_html_()
 
     def __str__(self) -> str:
-        unseen = any(not math.isnan(one.held_out) for one in self.fits)
-        heads = ["fit", "rows", "parameters", "log-likelihood", "AIC", "BIC"]
-        heads += ["held-out", "robust"] if unseen else []
+        heads = ["fit", "rows", "parameters", *SCORES.values()]
+        heads = heads if self._has_unseen else heads[: -len(UNSEEN)]
         text = text_table(heads, (_cells(one)[: len(heads)] for one in self.fits))
         text += [f"{one.name}: {note}" for one in self.fits for note in one.notes]
         return "\n".join([*text, *self.notes])
@@ -215,7 +246,7 @@ def _scored(name: str, fit: Fit, data: Any) -> FitScores:
     if not fit.method.maximizes_likelihood:
         notes.append("AIC and BIC are made for least squares, not for this method")
     if len(fit.notes):
-        notes.append(f"{len(fit.notes)} notes on the fit, in fit.notes")
+        notes.append(f"{counted(len(fit.notes), 'note')} on the fit, in fit.notes")
     held_out = robust = likelihood = aic = bic = math.nan
     try:
         likelihood, aic, bic = fit.log_likelihood, fit.aic, fit.bic

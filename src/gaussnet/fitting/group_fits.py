@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -14,6 +15,7 @@ from gaussnet.data.passes import Run
 from gaussnet.data.table import ask, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.graph_tests import NAMES
 from gaussnet.fitting.learn import fit_with
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, Format, ResultTable
@@ -46,6 +48,11 @@ FORMATS: dict[str, Format] = {
     **dict.fromkeys(("p_value", "adjusted"), "p-value"),
     "rows": "count",
 }
+HEADINGS = {
+    "std_error": "std. error",
+    "p_value": "p-value",
+    "adjusted": "adjusted p-value",
+}
 
 
 def _table(title: str, lines: Sequence[dict[str, Any]], notes: tuple[str, ...] = ()) -> ResultTable:
@@ -54,7 +61,7 @@ def _table(title: str, lines: Sequence[dict[str, Any]], notes: tuple[str, ...] =
     columns = (
         Column(
             head,
-            head.replace("_", " "),
+            HEADINGS.get(head, head.replace("_", " ")),
             [line[head] for line in lines],
             FORMATS.get(head, "number"),
         )
@@ -158,7 +165,10 @@ class GroupFit:
         rows = ", ".join(f"{name}: {counted(fit.rows, 'row')}" for name, fit in self.fits.items())
         return f"GroupFit(by {self.by!r}, {len(self)} groups; {shorten([rows])})"
 
-    _repr_html_ = display.as_printed
+    def _repr_html_(self) -> str:
+        """The verdict and the table, in a notebook."""
+        verdict = escape(self.test_equal().verdict)
+        return f"<p style='margin:.2em 0'>{verdict}</p>{self.table()._repr_html_()}"
 
     def __str__(self) -> str:
         return f"{self.table()}\n{self.test_equal().verdict}"
@@ -231,7 +241,7 @@ class EqualityTests:
         count, total = len(self.differing), len(self.tests)
         if not total:
             return "There is nothing to compare."
-        how = f"at level {self.level:g} ({self.adjustment}, {total} tests)"
+        how = f"at level {self.level:g} ({NAMES[self.adjustment]}, {total} tests)"
         if not count:
             return f"The groups do not differ in any parameter {how}."
         first = self.differing[0]
@@ -260,7 +270,9 @@ class EqualityTests:
     def __repr__(self) -> str:
         return f"EqualityTests({len(self)} parameters, {len(self.differing)} differ)"
 
-    _repr_html_ = display.as_printed
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.table()._repr_html_()
 
     def __str__(self) -> str:
         return str(self.table())

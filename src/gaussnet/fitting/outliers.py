@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gaussnet import display
 from gaussnet.data.columns import is_frame
 from gaussnet.data.frames import FrameKind, new_frame
 from gaussnet.errors import SettingError
+from gaussnet.fitting.tables import Column, Format, ResultTable, probability_words
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import STATUSES, Trimming
@@ -27,6 +27,9 @@ LONGEST_TABLE = 20
 """Lines of a printed table."""
 LARGEST_PLAIN = 1e6
 """Larger deviations are printed with a power of ten."""
+
+
+KINDS: dict[str, Format] = {"row": "count", "node": "text", "probability": "probability"}
 
 
 class Outlier(NamedTuple):
@@ -76,6 +79,11 @@ class Outliers:
     probabilities: FloatArray
     """That each value is wrong, (cells,); NaN where the method gives none."""
 
+    @property
+    def has_probabilities(self) -> bool:
+        """Whether the method says with what probability values are wrong."""
+        return not np.isnan(self.probabilities).all()
+
     def __len__(self) -> int:
         return len(self.rows)
 
@@ -114,14 +122,26 @@ class Outliers:
         cells = counted(len(self), f"{self.status} cell")
         return f"Outliers({cells} in {touched} of {counted(len(self.shares), 'node')})"
 
-    _repr_html_ = display.as_printed
+    def table(self) -> ResultTable:
+        """The cells as a table, for `to_markdown` and `to_latex`."""
+        fields: tuple[str, ...] = Outlier._fields[: None if self.has_probabilities else -1]
+        columns = tuple(
+            Column(name, name, [getattr(cell, name) for cell in self], KINDS.get(name, "number"))
+            for name in fields
+        )
+        return ResultTable(repr(self), columns)
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.table()._repr_html_()
 
     def __str__(self) -> str:
         if not len(self):
             return repr(self)
-        heads = ("row", "node", "recorded", "expected", "z", "probability")
         first = list(islice(self, LONGEST_TABLE))
-        table = text_table(heads, map(_line, first), left=(1,))
+        count = len(Outlier._fields) - (not self.has_probabilities)
+        lines = [_line(cell)[:count] for cell in first]
+        table = text_table(Outlier._fields[:count], lines, left=(1,))
         more = len(self) - len(first)
         return "\n".join([repr(self), *table, *([f"... and {more} more"] if more else [])])
 
@@ -203,18 +223,3 @@ def _line(cell: Outlier) -> tuple[str, ...]:
     z = f"{cell.z:.1f}" if abs(cell.z) < LARGEST_PLAIN else f"{cell.z:.4g}"
     numbers = (f"{value:.4g}" for value in cell[2:4])
     return str(cell.row), shown(cell.node), *numbers, z, probability_words(cell.probability)
-
-
-def probability_words(probability: float) -> str:
-    """A probability in three digits that never shows 1 for what is less; a dash for none.
-
-    Examples
-    --------
-    >>> probability_words(0.97), probability_words(0.99996), probability_words(1.0)
-    ('0.970', '>0.999', '1')
-    """
-    if math.isnan(probability):
-        return "-"
-    if probability >= 1.0:
-        return "1"
-    return ">0.999" if probability > 0.9995 else f"{probability:.3f}"

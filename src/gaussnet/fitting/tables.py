@@ -1,7 +1,7 @@
 """Tables of results: as text, data frames, Markdown, LaTeX and in notebooks."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
 from typing import Any, Literal
@@ -11,7 +11,7 @@ from gaussnet.errors import SettingError
 from gaussnet.fitting.text import cut_table, shown
 from gaussnet.graph.dag import counted, shorten
 
-Format = Literal["text", "number", "count", "p-value", "measure"]
+Format = Literal["text", "number", "count", "p-value", "measure", "probability"]
 Cell = str | float | int | None
 
 LONGEST_TEXT = 60
@@ -29,6 +29,7 @@ STYLE = (
     "color:inherit;background:transparent}"
     ".gaussnet-table caption{text-align:left;font-weight:600;padding:.3em 0;color:inherit}"
     ".gaussnet-table th,.gaussnet-table td{padding:.18em .7em;border:0;text-align:right;"
+    "white-space:nowrap;"
     "color:inherit;background:transparent}"
     ".gaussnet-table thead th{border-bottom:1px solid rgba(128,128,128,.6)}"
     ".gaussnet-table tbody tr{border-bottom:1px solid rgba(128,128,128,.2);"
@@ -205,11 +206,36 @@ def _shown(value: Cell, kind: Format) -> str:
         return shown(value)
     if kind == "count" or isinstance(value, int):
         return f"{value:,}"
-    if kind == "measure":
-        return f"<{SMALLEST_P}" if 0.0 < value < SMALLEST_P / 2 else f"{value:.3f}"
-    if kind == "p-value":
-        return f"<{SMALLEST_P}" if value < SMALLEST_P else f"{value:.3f}"
-    return f"{value:#.4g}".removesuffix(".")
+    return WORDS[kind](value)
+
+
+def probability_words(probability: float) -> str:
+    """A probability in three digits that never shows 1 for what is less; a dash for none.
+
+    Examples
+    --------
+    >>> probability_words(0.97), probability_words(0.99996), probability_words(1.0)
+    ('0.970', '>0.999', '1')
+    """
+    if math.isnan(probability):
+        return "-"
+    if probability >= 1.0:
+        return "1"
+    return ">0.999" if probability > 0.9995 else f"{probability:.3f}"
+
+
+def _at_least(value: float, smallest: float) -> str:
+    """Three decimals, or that a positive value is below the smallest that is told."""
+    return f"<{SMALLEST_P}" if 0.0 <= value < smallest else f"{value:.3f}"
+
+
+WORDS: dict[Format, Callable[[float], str]] = {
+    "number": lambda value: f"{value:#.4g}".removesuffix("."),
+    "measure": lambda value: f"{value:.3f}" if value == 0.0 else _at_least(value, SMALLEST_P / 2),
+    "p-value": lambda value: _at_least(value, SMALLEST_P),
+    "probability": probability_words,
+}
+"""How numbers of each kind are shown."""
 
 
 def _markdown(words: str) -> str:

@@ -8,13 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet import display
 from gaussnet.data.column_order import check_mask_order, in_column_order
 from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, default_page_rows, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.fitting.learn import fit
+from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.graph.dag import Dag, shorten
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.methods.base import Method
@@ -52,7 +52,19 @@ class CrossValidation:
         """
         return self.methods[first_within_noise(self.robust)]
 
-    _repr_html_ = display.as_printed
+    def table(self) -> ResultTable:
+        """Mean scores of the methods, for `to_frame`, `to_markdown` and `to_latex`."""
+        columns = (
+            Column("method", "method", list(self.methods), "text"),
+            Column("held_out", "held-out", self.held_out.mean(axis=1).tolist()),
+            Column("robust", "robust", self.robust.mean(axis=1).tolist()),
+        )
+        folds = f"mean log densities over {self.robust.shape[1]} folds, higher is better"
+        return ResultTable("Cross-validation", columns, (folds, f"best: {self.best}"))
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.table()._repr_html_()
 
     def __str__(self) -> str:
         width = max(len("method"), *map(len, self.methods))

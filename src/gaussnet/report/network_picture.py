@@ -31,9 +31,11 @@ ARC = 0.22
 HEAD = 7.0
 SMALL_LETTER, HEIGHT = 6.2, 13.0
 """Sizes of a letter of an inscription."""
+GAP = 8.0
+"""Inscriptions side by side stand at least so far apart."""
 SHARES = (0.5, 0.32, 0.68, 0.18, 0.82)
 """How far along a stretch of its edge an inscription may stand, best first."""
-MOST_POSITIONS = 15
+MOST_POSITIONS = 20
 
 
 def draw_network(findings: Findings) -> str:
@@ -186,8 +188,8 @@ class Box(NamedTuple):
     width: float
 
     def overlap(self, other: "Box") -> float:
-        """The area that both cover."""
-        across = (self.width + other.width) / 2 - abs(self.x - other.x)
+        """The area that both cover, with a gap between them."""
+        across = (self.width + other.width) / 2 + GAP - abs(self.x - other.x)
         down = HEIGHT - abs(self.y - other.y)
         return max(across, 0.0) * max(down, 0.0)
 

@@ -1,12 +1,13 @@
 """The sections of the page of a fit, in their order."""
 
 import math
+from itertools import islice
 
 import numpy as np
 
 from gaussnet.fitting.coefficient_tables import ERRORS
 from gaussnet.fitting.measures import r2_note
-from gaussnet.fitting.outliers import Outliers
+from gaussnet.fitting.outliers import Outlier, Outliers
 from gaussnet.fitting.residuals import WORDS
 from gaussnet.fitting.result import Fit
 from gaussnet.planning.targets import information_limit
@@ -342,18 +343,18 @@ def flagged(findings: Findings) -> str:
         f"{many(len(found), 'value')} in {many(touched, 'node')} "
         f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node. "
         f"{_left_out_words(findings)} Rows are counted from 0; z is recorded minus "
-        "expected value, in standard deviations of the noise; probability is that of the value "
-        "being wrong."
+        "expected value, in standard deviations of the noise."
     )
+    fields: tuple[str, ...] = Outlier._fields
+    if found.has_probabilities:
+        words += " The probability is that of the value being wrong."
+    else:
+        fields = fields[:-1]
     caption = "One row per flagged value, worst first"
     if len(found) > MOST_CELLS:
         caption += f"; the worst {MOST_CELLS:,} of {len(found):,}"
-    cells = [
-        (c.row, c.node, c.recorded, c.expected, c.z, c.probability)
-        for c, _ in zip(found, range(MOST_CELLS), strict=False)
-    ]
-    heads = ("row", "node", "recorded", "expected", "z", "probability")
-    table = Sortable("flagged", caption, heads, cells)
+    cells = [cell[: len(fields)] for cell in islice(found, MOST_CELLS)]
+    table = Sortable("flagged", caption, fields, cells)
     return f"{title}<p>{words}</p>{_strips(found, findings.rows)}{table.to_html()}"
 
 
