@@ -1,6 +1,7 @@
 """Predictions of a fit allow for the errors of what was learnt."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
@@ -125,6 +126,20 @@ def test_several_nodes_at_once_are_each_alone_without_the_others():
         alone = fit.predict(new, node, given=["a", "b"])
         for part in ("mean", "scale", "low", "high"):
             np.testing.assert_allclose(getattr(found, part), getattr(alone, part), rtol=1e-12)
+
+
+def test_values_by_node_are_a_row():
+    fit = gn.fit(TRUTH.sample(100, seed=1), DAG)
+    frame = pd.DataFrame({"b": [1.0, 3.0], "a": [2.0, np.nan]})
+    expected = fit.predict(frame, "d")
+    found = fit.predict({"b": [1.0, 3.0], "a": [2.0, np.nan]}, "d")
+    np.testing.assert_array_equal(found.mean, expected.mean)
+    np.testing.assert_array_equal(found.high, expected.high)
+    assert fit.predict({"b": 1.0, "a": 2.0}, "d").mean.tolist() == expected.mean[:1].tolist()
+    with pytest.raises(gn.DataError, match="values by node that are not numbers"):
+        fit.predict({"b": [1.0, 2.0], "a": [1.0, 2.0, 3.0]}, "d")
+    with pytest.raises(gn.DataError, match="no column for any node"):
+        fit.predict({"x": 1.0}, "d")
 
 
 def test_robust_fits_predict_too():

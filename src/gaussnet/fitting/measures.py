@@ -305,6 +305,12 @@ def _require_likelihood(fit: "Fit") -> None:
             "some cells were set from outside, so that the rows do not share one covariance for "
             "measures of fit: use check_graph()"
         )
+    if fit.details.dropped.any() and fit.trimming is not None:
+        raise EstimationError(
+            "some values are missing, and the likelihood of a robust fit to them is not known for "
+            "measures of fit: where nothing is flagged fit by 'least-squares' with "
+            "missing='likelihood', else use check_graph()"
+        )
     if fit.details.dropped.any():
         raise EstimationError(
             "some nodes were learnt from fewer rows than others, so that there is no common "

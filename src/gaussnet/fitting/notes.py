@@ -180,8 +180,8 @@ def _kind_of_values(report: NodeReport) -> list[str]:
     if report.shaped:
         found.append(
             "does not look Gaussian (skewed, heavy tails or groups), but its relatives do not call "
-            "its values wrong, so they were believed: consider a transformation, or a variable "
-            "that is missing from the graph"
+            f"its {'other ' * bool(report.flagged)}values wrong, so they were believed: "
+            "consider a transformation, or a variable that is missing from the graph"
         )
     if report.discrete and report.flagged:
         found.append("its values are few and recur: only what lies apart from them was flagged")

@@ -159,8 +159,8 @@ class ResultTable:
         lines = cut_table(heads, list(self._cells()), LONGEST_TEXT, left)
         return "\n".join([self.title, *lines, *(f"note: {note}" for note in self.notes)])
 
-    def _repr_html_(self) -> str:
-        """The table in a notebook."""
+    def to_html(self) -> str:
+        """The table as HTML that needs nothing else and takes the colours of the page around."""
         kinds = [' class="text"' if column.kind == "text" else "" for column in self.columns]
         heads = "".join(
             f'<th scope="col"{kind}>{escape(column.heading)}</th>'
@@ -176,6 +176,10 @@ class ResultTable:
             f"<caption>{escape(self.title)}</caption><thead><tr>{heads}</tr></thead>"
             f"<tbody>{body}</tbody></table></div>{listed}"
         )
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.to_html()
 
     def _cells(self) -> Iterator[tuple[str, ...]]:
         """The rows as they are shown."""

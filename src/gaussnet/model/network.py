@@ -482,10 +482,10 @@ class GaussianNetwork:
         The network is taken as known; `Fit.predict` adds the error of what was learnt. A list of
         nodes gives their predictions by name, at once; none of them is looked at.
 
-        `data` is an array (rows, nodes), its column of the node itself not looked at, or a
-        data frame with any of the nodes as columns. NaN is not observed. `given` names the
-        columns to predict from; by default all that are there. `columns` names those of an array,
-        as in `log_density`, and may leave out nodes.
+        `data` is an array (rows, nodes), its column of the node itself not looked at, a data
+        frame with any of the nodes as columns, or values by node such as ``{"rain": 2.0}``.
+        NaN is not observed. `given` names the columns to predict from; by default all that are
+        there. `columns` names those of an array, as in `log_density`, and may leave out nodes.
 
         Examples
         --------

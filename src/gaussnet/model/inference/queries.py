@@ -13,7 +13,7 @@ import numpy as np
 
 from gaussnet import display
 from gaussnet.errors import DataError, NetworkError, SettingError
-from gaussnet.graph.dag import Dag, counted, shorten
+from gaussnet.graph.dag import Dag, counted, node_name, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
@@ -325,6 +325,8 @@ def _filled(
 def open_rows(data: object, dag: Dag, columns: Iterable[object] | None) -> FloatArray:
     """A copy of the data, (rows, nodes) float64; a named column that is absent is missing."""
     names = dag.nodes
+    if isinstance(data, Mapping):
+        data = _named_columns(data)
     data = checks.with_levels(data, dag)
     labels = checks.labels_by(data, dag, columns)
     known = set(labels)
@@ -343,6 +345,19 @@ def open_rows(data: object, dag: Dag, columns: Iterable[object] | None) -> Float
             "or give NaN for a missing value"
         )
     return rows
+
+
+def _named_columns(values: Mapping[Any, Any]) -> FloatArray:
+    """Rows that know their names, of values by node: numbers for one row, or lists."""
+    try:
+        columns = [np.atleast_1d(np.asarray(own, dtype=np.float64)) for own in values.values()]
+        rows = np.column_stack(columns)
+    except (TypeError, ValueError):
+        raise DataError(
+            "got values by node that are not numbers, or not as many for each: give a number or "
+            'an equally long list for each node, such as {"rain": 2.0}'
+        ) from None
+    return named(rows, [node_name(name) for name in values])
 
 
 def _given_columns(dag: Dag, targets: Sequence[str], given: Iterable[str] | None) -> BoolArray:
