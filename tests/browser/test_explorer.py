@@ -5,6 +5,7 @@ import shlex
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from playwright.sync_api import expect
 from tests.browser.test_fit_report import HOSTILE, brightness, colour
@@ -276,7 +277,7 @@ def test_random_questions_agree_with_python_and_so_do_the_copied_lines(
     asked = {flag: parse_values([v for f, v in pairs if f == flag], flag) for flag, _ in pairs}
     assert asked.get("--given", {}) == given
     assert asked.get("--do", {}) == do
-    answer = query_network(tmp_path / "model.json", given, do, None, 0.95)
+    answer = query_network(network, given, do, None, 0.95)
     assert {node for node, *_ in answer.nodes} == set(network.dag.nodes) - set(given)
 
 
@@ -579,3 +580,71 @@ def question(network, given, do):
     place = {name: index for index, name in enumerate(model["nodes"])}
     pairs = ([[place[name], value] for name, value in values.items()] for values in (given, do))
     return dict(zip(("model", "seen", "set"), (model, *pairs), strict=True))
+
+
+LEVELS = gn.Dag.parse("weight ~ fuel; mpg ~ fuel + weight + age").with_factors(
+    {"fuel": ("Diesel", "Gas", "a 'Petrol'")}
+)
+
+
+def category_network():
+    rng = np.random.default_rng(5)
+    fuel = rng.choice(["Diesel", "Gas", "a 'Petrol'"], 300, p=[0.5, 0.3, 0.2])
+    weight = rng.normal(size=300) + (fuel == "Gas")
+    age = rng.normal(size=300)
+    mpg = 40.0 - 6.0 * (fuel == "Gas") - 2.0 * weight + age + rng.normal(size=300)
+    frame = pd.DataFrame({"fuel": fuel, "weight": weight, "age": age, "mpg": mpg})
+    return gn.fit(frame, LEVELS).network
+
+
+@pytest.mark.parametrize("mode", ["seen", "set"])
+def test_a_category_is_a_choice_of_levels(tmp_path, look, monkeypatch, mode):
+    """Answers of every level, with another node fixed too, are those of Python and the shell."""
+    monkeypatch.chdir(tmp_path)
+    network = category_network()
+    network.save("model.json")
+    gn.write_explorer(network, "what-if.html", source="model.json")
+    page = look(tmp_path / "what-if.html")
+    assert "fuel is a category: choose one of its boxes" in page.locator("header").inner_text()
+    fix(page, "age", "seen", 1.5)
+    fix(page, "fuel[Gas]", mode)
+    expect(page.locator("#values")).to_be_hidden()
+    assert page.locator("#level option").all_text_contents() == list(LEVELS.factors["fuel"])
+    assert page.locator("#level").input_value() == "1"
+    for level in LEVELS.factors["fuel"]:
+        page.locator("#level").select_option(label=level)
+        given, do = {"age": 1.5}, {}
+        (given if mode == "seen" else do)["fuel"] = level
+        own = {f"fuel[{one}]": float(one == level) for one in LEVELS.factors["fuel"][1:]}
+        plain = ({"age": 1.5} | own, {}) if mode == "seen" else ({"age": 1.5}, own)
+        check(page, network, *plain)
+        assert f"fuel {'observed' if mode == 'seen' else 'set'} at {level}" in " ".join(
+            page.locator("#fixed").inner_text().split()
+        )
+        scope = {}
+        exec(free_text(page, "python"), scope)
+        expected = (network.do(do) if do else network).condition(given)
+        assert scope["law"].mean.tolist() == expected.mean.tolist()
+        words = shlex.split(free_text(page, "shell"))
+        pairs = list(zip(words[3::2], words[4::2], strict=True))
+        asked = [
+            parse_values([v for f, v in pairs if f == flag], flag, ["fuel"])
+            for flag in ("--given", "--do")
+        ]
+        assert asked == [given, do]
+    page.locator("[name=mode][value=free]").check(force=True)
+    check(page, network, {"age": 1.5}, {})
+    assert page.locator("#level option").first.text_content() == "\u2013"
+
+
+def test_a_category_is_chosen_by_keyboard(tmp_path, look):
+    network = category_network()
+    gn.write_explorer(network, tmp_path / "what-if.html")
+    page = look(tmp_path / "what-if.html")
+    box(page, "fuel[Gas]").focus()
+    page.keyboard.press("s")
+    assert page.locator(":focus").get_attribute("id") == "level"
+    page.keyboard.press("ArrowUp")
+    own = {"fuel[Gas]": 0.0, "fuel[a 'Petrol']": 0.0}
+    check(page, network, {}, own)
+    assert '"fuel": "Diesel"' in free_text(page, "python")

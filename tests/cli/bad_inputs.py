@@ -221,8 +221,7 @@ BAD_DATA = [
     (
         "fit rows.parquet --dag graph.txt",
         {"rows.parquet": parquet({"x": ["a"], "y": [1.0]}), "graph.txt": GRAPH},
-        "the column 'x' holds String, expected numbers: gn.fit takes text in a frame as a category "
-        "if it stands for a few levels; else convert it first",
+        "the column 'x' holds 'a' in every row: leave the node out of the graph",
     ),
     (
         "fit rows.parquet --dag graph.txt",

@@ -96,3 +96,90 @@ def test_bad_input_is_one_sentence(call, options, sentence):
     assert out == ""
     assert sentence in err
     assert "Traceback" not in err
+
+
+# Categories.
+
+
+@pytest.fixture
+def shell(monkeypatch, capsys, tmp_path):
+    """Any command, beside a file of cars whose fuel is text."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(2)
+    fuel = rng.choice(["Petrol", "Diesel", "Gas"], 200)
+    mpg = 40.0 + 5.0 * (fuel == "Gas") + rng.normal(size=200)
+    pd.DataFrame({"fuel": fuel, "mpg": mpg}).to_csv("cars.csv", index=False)
+    Path("graph.txt").write_text("mpg ~ fuel\n")
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["gaussnet", *arguments])
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        output = capsys.readouterr()
+        return stopped.value.code, output.out, output.err
+
+    return run
+
+
+def test_a_model_file_remembers_levels_from_command_to_command(shell):
+    cars = pd.read_csv("cars.csv")
+    means = cars.groupby("fuel")["mpg"].mean()
+    code, out, _ = shell("fit", "cars.csv", "--dag", "graph.txt", "--out", "model.json")
+    assert code == 0
+    assert "compared with 'Diesel'" in out
+    for option in ("--do", "--given"):
+        _, out, _ = shell("query", "model.json", option, "fuel=Gas", "--target", "mpg", "--json")
+        assert json.loads(out)["nodes"]["mpg"]["mean"] == pytest.approx(means["Gas"], rel=1e-12)
+    assert shell("report", "cars.csv", "--model", "model.json", "--out", "new.html")[0] == 0
+    assert shell("explore", "model.json", "--out", "what-if.html")[0] == 0
+    assert (
+        shell("sample", "model.json", "--rows", "5", "--do", "fuel=Gas", "--out", "d.csv")[0] == 0
+    )
+    assert set(pd.read_csv("d.csv")["fuel[Gas]"]) == {1.0}
+    code, _, err = shell("report", "d.csv", "--model", "model.json", "--out", "drawn.html")
+    assert (code, err) == (0, "")  # columns of levels are taken at their word
+
+
+def test_levels_that_are_given_state_the_reference(shell):
+    options = ("--levels", "fuel=Petrol,Diesel,Gas")
+    code, out, _ = shell("fit", "cars.csv", "--dag", "graph.txt", *options, "--json")
+    assert code == 0
+    (own,) = (node for node in json.loads(out)["nodes"] if node["name"] == "mpg")
+    assert set(own["parents"]) == {"fuel[Diesel]", "fuel[Gas]"}
+    assert shell("report", "cars.csv", "--dag", "graph.txt", *options, "--out", "r.html")[0] == 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "said"),
+    [
+        ("fit cars.csv --dag graph.txt --levels fuel=Gas,Diesel", "'Petrol', which the network"),
+        ("fit cars.csv --dag graph.txt --levels fuel", "expected a category and its levels"),
+        ("fit cars.csv --dag graph.txt --levels oil=a,b", "there is no node 'oil'"),
+        ("fit cars.csv --dag graph.txt --out model.csv", "no place for the levels of 'fuel'"),
+        ("query model.json --do fuel=Coal", "expected one of 'Diesel', 'Gas', 'Petrol'"),
+        ("query model.json --do mpg=much", "expected a node and a number"),
+        ("sample model.json --rows 2", "fix the level, as --do 'fuel=Gas'"),
+        ("report other.csv --model model.json --out r.html", "'Coal', which the network"),
+    ],
+)
+def test_what_cannot_be_done_with_a_category_is_one_sentence(shell, arguments, said):
+    shell("fit", "cars.csv", "--dag", "graph.txt", "--out", "model.json")
+    Path("other.csv").write_text("fuel,mpg\nCoal,1\nGas,2\n")
+    code, out, err = shell(*arguments.split())
+    assert code == 1
+    assert out == ""
+    assert said in err
+    assert err.count("\n") == 1
+    assert not Path("r.html").exists()
+    assert not Path("model.csv").exists()
+
+
+def test_text_from_the_standard_input_says_what_to_do(shell, monkeypatch):
+    class Input:
+        buffer = open("cars.csv", "rb")  # noqa: SIM115 (closed below)
+
+    monkeypatch.setattr(sys, "stdin", Input)
+    code, _, err = shell("fit", "-", "--dag", "graph.txt")
+    Input.buffer.close()
+    assert code == 1
+    assert "or give a file, where text may be a category" in err

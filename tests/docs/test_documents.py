@@ -73,3 +73,30 @@ def test_shell_commands_of_the_readme_run(tmp_path):
         )
         assert done.returncode == 0, (command, done.stderr)
     assert 10_000 < (tmp_path / "report.html").stat().st_size < 2_000_000
+
+
+def test_shell_commands_of_the_page_on_studies_run(tmp_path):
+    page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
+    commands = [
+        shlex.split(line) for line in re.findall(r"^    (gaussnet .+)$", page, re.MULTILINE)
+    ]
+    assert len(commands) == 4
+    rng = np.random.default_rng(0)
+    rows = [
+        f"{fuel},{weight:.1f},{weight / 50 + rng.normal():.2f}"
+        for fuel, weight in zip(
+            rng.choice(["Petrol", "Diesel", "Hybrid"], 60), rng.normal(1_500, 300, 60), strict=True
+        )
+    ]
+    for name, own in (("cars.csv", rows), ("new.csv", rows[:20])):
+        (tmp_path / name).write_text("\n".join(["fuel,weight,mpg", *own]))
+    (tmp_path / "graph.txt").write_text("weight ~ fuel; mpg ~ fuel + weight")
+    for command in commands:
+        done = subprocess.run(
+            [sys.executable, "-c", "from gaussnet.cli import main; main()", *command[1:]],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert done.returncode == 0, (command, done.stderr)

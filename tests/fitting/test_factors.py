@@ -1,14 +1,18 @@
 """Categories: columns of text as causes, against regressions with dummies."""
 
+import html
+import re
+
 import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
 import pytest
 import statsmodels.formula.api as smf
+from tests.forced import fit_streamed
 
 import gaussnet as gn
-from gaussnet.errors import DataError, GraphError, NetworkError, SettingError
+from gaussnet.errors import DataError, GaussnetError, GraphError, NetworkError, SettingError
 
 TEXT = "weight ~ fuel; mpg ~ fuel + weight"
 
@@ -100,7 +104,6 @@ def test_the_order_of_categories_states_the_reference():
         (lambda: FIT.predict(FRAME.assign(fuel="Coal"), "mpg"), DataError, "does not know"),
         (lambda: FIT.predict(FRAME, "fuel[Gas]"), NetworkError, "cannot predict"),
         (FIT.certificate, SettingError, "Gaussian causes"),
-        (lambda: gn.write_explorer(FIT, "page.html"), NetworkError, "one level"),
         (lambda: gn.fit(FRAME.assign(fuel="Gas"), TEXT), DataError, "in every row"),
         (
             lambda: gn.fit(FRAME.assign(fuel=[f"car {k}" for k in range(500)]), TEXT),
@@ -117,7 +120,17 @@ def test_the_order_of_categories_states_the_reference():
             DataError,
             "numbers written as text",
         ),
-        (lambda: gn.summarize(FRAME, gn.Dag.parse(TEXT)), DataError, "takes text in a frame"),
+        (lambda: gn.fit(FRAME.assign(weight=FRAME["weight"] > 0.0), TEXT), GraphError, "category"),
+        (
+            lambda: gn.Dag.parse(TEXT).with_factors({"fuel": ("Gas", "Gas")}),
+            GraphError,
+            "each once, the reference first",
+        ),
+        (
+            lambda: gn.Dag.parse(TEXT).with_factors({"weight": ("1", "2")}),
+            GraphError,
+            "cannot give a category",
+        ),
         (lambda: gn.fit(FRAME, "mpg ~ b*fuel + weight"), GraphError, "has several"),
     ],
 )
@@ -160,3 +173,205 @@ def test_two_levels_may_have_a_label_and_reports_name_levels(tmp_path):
     shapes = FIT.residual_shapes
     assert shapes is not None
     assert not shapes.nodes("light tails", "heavy tails", "skewed", "wild values")
+
+
+# Files.
+
+WRITERS = {
+    "rows.csv": lambda frame, path: frame.to_csv(path, index=False),
+    "rows.tsv": lambda frame, path: frame.to_csv(path, index=False, sep="\t"),
+    "rows.parquet": lambda frame, path: frame.to_parquet(path, index=False, row_group_size=70),
+    "rows.arrow": lambda frame, path: frame.reset_index(drop=True).to_feather(path),
+}
+
+
+@pytest.fixture(params=WRITERS)
+def file(request, tmp_path):
+    path = tmp_path / request.param
+    WRITERS[request.param](FRAME, path)
+    return path
+
+
+def write_csv(path, frame):
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_files_give_the_bits_of_frames_read_whole_or_page_by_page(file):
+    assert gn.fit(file, TEXT).network == FIT.network
+    assert gn.fit(file, TEXT).dag.factors == FIT.dag.factors
+    paged = gn.fit(FRAME, TEXT, page_rows=60)
+    assert fit_streamed(file, FIT.dag, page_rows=60).network == paged.network
+    assert gn.fit(file, TEXT).standard_errors.coefficients == FIT.standard_errors.coefficients
+    assert gn.fit(file, TEXT).update(FRAME).rows == 1_000
+
+
+def test_several_files_share_their_levels(tmp_path):
+    files = [
+        write_csv(tmp_path / f"{level}.csv", FRAME[FRAME["fuel"] == level])
+        for level in ("Petrol", "Diesel", "Gas")
+    ]
+    whole = pd.concat([FRAME[FRAME["fuel"] == level] for level in ("Petrol", "Diesel", "Gas")])
+    assert gn.fit(files, TEXT).network == gn.fit(whole, TEXT).network
+
+
+def test_summaries_know_the_levels(file, tmp_path):
+    first = gn.summarize(file, TEXT)
+    assert gn.solve(first).network == FIT.network
+    assert gn.solve(first.add(FRAME)).network == gn.fit(pd.concat([FRAME, FRAME]), TEXT).network
+    first.save(tmp_path / "site.npz")
+    again = gn.load_summary(tmp_path / "site.npz").add(file)
+    assert gn.solve(again).network == gn.solve(first.add(FRAME)).network
+    with pytest.raises(DataError, match="'Coal', which the network does not know"):
+        first.add(FRAME.assign(fuel="Coal"))
+
+
+def test_sites_that_lack_a_level_are_told_of_it():
+    """Without a word each site has levels of its own."""
+    petrol = FRAME[FRAME["fuel"] != "Gas"]
+    with pytest.raises(SettingError, match="tell both of all levels, the reference first"):
+        gn.merge(gn.summarize(FRAME, TEXT), gn.summarize(petrol, TEXT))
+    dag = gn.Dag.parse(TEXT).with_factors({"fuel": ("Diesel", "Gas", "Petrol")})
+    both = gn.merge(gn.summarize(FRAME, dag), gn.summarize(petrol, dag))
+    whole = gn.fit(pd.concat([FRAME, petrol]), TEXT).network
+    found = gn.solve(both).network
+    assert found.coefficient_array == pytest.approx(whole.coefficient_array, rel=1e-10)
+
+
+def test_levels_that_are_given_state_the_reference_also_for_numbers(tmp_path):
+    coded = FRAME.assign(fuel=FRAME["fuel"].map({"Diesel": 1, "Gas": 2, "Petrol": 3}))
+    dag = gn.Dag.parse(TEXT).with_factors({"fuel": ("3", "1", "2")})
+    fit = gn.fit(coded, dag)
+    turned = fit.network.coefficients["fuel[1]", "mpg"]
+    assert turned == pytest.approx(-FIT.network.coefficients["fuel[Petrol]", "mpg"])
+    for one in (coded, coded.astype({"fuel": float})):
+        assert gn.fit(write_csv(tmp_path / "coded.csv", one), dag).network == fit.network
+
+
+@pytest.mark.parametrize("words", [("False", "True"), ("no", "yes")])
+def test_true_and_false_are_levels(tmp_path, words):
+    frame = FRAME.assign(gas=FRAME["fuel"] == "Gas")
+    fit = gn.fit(frame, "mpg ~ gas + weight")
+    assert fit.dag.factors == {"gas": ("False", "True")}
+    own = frame.assign(gas=np.where(frame["gas"], words[1], words[0]))
+    made = [write_csv(tmp_path / "gas.csv", own)]
+    if words[1] == "True":
+        frame.to_parquet(tmp_path / "gas.parquet", index=False)
+        made += [tmp_path / "gas.parquet", pl.DataFrame(frame.to_dict("list")), pa.table(frame)]
+    for data in made:
+        found = gn.fit(data, "mpg ~ gas + weight")
+        assert found.network.coefficient_array.tolist() == fit.network.coefficient_array.tolist()
+
+
+def test_words_for_missing_values_are_missing_and_none_is_a_level(tmp_path):
+    frame = FRAME.assign(fuel=FRAME["fuel"].where(FRAME["fuel"] != "Gas", "none"))
+    frame.loc[frame.index[:30], "fuel"] = None
+    path = tmp_path / "holes.csv"
+    frame.to_csv(path, index=False, na_rep="NA")
+    with pytest.raises(DataError, match="missing"):
+        gn.fit(path, TEXT)
+    fit = gn.fit(path, TEXT, missing="drop-rows")
+    assert fit.rows == 470
+    assert fit.dag.factors == {"fuel": ("Diesel", "Petrol", "none")}
+    assert gn.fit(frame, TEXT, missing="drop-rows").network == fit.network
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (lambda f: f.assign(fuel=np.where(np.arange(500) == 7, "<0.1", "2.5")), "'<0.1' in line 9"),
+        (
+            lambda f: f.assign(weight=np.where(f["weight"] > 0, "fat", "thin")),
+            "cannot give a categ",
+        ),
+        (lambda f: f.assign(fuel=[f"car {k}" for k in range(500)]), "if it is a name"),
+        (lambda f: f.assign(fuel="Gas"), "'Gas' in every row"),
+        (lambda f: f.rename(columns={"fuel": "Fuel"}), "did you mean 'Fuel'"),
+    ],
+)
+def test_what_a_file_cannot_do_is_told(tmp_path, change, said):
+    path = write_csv(tmp_path / "odd.csv", change(FRAME))
+    with pytest.raises(GaussnetError, match=said):
+        gn.fit(path, TEXT)
+
+
+def test_a_category_that_begins_late_is_seen(tmp_path):
+    """The first rows of a long file lack it, and the head of the file tells nothing."""
+    frame = pd.concat([FRAME.assign(fuel=None)] * 12 + [FRAME])
+    path = write_csv(tmp_path / "late.csv", frame)
+    assert path.stat().st_size > 3 * 65_536
+    fit = gn.fit(path, TEXT, missing="drop-rows")
+    assert fit.network == gn.fit(frame, TEXT, missing="drop-rows").network
+
+
+def test_interventions_and_groups_go_with_categories_of_files(file, tmp_path):
+    target = np.where(np.arange(500) < 100, "weight", "")
+    frame = FRAME.assign(target=target, site=np.arange(500) % 2)
+    WRITERS[file.name](frame, tmp_path / f"more-{file.name}")
+    path = tmp_path / f"more-{file.name}"
+    said = gn.fit(frame, TEXT, interventions="target")
+    assert gn.fit(path, TEXT, interventions="target").network == said.network
+    summary = gn.summarize(path, TEXT, interventions="target")
+    assert gn.solve(summary).network == said.network
+    groups = gn.fit(path, TEXT, groups="site")
+    alone = gn.fit(frame[frame["site"] == 1], FIT.dag)
+    assert groups.fits["1"].network == alone.network
+
+
+def test_cross_validation_scores_what_follows_from_categories(file):
+    """Held out by hand: regressions with dummies on the other folds; the category is no target."""
+    found = gn.cross_validate(file, TEXT, ["least-squares"], folds=4, seed=3)
+    order = np.random.default_rng(3).permutation(500)
+    scores = []
+    for part in np.array_split(order, 4):
+        seen, unseen = FRAME.drop(FRAME.index[part]), FRAME.iloc[np.sort(part)]
+        total = 0.0
+        for text in ("weight ~ C(fuel)", "mpg ~ C(fuel) + weight"):
+            fit = smf.ols(text, seen).fit()
+            child, variance = text.split(" ~ ")[0], fit.ssr / len(seen)
+            errors = unseen[child] - fit.predict(unseen)
+            total -= 0.5 * (np.log(2.0 * np.pi * variance) + np.mean(errors**2) / variance)
+        scores.append(total)
+    assert found.held_out[0] == pytest.approx(scores, rel=1e-9)
+    own = {"all": {"method": "least-squares", "dag": "mpg ~ fuel + weight"}, "least-squares": {}}
+    assert gn.cross_validate(FRAME, TEXT, own).methods == ("all", "least-squares")
+    rare = FRAME.assign(fuel=np.where(np.arange(500) < 1, "Coal", FRAME["fuel"]))
+    with pytest.raises(DataError, match="all rows with 'Coal' in 'fuel' are in fold"):
+        gn.cross_validate(rare, TEXT)
+
+
+@pytest.mark.parametrize(
+    ("text", "settings"),
+    [
+        (TEXT, {}),
+        (TEXT + "; age; age ~~ fuel", {}),
+        (TEXT, {"interventions": {"site": {"1": ["weight"]}}}),
+        (TEXT, {"weights": gn.Weights("w", "sampling"), "clusters": "site"}),
+    ],
+)
+def test_the_lines_of_a_report_give_the_same_fit_again(tmp_path, text, settings):
+    frame = FRAME.assign(
+        age=np.arange(500.0), site=np.arange(500) % 25, w=1.0 + FRAME["weight"] ** 2
+    )
+    fit = gn.fit(frame, text, **settings)
+    path = tmp_path / "report.html"
+    gn.write_report(fit, path)
+    (code,) = re.findall(r"again</h2><pre>(.*?)</pre>", path.read_text(), re.DOTALL)
+    scope = {"gn": gn, "rows": frame, "path": tmp_path / "again.html"}
+    exec(html.unescape(code), scope)  # as a reader would
+    assert scope["fit"].network == fit.network
+    assert (tmp_path / "again.html").read_text() == path.read_text()
+
+
+def test_a_category_is_one_node_before_it_has_levels():
+    dag = gn.Dag.parse("mpg ~ fuel + weight; weight ~~ fuel; age")
+    levels = {"fuel": ("Diesel", "Gas", "Petrol")}
+    assert dag.with_factors(levels).without_factors() == dag
+    assert dag.without_factors() is dag
+
+
+def test_new_rows_in_files_are_compared_and_reported(file, tmp_path):
+    (scores,) = gn.compare([FIT], file)
+    assert scores.held_out == pytest.approx(FIT.network.score(FRAME))
+    gn.write_report(FIT.network, tmp_path / "new.html", data=file)
+    assert "fuel[Petrol]" in (tmp_path / "new.html").read_text()

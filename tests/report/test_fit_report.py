@@ -185,8 +185,8 @@ def test_the_python_call_of_the_report_gives_the_same_fit(target, settings):
         rows[5, 0] = np.nan
     fit = gn.fit(rows, DAG, **settings)
     page = write(target, fit)
-    call = next(words for words in page.words if words.startswith("fit = "))
-    told = {"gn": gn, "rows": rows, "dag": DAG, "path": target}
+    call = next(words for words in page.words if words.startswith("dag = "))
+    told = {"gn": gn, "rows": rows, "path": target}
     exec(call, told)  # what a reader would paste
     assert told["fit"].network == fit.network
 

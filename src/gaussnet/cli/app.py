@@ -67,6 +67,10 @@ Clusters = Annotated[
 Roots = Annotated[
     str, typer.Option(help="Nodes without parents: independent, or correlated as in lavaan.")
 ]
+Levels = Annotated[
+    Several,
+    typer.Option(help="Levels of a category, the reference first: fuel=Diesel,Gas; or as found."),
+]
 AllowSingular = Annotated[
     bool,
     typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
@@ -146,6 +150,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     weights_kind: WeightsKind = None,
     clusters: Clusters = None,
     roots: Roots = "independent",
+    levels: Levels = None,
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
@@ -165,7 +170,9 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind)
     how = (method, scale, intercept, missing, allow_singular)
-    request = FitRequest(data, dag, *how, out, cluster, missing_values, study, columns, roots)
+    request = FitRequest(
+        data, dag, *how, out, cluster, missing_values, study, columns, roots, levels
+    )
     if groups is not None:
         if out is not None:
             raise SettingError("got --groups with --out: a file holds one network")
@@ -198,6 +205,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     weights_kind: WeightsKind = None,
     clusters: Clusters = None,
     roots: Roots = "independent",
+    levels: Levels = None,
     columns: Columns = None,
     as_json: Json = False,
 ) -> None:
@@ -221,7 +229,9 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     if dag is not None and model is None:
         study = StudyRequest(interventions, None, clusters, weights, weights_kind)
         how = (method, scale, intercept, missing, allow_singular)
-        request = FitRequest(data, dag, *how, None, None, missing_values, study, columns, roots)
+        request = FitRequest(
+            data, dag, *how, None, None, missing_values, study, columns, roots, levels
+        )
         written = report_fit(request, target)
     elif model is not None and dag is None:
         written = report_network(data, model, target, columns)
@@ -234,6 +244,9 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
 def sample(
     model: Model,
     rows: Annotated[int, typer.Option(help="Rows to draw.")],
+    do: Annotated[
+        Several, typer.Option(help="A value set from outside, as fuel=Gas; several times for more.")
+    ] = None,
     seed: RandomSeed = 0,
     out: Annotated[
         str, typer.Option(help="Where to: .csv, .tsv, .parquet, .arrow, .npy; - prints CSV.")
@@ -251,7 +264,7 @@ def sample(
 
     if as_json and out == STANDARD_OUTPUT:
         raise SettingError("got --json while the rows go to the standard output: give --out")
-    drawn = write_sample(model, rows, seed, out)
+    drawn = write_sample(model, rows, seed, out, do)
     if as_json:
         print_json(drawn)
 
@@ -308,7 +321,7 @@ def simulate(  # noqa: PLR0913, PLR0917 (one argument an option)
 def query(
     model: Model,
     given: Annotated[
-        Several, typer.Option(help="A known value, as wet=2; give it several times for more.")
+        Several, typer.Option(help="A known value, as wet=2 or fuel=Gas; several times for more.")
     ] = None,
     do: Annotated[
         Several, typer.Option(help="A value set from outside, as rain=0; likewise.")
@@ -323,10 +336,15 @@ def query(
 
     Example: gaussnet query model.json --given wet=2 --do season=0 --target rain
     """
+    from gaussnet import read_network
     from gaussnet.cli.saved_networks import parse_values, print_answer, query_network
 
-    known, fixed = parse_values(given, "--given"), parse_values(do, "--do")
-    _print(query_network(model, known, fixed, target, level), as_json, print_answer)
+    network = read_network(model)
+    known, fixed = (
+        parse_values(texts, option, network.dag.factors)
+        for texts, option in ((given, "--given"), (do, "--do"))
+    )
+    _print(query_network(network, known, fixed, target, level), as_json, print_answer)
 
 
 @app.command()

@@ -16,6 +16,7 @@ import numpy as np
 import gaussnet as gn
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
 from gaussnet.data.column_order import in_column_order
+from gaussnet.data.factors import with_factors
 from gaussnet.data.missing import Missing
 from gaussnet.data.sources import STANDARD_INPUT, open_data
 from gaussnet.errors import EstimationError, SettingError
@@ -75,6 +76,8 @@ class FitRequest:
     columns: str | None = None
     """Names of the columns of a .npy file, with commas between them."""
     roots: str = "independent"
+    levels: list[str] | None = None
+    """Categories with their levels, the reference first, as "fuel=Diesel,Gas"."""
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -194,8 +197,12 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
     """What `gaussnet.fit` gives."""
     more = request.study.settings
     by_path = client is not None or bool(more)
+    if request.levels:
+        graph = graph.with_factors(_levels(request.levels))
+    if client is None:
+        _, graph = with_factors(request.data, graph)
     given, dag = in_column_order(request.data, graph, split_columns(request.columns))
-    data = given if by_path else open_data(given, dag.nodes)
+    data = given if by_path else open_data(given, dag.nodes, factors=dag.factors)
     tell("learning")
     return gn.fit(
         data,
@@ -270,6 +277,20 @@ def _codes(text: str | None) -> list[float] | None:
         raise SettingError(
             f"got --missing-values {text!r}, expected numbers with commas between, such as -999,-99"
         ) from None
+
+
+def _levels(texts: list[str]) -> dict[str, tuple[str, ...]]:
+    """Levels by category from texts such as "fuel=Diesel,Gas"."""
+    found = {}
+    for text in texts:
+        name, equals, levels = text.partition("=")
+        if not equals:
+            raise SettingError(
+                f"got --levels {text!r}, expected a category and its levels, the reference first, "
+                "as in fuel=Diesel,Gas"
+            )
+        found[name.strip()] = tuple(level.strip() for level in levels.split(","))
+    return found
 
 
 def split_columns(columns: str | None) -> list[str] | None:

@@ -114,6 +114,8 @@ def in_shell_words(sentence: str) -> str:
         "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"
     ).replace("give a frame", "give a file with named columns")
     sentence = sentence.replace("see fit.outliers()", "--report and --json list them")
+    sentence = re.sub(r"network\.do\(\{'(.*?)': '(.*?)'\}\)", r"--do '\1=\2'", sentence)
+    sentence = sentence.replace("dag.with_factors({...})", "--levels fuel=Diesel,Gas")
     return re.sub(r"(,| or an estimator such as) gn\.\w+\(\d*\)( or gn\.\w+\(\))?", "", sentence)
 
 

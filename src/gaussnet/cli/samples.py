@@ -9,6 +9,7 @@ import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.printing import Steps, console, progress
+from gaussnet.cli.saved_networks import parse_values
 from gaussnet.data.table import default_page_rows
 from gaussnet.data.write import write_csv, write_rows
 from gaussnet.errors import SettingError
@@ -31,12 +32,17 @@ KINDS: dict[str, Callable[[int, float, np.random.SeedSequence], gn.Dag]] = {
 }
 
 
-def write_sample(model: Path, rows: int, seed: int, out: str) -> dict[str, int | str]:
+def write_sample(
+    model: Path, rows: int, seed: int, out: str, do: list[str] | None = None
+) -> dict[str, int | str]:
     """Draw rows from the network in a file and write them to another, or as CSV to stdout.
 
-    Gives what was drawn and where it went.
+    Gives what was drawn and where it went. `do` are values set from outside, as in "wet=2".
     """
     network = gn.read_network(model)
+    if do:
+        network = network.do(parse_values(do, "--do", network.dag.factors))
+    network.require_levels("rows can be drawn")
     pages = sample_pages(network, row_count(rows), seed)
     if out == STANDARD_OUTPUT:
         write_csv(sys.stdout.buffer, network.dag.nodes, pages)

@@ -1,5 +1,6 @@
 """Commands about networks that are known: query one, compare two, list and import."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -13,16 +14,20 @@ import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_json, print_table, progress, shown
 from gaussnet.errors import NetworkError, SettingError
 from gaussnet.graph.dag import counted
+from gaussnet.model.checks import level_values
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
+
+Values = dict[str, float | str]
+"""Numbers by node, and levels by category."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Means and standard deviations of nodes, given values and interventions."""
 
-    given: dict[str, float]
-    do: dict[str, float]
+    given: Values
+    do: Values
     level: float
     nodes: tuple[tuple[str, float, float, float, float], ...]
     """Name, mean, standard deviation, and the ends of the interval."""
@@ -34,23 +39,32 @@ class Answer:
         return {"given": self.given, "do": self.do, "level": self.level, "nodes": nodes}
 
 
-def parse_values(texts: list[str] | None, option: str) -> dict[str, float]:
+def parse_values(texts: list[str] | None, option: str, categories: Iterable[str] = ()) -> Values:
     """Values by node from texts such as "wet=2"; a name may hold "=".
+
+    Those of categories are levels.
 
     Examples
     --------
-    >>> parse_values(["wet=2", "a=b=-1e3"], "--given")
-    {'wet': 2.0, 'a=b': -1000.0}
+    >>> parse_values(["wet=2", "a=b=-1e3", "fuel=Gas"], "--given", ["fuel"])
+    {'wet': 2.0, 'a=b': -1000.0, 'fuel': 'Gas'}
     """
-    values: dict[str, float] = {}
+    values: Values = {}
     for text in texts or ():
-        name, equals, number = text.rpartition("=")
-        try:
-            value = float(number)
-        except ValueError:
-            equals = ""
-        if not equals or not name:
-            raise SettingError(f"got {option} {text!r}, expected a node and a number as in wet=2")
+        named = [name for name in categories if text.startswith(f"{name}=")]
+        if named:
+            name = max(named, key=len)
+            value: float | str = text.removeprefix(f"{name}=").strip()
+        else:
+            name, equals, number = text.rpartition("=")
+            try:
+                value = float(number)
+            except ValueError:
+                equals = ""
+            if not equals or not name:
+                raise SettingError(
+                    f"got {option} {text!r}, expected a node and a number as in wet=2"
+                )
         if name in values:
             raise SettingError(f"got {option} twice for the node {name!r}: give it once")
         values[name] = value
@@ -58,22 +72,17 @@ def parse_values(texts: list[str] | None, option: str) -> dict[str, float]:
 
 
 def query_network(
-    model: Path,
-    given: dict[str, float],
-    do: dict[str, float],
-    targets: list[str] | None,
-    level: float,
+    network: gn.GaussianNetwork, given: Values, do: Values, targets: list[str] | None, level: float
 ) -> Answer:
-    """Read a network, intervene, condition."""
+    """Intervene, condition."""
     if not 0.0 < level < 1.0:
         raise SettingError(f"got --level {level}, expected a number between 0 and 1 such as 0.95")
-    network = gn.read_network(model)
     found = (network.do(do) if do else network).condition(given, targets=targets)
     # What was set does not vary, not even by rounding.
-    was_set = [name in do for name in found.names]
-    means = np.array(
-        [do.get(name, mean) for name, mean in zip(found.names, found.mean.tolist(), strict=True)]
-    )
+    fixed = level_values(network.dag, do, "intervention")
+    was_set = [name in fixed for name in found.names]
+    pairs = zip(found.names, found.mean.tolist(), strict=True)
+    means = np.array([fixed.get(name, mean) for name, mean in pairs])
     scales = np.where(was_set, 0.0, np.sqrt(found.variances))
     reach = scales * float(ndtri(0.5 + 0.5 * level))
     columns = (means, scales, means - reach, means + reach)
@@ -83,11 +92,15 @@ def query_network(
 
 def print_answer(answer: Answer) -> None:
     """Print the answer as a table."""
-    parts = [f"{shown(name)} = {number(value)}" for name, value in answer.given.items()]
-    parts += [f"do({shown(name)} = {number(value)})" for name, value in answer.do.items()]
+    parts = [f"{shown(name)} = {_value(value)}" for name, value in answer.given.items()]
+    parts += [f"do({shown(name)} = {_value(value)})" for name, value in answer.do.items()]
     title = f"Given {', '.join(parts)}" if parts else "Without evidence"
     heads = ("node", "mean", "standard deviation", f"low ({answer.level:.4g})", "high")
     print_table(title, heads, answer.nodes)
+
+
+def _value(value: float | str) -> str:
+    return shown(value) if isinstance(value, str) else number(value)
 
 
 @dataclass(frozen=True, slots=True)

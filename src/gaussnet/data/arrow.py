@@ -12,6 +12,7 @@ from gaussnet.data.columns import Loaded, arrow_numbers, column_indices, other_c
 from gaussnet.data.frames import frame_rows
 from gaussnet.data.sources import Chunk, Stamp, cut
 from gaussnet.errors import DataError, FileError, GaussnetError
+from gaussnet.files import suffix
 from gaussnet.types import FloatArray
 
 ARROW_MAGIC = b"ARROW1"
@@ -212,6 +213,22 @@ class ArrowSource:
         with _named(self.stamp.file, "Arrow"), _ipc_reader(self.stamp.file, self.columns) as reader:
             for batch in _batches(reader):
                 yield _columns(batch.select(list(self.columns)))
+
+
+def columns_of_text(file: str) -> list[str]:
+    """The columns of a Parquet or Arrow file that hold text, categories, or True and False."""
+    arrow = pyarrow(file)
+    from pyarrow import parquet
+
+    if suffix(file) == ".parquet":
+        with _named(file, "Parquet"):
+            schema = parquet.read_schema(file)
+    else:
+        with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
+            schema = reader.schema
+    kinds = arrow.types
+    asked = (kinds.is_string, kinds.is_large_string, kinds.is_dictionary, kinds.is_boolean)
+    return [one.name.strip() for one in schema if any(is_kind(one.type) for is_kind in asked)]
 
 
 def parquet_labels(file: str, column: str, rows: int) -> Iterator[list[Any]]:

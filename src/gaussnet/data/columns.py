@@ -118,6 +118,25 @@ def open_rows(data: Any, names: Sequence[str]) -> Loaded:
     return Loaded(_array_rows(rows, names), other_columns(own, indices))
 
 
+def plain_label(value: Any) -> Any:
+    """A label as text, so that files and frames agree; None for what is missing.
+
+    Examples
+    --------
+    >>> [plain_label(value) for value in (" PKA ", 3, 3.0, float("nan"), "", ["a", "b"])]
+    ['PKA', '3', '3', None, None, ('a', 'b')]
+    """
+    if isinstance(value, str):
+        return value.strip() or None
+    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
+        return tuple(plain_label(one) for one in value)
+    if value is None or type(value).__name__ in ("NAType", "NaTType"):
+        return None
+    if isinstance(value, float | np.floating):
+        return None if np.isnan(value) else f"{value:.17g}"
+    return str(value)
+
+
 def arrow_numbers(chunk: Any) -> np.ndarray[Any, Any]:
     """An Arrow array of float64 or float32, nulls as NaN; without a copy where there are none.
 

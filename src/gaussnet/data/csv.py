@@ -8,6 +8,7 @@ import csv
 import io
 import re
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any, BinaryIO
@@ -21,7 +22,12 @@ from gaussnet.files import decode, suffix
 from gaussnet.types import FloatArray
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none")
+MISSING_LABELS = frozenset(MISSING) - {"none"}
+"""Texts that say of a category that it is not known; "none" may be the name of a treatment."""
+STANDARD_INPUT_NAME = "standard input"
 CHUNK_ROWS = 8_192
+HEAD_BYTES = 1 << 16
+"""So much of a file tells which of its columns hold text."""
 BLOCK_BYTES = 1 << 22
 
 Opener = Callable[[], BinaryIO]
@@ -42,6 +48,11 @@ class CsvFile:
     def header_lines(self) -> int:
         """Lines up to the end of the header."""
         return self.header.count(b"\n")
+
+    @property
+    def is_named(self) -> bool:
+        """Whether it can be opened by its name, and so as often as needed."""
+        return self.name != STANDARD_INPUT_NAME
 
     def body(self) -> BinaryIO:
         """The file after its header."""
@@ -147,6 +158,41 @@ def text_chunks(file: CsvFile, index: int) -> Iterator[list[str | None]]:
     """The cells of one column as text, some thousand at a time."""
     for chunk in _chunks(file):
         yield [cells[index] for _, cells in chunk]
+
+
+def label_chunks(file: CsvFile, index: int) -> Iterator[list[str | None]]:
+    """The cells of a column of categories, some thousand at a time; None for missing ones."""
+    for cells in text_chunks(file, index):
+        yield [None if cell is None or cell.strip() in MISSING_LABELS else cell for cell in cells]
+
+
+def columns_of_text(file: CsvFile) -> list[str]:
+    """The columns that hold something else than numbers among the first rows, or nothing there.
+
+    Examples
+    --------
+    >>> text = b"fuel,mpg\\nGas,1\\nDiesel,2.5\\n"
+    >>> columns_of_text(read_header(lambda: io.BytesIO(text), "cars.csv", ","))
+    ['fuel']
+    """
+    with file.body() as stream:
+        head = stream.read(HEAD_BYTES)
+    lines = head.decode("utf-8", "surrogateescape").splitlines(keepends=True)
+    if len(head) == HEAD_BYTES:
+        lines = lines[:-1]  # cut short
+    numbers = [0] * len(file.columns)
+    has_text = [False] * len(file.columns)
+    with suppress(csv.Error):  # told where the file is read
+        for cells in csv.reader(lines, delimiter=file.delimiter):
+            for index, cell in enumerate(cells[: len(numbers)]):
+                number = _number(cell)
+                has_text[index] |= number is None or cell.strip() == "none"
+                numbers[index] += number is not None and number == number  # noqa: PLR0124
+    return [
+        name.strip()
+        for name, text, count in zip(file.columns, has_text, numbers, strict=True)
+        if text or not count
+    ]
 
 
 def open_csv(file: str) -> CsvFile:
@@ -258,6 +304,7 @@ def _chunk_numbers(chunk: TextRows, file: CsvFile, indices: Sequence[int]) -> Fl
         raise DataError(
             f"the column {file.columns[index]!r} has {cell!r:.60} in line {line} of "
             f"{file.name!r}, expected a number: mend it, or leave it empty if it is missing"
+            f"{'' if file.is_named else ', or give a file, where text may be a category'}"
         )
     return columns
 

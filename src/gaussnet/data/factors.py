@@ -1,29 +1,49 @@
 """Categories: columns of text become one column of 0 and 1 for each level but the reference.
 
 A graph knows its factors by name and levels (`Dag.factors`); the first level is the reference, and
-``fuel[Petrol]`` is 1 where the fuel is Petrol. New frames with the same columns of text are
+``fuel[Petrol]`` is 1 where the fuel is Petrol. Frames and files with the same columns of text are
 turned into such columns wherever they are asked about.
 """
 
-from collections.abc import Mapping, Sequence
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
-import narwhals as nw
 import numpy as np
 
-from gaussnet.data.columns import is_frame
-from gaussnet.data.frames import holds_numbers
-from gaussnet.errors import DataError, GraphError
+from gaussnet.data.columns import Loaded, is_frame, plain_label
+from gaussnet.data.labels import Beside, label_counts, open_labels
+from gaussnet.data.sources import (
+    STANDARD_INPUT,
+    ArraySource,
+    Chunk,
+    Source,
+    Stamp,
+    files_of,
+    is_paths,
+    open_data,
+)
+from gaussnet.errors import DataError, GaussnetError
+from gaussnet.files import suffix
 from gaussnet.graph.dag import Dag, indicator, shorten
+from gaussnet.types import FloatArray, IntArray
 
 MOST_LEVELS = 30
 """A column of more different texts is rather a name than a category."""
+
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
+"""How the text of a date begins, which is no level of a category."""
 
 Levels = Mapping[str, tuple[str, ...]]
 
 
 def with_factors(data: Any, dag: Dag) -> tuple[Any, Dag]:
     """The data and the graph with indicators in place of nodes whose columns hold categories.
+
+    Files stay as they are: one reading finds the levels, and `open_factors` the indicators.
 
     Examples
     --------
@@ -33,101 +53,220 @@ def with_factors(data: Any, dag: Dag) -> tuple[Any, Dag]:
     >>> dag.edges, frame["fuel[Petrol]"].tolist()
     ((('fuel[Petrol]', 'mpg'),), [1.0, 0.0, 1.0])
     """
-    if holds_numbers(data):
+    if _is_path(data):
+        found = _file_levels(data, dag)
+    elif is_frame(data):
+        from gaussnet.data.frames import frame_categories  # much to import, for frames alone
+
+        columns = frame_categories(data, dag.nodes)
+        found = {
+            node: _levels(one.counts, node, one.stated)
+            for node, one in columns.items()
+            if one.is_stated or not _are_numbers(one.counts)
+        }
+    else:
         return data, dag
-    table = _eager(data)
-    if table is None:
-        return data, dag
-    labels = {str(column): column for column in table.columns}
-    found = {
-        node: _levels(table[labels[node]], node)
-        for node in dag.nodes
-        if node in labels and _is_category(table[labels[node]])
-    }
     if not found:
         return data, dag
-    for node in found:
-        if dag.parents(node):
-            raise GraphError(
-                f"the node {node!r} holds categories and has the parents "
-                f"{shorten(dag.parents(node))}, but a linear equation cannot give a category: turn "
-                "these edges round, leave them out, or give the node as numbers"
-            )
-    return with_indicators(data, found), dag.with_factors(found)
+    factored = dag.with_factors(found)
+    return with_indicators(data, found), factored
+
+
+def _file_levels(data: Any, dag: Dag) -> dict[str, tuple[str, ...]]:
+    """The levels of the nodes whose columns in files hold categories, found by one reading."""
+    try:
+        text = {name for file in files_of(data) for name in _columns_of_text(file)}
+    except (GaussnetError, OSError):  # told where the files are read
+        return {}
+    found = {}
+    for node in dag.nodes:
+        if node in text:
+            counts = label_counts(open_labels(data, node, "categories", is_category=True))
+            if not _are_numbers(counts):
+                found[node] = _levels(counts, node, ())
+    return found
+
+
+def _columns_of_text(file: str) -> Iterable[str]:
+    """The columns of a file that may hold categories."""
+    if file == STANDARD_INPUT:  # cannot be read twice
+        return ()
+    Stamp.of(file)  # refuses what cannot be read
+    if suffix(file) in (".csv", ".tsv"):
+        from gaussnet.data import csv
+
+        return csv.columns_of_text(csv.open_csv(file))
+    if suffix(file) in (".parquet", ".arrow", ".feather"):
+        from gaussnet.data import arrow
+
+        return arrow.columns_of_text(file)
+    return ()
 
 
 def with_indicators(data: Any, factors: Levels) -> Any:
     """The frame with columns of 0 and 1 for the levels of these factors, where it has them."""
-    table = _eager(data) if factors else None
-    if table is None:
+    if not factors or not is_frame(data):
         return data
-    labels = {str(column): column for column in table.columns}
-    made, gone = [], []
+    from gaussnet.data.frames import frame_labels, has_column, in_place_of
+
     for name, levels in factors.items():
-        if name not in labels or any(indicator(name, level) in labels for level in levels):
-            continue
-        values = [None if _is_null(one) else str(one) for one in table[labels[name]].to_list()]
-        _check_known(values, name, levels)
-        gone.append(labels[name])
-        for level in levels[1:]:
-            column = np.array([np.nan if v is None else float(v == level) for v in values])
-            kind = table.implementation
-            made.append(nw.new_series(indicator(name, level), column, nw.Float64, backend=kind))
-    return table.drop(gone).with_columns(*made).to_native() if gone else data
+        own = [indicator(name, level) for level in levels]
+        if has_column(data, name) and not any(has_column(data, one) for one in own):
+            values = [plain_label(one) for one in frame_labels(data, name)]
+            made = _indicators(values, name, levels)
+            data = in_place_of(data, name, dict(zip(own[1:], made, strict=True)))
+    return data
 
 
-def _check_known(values: Sequence[str | None], name: str, levels: tuple[str, ...]) -> None:
-    unknown = sorted({value for value in values if value is not None} - set(levels))
+def open_factors(
+    data: Any, names: Sequence[str], factors: Levels, largest_whole: int
+) -> Loaded | Source:
+    """Files by these names, the indicators of factors among them, as `open_data` opens others.
+
+    A file that has a column ``fuel[Petrol]`` already is taken at its word.
+    """
+    coded = _coded_factors(data, names, factors)
+    made = {indicator(name, level) for name, levels in coded.items() for level in levels[1:]}
+    plain = [name for name in names if name not in made]
+    opened = open_data(data, plain, largest_whole)
+    if not coded:
+        return opened
+    order = plain + [indicator(name, one) for name, levels in coded.items() for one in levels[1:]]
+    places = np.array([order.index(name) for name in names])
+    parts = tuple(
+        Indicators(open_labels(data, name, "categories", is_category=True), name, levels)
+        for name, levels in coded.items()
+    )
+    numbers = ArraySource(opened.rows, opened.ignored) if isinstance(opened, Loaded) else opened
+    source = Reordered(Beside((numbers, *parts), tuple(coded)), places)
+    if not isinstance(opened, Loaded):
+        return source
+    chunks = [np.column_stack(chunk) for chunk in source.chunks()]
+    whole = np.concatenate(chunks) if chunks else np.empty((0, len(names)))
+    return Loaded(np.asarray(whole, dtype=np.float64), source.ignored)
+
+
+def _coded_factors(data: Any, names: Sequence[str], factors: Levels) -> Levels:
+    """The factors whose column the files have, and not their indicators."""
+    found = {}
+    for name, levels in factors.items():
+        own = [indicator(name, level) for level in levels[1:]]
+        if set(own) <= set(names) and not _has_column(data, own):
+            found[name] = levels
+    return found
+
+
+def _has_column(data: Any, wanted: Sequence[str]) -> bool:
+    """Whether the files have one of these columns; without one they name what they lack."""
+    first = files_of(data)[0]
+    if first == STANDARD_INPUT:
+        return True
+    opened = open_data(first, [], 0)
+    return not {name.strip() for name in opened.ignored}.isdisjoint(wanted)
+
+
+@dataclass(frozen=True, eq=False)
+class Indicators:
+    """Labels as columns of 0 and 1, one for each level but the first."""
+
+    source: Source
+    """Of the labels."""
+    name: str
+    levels: tuple[str, ...]
+    ignored = ()
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.levels) - 1
+
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+        return self.source.count()
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The indicators of the labels, chunk by chunk."""
+        for (labels,) in self.source.chunks(first, last):
+            yield list(_indicators(labels.tolist(), self.name, self.levels))
+
+
+@dataclass(frozen=True, eq=False)
+class Reordered:
+    """A source with its columns in another order."""
+
+    source: Source
+    places: IntArray
+    """Where each column stands in the source."""
+
+    @property
+    def width(self) -> int:
+        """Number of columns."""
+        return len(self.places)
+
+    @property
+    def ignored(self) -> tuple[str, ...]:
+        """The columns that nobody asked for."""
+        return self.source.ignored
+
+    def count(self) -> int | None:
+        """Number of rows, if it is known."""
+        return self.source.count()
+
+    def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
+        """The chunks of the source."""
+        for chunk in self.source.chunks(first, last):
+            yield [chunk[place] for place in self.places]
+
+
+def _indicators(values: Sequence[Any], name: str, levels: tuple[str, ...]) -> FloatArray:
+    """Whether each label is one of the levels but the first, (levels - 1, rows); NaN for None."""
+    codes = {level: float(number) for number, level in enumerate(levels)} | {None: np.nan}
+    for value in set(values) - set(codes):  # 1.0 in a file is the level 1
+        level = _plain_number(value)
+        if level in codes:
+            codes[value] = codes[level]
+    unknown = sorted(set(values) - set(codes))
     if unknown:
         raise DataError(
             f"the column {name!r} holds {shorten(unknown)}, which the network does not know: its "
             f"levels are {shorten(levels)}"
         )
+    found = np.array([codes[value] for value in values])
+    columns: FloatArray = np.equal.outer(np.arange(1.0, len(levels)), found).astype(np.float64)
+    columns[:, np.isnan(found)] = np.nan
+    return columns
 
 
-def _eager(data: Any) -> "nw.DataFrame[Any] | None":
-    """A frame in memory; None for anything else."""
-    if not is_frame(data):
-        return None
+def _plain_number(label: str) -> Any:
+    """A number as a level is written."""
     try:
-        table: nw.DataFrame[Any] = nw.from_native(data, eager_only=True)
-    except Exception:  # what cannot be read is refused where it is read
-        return None
-    return table
-
-
-def _is_category(column: "nw.Series[Any]") -> bool:
-    """Whether a column holds categories or text that is no number."""
-    if column.dtype in (nw.Categorical, nw.Enum):
-        return True
-    if column.dtype not in (nw.String, nw.Object):
-        return False
-    values = [value for value in column.to_list() if not _is_null(value)]
-    return all(isinstance(value, str) for value in values) and not _are_numbers(values)
-
-
-def _are_numbers(values: Sequence[Any]) -> bool:
-    """Whether all of these are numbers, with a point or a comma, or most of them are."""
-    numbers = sum(_is_number(value) for value in values)
-    return 2 * numbers > len(values) or not values
-
-
-def _is_number(value: Any) -> bool:
-    try:
-        float(str(value).replace(",", "."))
+        return plain_label(float(label))
     except ValueError:
-        return False
+        return label
+
+
+def _is_path(data: Any) -> bool:
+    return isinstance(data, str | os.PathLike) or is_paths(data)
+
+
+def _are_numbers(counts: Counter[Any]) -> bool:
+    """Whether half of these or more are numbers, with a point or a comma, or dates."""
+    numbers = sum(rows for label, rows in counts.items() if _is_number(label))
+    return 2 * numbers >= counts.total() - counts[None]
+
+
+def _is_number(label: Any) -> bool:
+    try:
+        float(str(label).replace(",", "."))
+    except ValueError:
+        return DATE.match(str(label)) is not None
     return True
 
 
-def _levels(column: "nw.Series[Any]", name: str) -> tuple[str, ...]:
+def _levels(counts: Counter[Any], name: str, stated: Sequence[str]) -> tuple[str, ...]:
     """The levels, the reference first: in the order that the column states, or of letters."""
-    values = [str(value) for value in column.to_list() if not _is_null(value)]
-    used = set(values)
-    ordered = sorted(used)
-    own = _stated_order(column)
-    if used <= set(own):
-        ordered = [level for level in own if level in used]
+    used = {label for label in counts if label is not None}
+    ordered = [level for level in stated if level in used] if used <= set(stated) else sorted(used)
     if len(ordered) < 2:
         held = "no value" if not ordered else f"{ordered[0]!r} in every row"
         raise DataError(f"the column {name!r} holds {held}: leave the node out of the graph")
@@ -138,19 +277,3 @@ def _levels(column: "nw.Series[Any]", name: str) -> tuple[str, ...]:
             "to numbers"
         )
     return tuple(ordered)
-
-
-def _stated_order(column: "nw.Series[Any]") -> list[str]:
-    """The order of a pandas Categorical or a polars Enum; of other columns nobody stated one."""
-    stated: Any = column.dtype.categories if isinstance(column.dtype, nw.Enum) else None
-    if stated is None and column.dtype == nw.Categorical and column.implementation.is_pandas():
-        stated = column.to_native().cat.categories
-    return [] if stated is None else [str(level) for level in stated]
-
-
-def _is_null(value: Any) -> bool:
-    """Whether a value is None, NaN, which is not itself, or pandas' NA, which cannot tell."""
-    try:
-        return value is None or bool(value != value)  # noqa: PLR0124
-    except TypeError:
-        return True

@@ -1,13 +1,20 @@
 """Frames: the named columns of a pandas, polars or pyarrow table as one array."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 import narwhals as nw
 import numpy as np
 
-from gaussnet.data.columns import Loaded, arrow_numbers, column_indices, other_columns
+from gaussnet.data.columns import (
+    Loaded,
+    arrow_numbers,
+    column_indices,
+    other_columns,
+    plain_label,
+)
 from gaussnet.errors import DataError, SettingError
 from gaussnet.types import FloatArray
 
@@ -90,12 +97,85 @@ def holds_numbers(frame: Any) -> bool:
     """
     kind, name = type(frame).__module__.partition(".")[0], type(frame).__name__
     if (kind, name) == ("pandas", "DataFrame"):
-        return all(getattr(dtype, "kind", "O") in "fiub" for dtype in set(frame.dtypes.tolist()))
+        return all(getattr(dtype, "kind", "O") in "fiu" for dtype in set(frame.dtypes.tolist()))
     if (kind, name) == ("polars", "DataFrame"):
         return all(dtype.is_numeric() for dtype in set(frame.dtypes))
     if (kind, name) == ("pyarrow", "Table"):
         return {str(one) for one in frame.schema.types} <= {"double", "float", "int64", "int32"}
     return False
+
+
+class Category(NamedTuple):
+    """A column whose values may be levels: how many rows have each, and their stated order."""
+
+    counts: Counter[Any]
+    """Rows by label; those of None have none."""
+    stated: tuple[str, ...] = ()
+    is_stated: bool = False
+    """Whether the type of the column says that its values are levels."""
+
+
+def frame_categories(frame: Any, names: Sequence[str]) -> dict[str, Category]:
+    """The columns of these names that hold text, categories, or True and False.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"fuel": ["Gas", "Gas", None], "mpg": [1.0, 2.0, 3.0]})
+    >>> frame_categories(frame, ["mpg", "fuel"])
+    {'fuel': Category(counts=Counter({'Gas': 2, None: 1}), stated=(), is_stated=False)}
+    """
+    if holds_numbers(frame):
+        return {}
+    try:
+        table: nw.DataFrame[Any] = nw.from_native(frame, eager_only=True)
+    except Exception:  # what cannot be read is refused where it is read
+        return {}
+    labels = {str(column): column for column in table.columns}
+    return {
+        name: found
+        for name in names
+        if name in labels and (found := _category(table[labels[name]])) is not None
+    }
+
+
+def _category(column: "nw.Series[Any]") -> Category | None:
+    is_stated = column.dtype in (nw.Categorical, nw.Enum, nw.Boolean)
+    if not is_stated and column.dtype not in (nw.String, nw.Object):
+        return None
+    counts = Counter(map(plain_label, column.to_list()))
+    if column.dtype == nw.Object and not all(isinstance(one, str | None) for one in column):
+        return None
+    stated: Any = column.dtype.categories if isinstance(column.dtype, nw.Enum) else None
+    if stated is None and column.dtype == nw.Categorical and column.implementation.is_pandas():
+        stated = column.to_native().cat.categories
+    order = () if stated is None else tuple(plain_label(level) for level in stated)
+    return Category(counts, order, is_stated)
+
+
+def has_column(frame: Any, name: str) -> bool:
+    """Whether a frame has a column of this name."""
+    return name in {str(column) for column in _as_narwhals(frame).collect_schema().names()}
+
+
+def in_place_of(frame: Any, name: str, columns: Mapping[str, FloatArray]) -> Any:
+    """The frame with these columns after the others, and without the one of this name.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"fuel": ["Gas"], "mpg": [40.0]})
+    >>> in_place_of(frame, "fuel", {"fuel[Gas]": np.ones(1)}).columns.tolist()
+    ['mpg', 'fuel[Gas]']
+    """
+    table = _as_narwhals(frame)
+    whole = table.collect() if isinstance(table, nw.LazyFrame) else table
+    (old,) = (column for column in whole.columns if str(column) == name)
+    made = [
+        nw.new_series(label, column, nw.Float64, backend=whole.implementation)
+        for label, column in columns.items()
+    ]
+    return whole.drop(old).with_columns(*made).to_native()
 
 
 def frame_names(frame: Any) -> list[str]:
@@ -234,8 +314,8 @@ def _advice(column: "nw.Series[Any]", text: str) -> str:
         )
     if column.dtype in (nw.String, nw.Categorical, nw.Enum):
         return (
-            "gn.fit takes text in a frame as a category if it stands for a few levels; else "
-            "convert it first"
+            "as the cause of others text stands for a category of a few levels, else convert it "
+            "first"
         )
     return "convert it first"
 

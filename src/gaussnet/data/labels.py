@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet.data.columns import is_frame
+from gaussnet.data.columns import is_frame, plain_label
 from gaussnet.data.sources import (
     STANDARD_INPUT,
     Chain,
@@ -62,6 +62,8 @@ class LabelFile:
 
     stamp: Stamp
     column: str
+    is_category: bool = False
+    """Whether words such as NA say that the label is not known."""
     width = 1
     ignored = ()
 
@@ -71,7 +73,7 @@ class LabelFile:
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
         """Some thousand labels at a time."""
         self.stamp.check()
-        read = _READERS[suffix(self.stamp.file)]
+        read = (_LEVEL_READERS if self.is_category else _READERS)[suffix(self.stamp.file)]
         found = ([LabelList.of(values).labels] for values in read(self.stamp.file, self.column))
         yield from cut(found, first, last)
 
@@ -95,7 +97,7 @@ class Coded:
             yield [np.array([self.codes[label] for label in labels], dtype=np.float64)]
 
 
-def open_labels(data: Any, column: str, purpose: str) -> Source:
+def open_labels(data: Any, column: str, purpose: str, *, is_category: bool = False) -> Source:
     """The column of this name as a source of labels; `purpose` says what it is wanted for."""
     if is_frame(data):
         from gaussnet.data.frames import frame_labels
@@ -113,7 +115,7 @@ def open_labels(data: Any, column: str, purpose: str) -> Source:
                 f"got {purpose}={column!r} with {file!r}, whose columns cannot be read by name "
                 "more than once: give a .csv, .tsv, .parquet, .arrow or .feather file"
             )
-    sources = tuple(LabelFile(Stamp.of(file), column) for file in files)
+    sources = tuple(LabelFile(Stamp.of(file), column, is_category) for file in files)
     return sources[0] if len(sources) == 1 else Chain(sources)
 
 
@@ -123,25 +125,6 @@ def label_counts(source: Source) -> Counter[Any]:
     for (labels,) in source.chunks():
         counts.update(labels.tolist())
     return counts
-
-
-def plain_label(value: Any) -> Any:
-    """A label as text, so that files and frames agree; None for what is missing.
-
-    Examples
-    --------
-    >>> [plain_label(value) for value in (" PKA ", 3, 3.0, float("nan"), "", ["a", "b"])]
-    ['PKA', '3', '3', None, None, ('a', 'b')]
-    """
-    if isinstance(value, str):
-        return value.strip() or None
-    if isinstance(value, list | tuple | set | frozenset | np.ndarray):
-        return tuple(plain_label(one) for one in value)
-    if value is None or type(value).__name__ in ("NAType", "NaTType"):
-        return None
-    if isinstance(value, float | np.floating):
-        return None if np.isnan(value) else f"{value:.17g}"
-    return str(value)
 
 
 def _is_path(data: Any) -> bool:
@@ -154,6 +137,14 @@ def _csv_labels(file: str, column: str) -> Iterator[Sequence[Any]]:
     opened = open_csv(file)
     (index,) = find_columns(opened, [column])
     yield from text_chunks(opened, index)
+
+
+def _csv_levels(file: str, column: str) -> Iterator[Sequence[Any]]:
+    from gaussnet.data.csv import find_columns, label_chunks, open_csv
+
+    opened = open_csv(file)
+    (index,) = find_columns(opened, [column])
+    yield from label_chunks(opened, index)
 
 
 def _parquet_labels(file: str, column: str) -> Iterator[Sequence[Any]]:
@@ -175,6 +166,7 @@ _READERS: dict[str, Callable[[str, str], Iterator[Sequence[Any]]]] = {
     ".arrow": _arrow_labels,
     ".feather": _arrow_labels,
 }
+_LEVEL_READERS = _READERS | {".csv": _csv_levels, ".tsv": _csv_levels}
 
 
 @dataclass(frozen=True, eq=False)

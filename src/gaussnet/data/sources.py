@@ -9,9 +9,10 @@ ending of its name.
 import io
 import os
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import Any, Protocol, TypeAlias
 
 import numpy as np
@@ -316,10 +317,10 @@ def read_rows(path: Path, names: Sequence[str]) -> Loaded:
     """
     file = file_name(path)
     if file == STANDARD_INPUT:
-        from gaussnet.data.csv import read_csv
+        from gaussnet.data.csv import STANDARD_INPUT_NAME, read_csv
 
         raw = sys.stdin.buffer.read()
-        return read_csv(lambda: io.BytesIO(raw), names, "standard input", ",")
+        return read_csv(lambda: io.BytesIO(raw), names, STANDARD_INPUT_NAME, ",")
     ending = suffix(file)
     if ending not in READERS:
         raise FileError(
@@ -368,11 +369,17 @@ READERS: dict[str, Callable[[str, Sequence[str]], Loaded]] = {
 }
 
 
-def open_data(data: Any, names: Sequence[str], largest_whole: int = 64 << 20) -> Loaded | Source:
+def open_data(
+    data: Any,
+    names: Sequence[str],
+    largest_whole: int = 64 << 20,
+    factors: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
+) -> Loaded | Source:
     """Rows in memory for arrays, frames and small files; else a source.
 
     Files of more than `largest_whole` bytes, in all, are sources: they are read page by page, and
-    again whenever another pass is needed.
+    again whenever another pass is needed. `factors` are categories by name, whose columns of text
+    become the indicators among `names`.
 
     Examples
     --------
@@ -383,6 +390,10 @@ def open_data(data: Any, names: Sequence[str], largest_whole: int = 64 << 20) ->
         return data  # type: ignore[no-any-return]
     if not is_paths(data) and not isinstance(data, str | os.PathLike):
         return open_rows(data, names)
+    if factors:
+        from gaussnet.data.factors import open_factors
+
+        return open_factors(data, names, factors, largest_whole)
     files = files_of(data)
     if len(files) == 1 and (files[0] == STANDARD_INPUT or suffix(files[0]) not in _OPENERS):
         return read_rows(files[0], names)

@@ -9,7 +9,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from gaussnet.data.columns import Loaded, is_frame
+from gaussnet.data.columns import Loaded, is_frame, plain_label
 from gaussnet.data.design import Design, WeightKind
 from gaussnet.data.labels import (
     Beside,
@@ -17,7 +17,6 @@ from gaussnet.data.labels import (
     LabelList,
     label_counts,
     open_labels,
-    plain_label,
 )
 from gaussnet.data.sources import ArraySource, Source, open_data
 from gaussnet.errors import DataError, SettingError

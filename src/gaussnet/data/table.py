@@ -9,10 +9,11 @@ nor on who summarised which page.
 
 from abc import ABC, abstractmethod
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import accumulate, pairwise
+from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
@@ -189,11 +190,12 @@ def open_table(  # noqa: PLR0913 (what the data are, and how they are read)
     *,
     study: Study | None = None,
     codes: Codes = (),
+    factors: Mapping[str, tuple[str, ...]] = MappingProxyType({}),
 ) -> Table:
     """Data in any form that `gaussnet.fit` takes as a table; a table passes through.
 
     A `study` tells what is known of the rows beside their values; `codes` are numbers that stand
-    for a missing value.
+    for a missing value; `factors` are the categories of the graph, with their levels.
 
     Examples
     --------
@@ -208,7 +210,7 @@ def open_table(  # noqa: PLR0913 (what the data are, and how they are read)
 
         settings = (tuple(names), page_rows, run)
         return open_cluster(data, settings, client, study, codes)
-    opened = recoded(open_data(data, names, run.largest_whole_bytes), codes)
+    opened = recoded(open_data(data, names, run.largest_whole_bytes, factors), codes)
     if study is not None and not study.is_empty:
         return _open_study(study, data, opened, (tuple(names), page_rows, run))
     if not isinstance(opened, Loaded):

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from gaussnet.data.column_order import has_names, in_column_order
-from gaussnet.data.columns import as_rows
-from gaussnet.data.table import ask
+from gaussnet.data.passes import Run
+from gaussnet.data.table import ask, open_table
 from gaussnet.errors import EstimationError, NetworkError, SettingError
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, ResultTable
@@ -199,7 +199,8 @@ def _unseen(data: Any, columns: Iterable[object] | None, fits: list[Fit]) -> Nam
                     "say which column is which with columns=[...]"
                 )
     given, ordered = in_column_order(data, first, columns)
-    return named(as_rows(given, ordered.nodes), ordered.nodes)
+    table = open_table(given, ordered.nodes, 1, Run(), factors=ordered.factors)
+    return named(table.in_memory("a comparison on new rows").array, ordered.nodes)
 
 
 def _fits_by_name(fits: Fits) -> dict[str, Fit]:

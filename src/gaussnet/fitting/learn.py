@@ -9,8 +9,8 @@ import numpy as np
 
 from gaussnet.data.codes import checked_codes
 from gaussnet.data.column_order import check_mask_order, in_column_order
-from gaussnet.data.columns import is_frame
 from gaussnet.data.design import Design
+from gaussnet.data.factors import with_factors
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.study import Study, Weights
@@ -172,9 +172,7 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
     graph = as_dag(dag)
-    if is_frame(data):
-        from gaussnet.data.factors import with_factors  # frames alone hold categories
-
+    if client is None:
         data, graph = with_factors(data, graph)
     given, ordered = in_column_order(data, with_roots(graph, roots), columns)
     check_mask_order(interventions, ordered)

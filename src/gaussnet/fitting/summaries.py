@@ -8,6 +8,7 @@ import numpy as np
 
 from gaussnet.data.column_order import by_node, check_mask_order, in_column_order
 from gaussnet.data.design import Design
+from gaussnet.data.factors import with_factors
 from gaussnet.data.labels import Renumbered
 from gaussnet.data.missing import Missing, MissingCells, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Run
@@ -26,7 +27,7 @@ from gaussnet.fitting.checks import thread_count
 from gaussnet.fitting.learn import NetworkBuilder, check_set_roots, fit_with
 from gaussnet.fitting.notes import general_notes
 from gaussnet.fitting.result import Fit
-from gaussnet.graph.dag import Dag, counted
+from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.kernels.threads import Partials, merge_in_order
 from gaussnet.methods.base import Equations, Method, Scale, Solution, SummaryPass
@@ -112,9 +113,9 @@ class Summary:
         said = self.interventions if interventions is None else interventions
         self._check_said(said)
         run = Run(thread_count(threads))
-        opened = open_table(
-            by_node(data, self.dag), self.dag.nodes, self.page_rows, run, study=Study(said)
-        )
+        given, factors, study = by_node(data, self.dag), self.dag.factors, Study(said)
+        settings = (self.dag.nodes, self.page_rows, run)
+        opened = open_table(given, *settings, study=study, factors=factors)
         check_set_roots(self.dag, opened.design)
         known, source = self._knowing(opened)
         table = FileTable(source, self.dag.nodes, self.page_rows, run, design=known.design)
@@ -274,7 +275,7 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
             f"got missing={missing!r}, expected 'raise' or 'drop-rows': what missing cells are "
             "worth is known only when all rows are seen, so fit the rows themselves"
         )
-    given, ordered = in_column_order(data, as_dag(dag), columns)
+    given, ordered = in_column_order(*with_factors(data, as_dag(dag)), columns)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
     empty = Summary(ordered, method_named(method), bool(intercept), height, missing)
@@ -305,6 +306,14 @@ def merge(first: Summary, second: Summary) -> Summary:
     """
     check_summary(first)
     check_summary(second)
+    for name, levels in first.dag.factors.items():
+        other = second.dag.factors.get(name, levels)
+        if other != levels:
+            raise SettingError(
+                f"the summaries have the levels {shorten(levels)} and {shorten(other)} of "
+                f"{name!r}: tell both of all levels, the reference first, as "
+                "dag.with_factors({...}), and summarise the rows again"
+            )
     for name in ("dag", "method", "intercept", "page_rows", "missing"):
         left, right = getattr(first, name), getattr(second, name)
         if left != right:
@@ -393,8 +402,8 @@ def _updated(fit: Fit, more_rows: Any) -> Fit:
             "the new rows: fit all rows again"
         )
     old = watched(data.all_rows().as_source())
-    names, height, codes = options.dag.nodes, options.page_rows, options.missing_values
-    more = open_table(by_node(more_rows, options.dag), names, height, Run(), codes=codes)
+    names, height, beside = options.dag.nodes, options.page_rows, options.beside
+    more = open_table(by_node(more_rows, options.dag), names, height, Run(), **beside)
     added = watched(more.as_source())
     both = FileTable(
         Chain((old, added)),

@@ -9,13 +9,14 @@ from typing import Any
 import numpy as np
 
 from gaussnet.data.column_order import check_mask_order, in_column_order
+from gaussnet.data.factors import with_factors
 from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, default_page_rows, open_table
-from gaussnet.errors import EstimationError, GaussnetError, SettingError
+from gaussnet.errors import DataError, EstimationError, GaussnetError, SettingError
 from gaussnet.fitting.learn import fit
 from gaussnet.fitting.tables import Column, ResultTable
-from gaussnet.graph.dag import Dag, shorten
+from gaussnet.graph.dag import Dag, indicator, shorten
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.methods.base import Method
 from gaussnet.methods.names import method_named
@@ -24,7 +25,7 @@ from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import DISCOUNT, gamma_score, log_likelihoods, robust_score
 from gaussnet.named_rows import named
 from gaussnet.seeds import generator
-from gaussnet.types import FloatArray, IntArray, Seed
+from gaussnet.types import FloatArray, IntArray, Rows, Seed
 
 Settings = Mapping[str, Any]
 Methods = Sequence[str | Method] | Mapping[str, str | Method | Settings]
@@ -114,10 +115,11 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     'robust'
     """
     settings = _settings(methods, intercept)
-    given, ordered = in_column_order(data, as_dag(dag), columns)
+    given, ordered = in_column_order(*with_factors(data, as_dag(dag)), columns)
     check_mask_order(interventions, ordered)
     nodes, study = ordered.nodes, Study(interventions)
-    table = open_table(given, nodes, default_page_rows(len(nodes)), Run(), study=study)
+    height, factors = default_page_rows(len(nodes)), ordered.factors
+    table = open_table(given, nodes, height, Run(), study=study, factors=factors)
     rows = table.in_memory("cross-validation")
     check_finite(rows.array, nodes)
     parts = _folds(rows.rows, folds, seed)
@@ -125,6 +127,7 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     for fold, part in enumerate(parts):
         unseen = rows.taken(part)
         seen = rows.taken(np.delete(np.arange(rows.rows), part))
+        _check_levels(seen.array, ordered, fold)
         for position, (name, chosen) in enumerate(settings.items()):
             network = _learn(seen, ordered, name, chosen)
             scores[:, position, fold] = _held_out(network, unseen)
@@ -153,9 +156,14 @@ def first_within_noise(scores: FloatArray) -> int:
 def _held_out(network: GaussianNetwork, unseen: MemoryTable) -> tuple[float, float]:
     """Mean log density and robust score of rows, without the cells that were set from outside.
 
-    With these the mean is one for each node, over the rows in which it was not set.
+    With these the mean is one for each node, over the rows in which it was not set. Categories
+    are causes that nobody predicts, and count as set.
     """
     rows, set_cells = named(unseen.array, unseen.names), unseen.set_cells
+    levels = [network.dag.position(node) for node in network.dag.indicators]
+    if levels:
+        set_cells = np.zeros(rows.shape, dtype=bool) if set_cells is None else set_cells.copy()
+        set_cells[:, levels] = True
     if set_cells is None:
         return network.score(rows), robust_score(network, rows)
     sums, counts = log_likelihoods(network, rows, set_cells)
@@ -164,10 +172,25 @@ def _held_out(network: GaussianNetwork, unseen: MemoryTable) -> tuple[float, flo
     )
 
 
+def _check_levels(rows: Rows, dag: Dag, fold: int) -> None:
+    """Refuse rows to learn from that lack a level of a category."""
+    for name, levels in dag.factors.items():
+        own = rows[:, [dag.position(indicator(name, level)) for level in levels[1:]]]
+        counts = [len(own) - own.sum(), *own.sum(axis=0)]
+        for level, count in zip(levels, counts, strict=True):
+            if count == 0.0:
+                raise DataError(
+                    f"all rows with {level!r} in {name!r} are in fold {fold}, so that none is left "
+                    "to learn from: merge rare levels, or give other folds or another seed"
+                )
+
+
 def _learn(rows: MemoryTable, dag: Dag, name: str, settings: Settings) -> GaussianNetwork:
     try:
         chosen = {"dag": dag, **settings}
-        own = as_dag(chosen["dag"]).reordered(rows.names)
+        own = as_dag(chosen["dag"])
+        levels = {name: dag.factors[name] for name in own.nodes if name in dag.factors}
+        own = (own.with_factors(levels) if levels else own).reordered(rows.names)
         network: GaussianNetwork = fit(rows, **{**chosen, "dag": own}).network
         network._check_has_density()
     except GaussnetError as problem:

@@ -261,6 +261,7 @@ class Dag:
         >>> Dag.parse("mpg ~ fuel + weight").with_factors(levels).parents("mpg")
         ('fuel[Gas]', 'fuel[Petrol]', 'weight')
         """
+        self._check_factors(factors)
         names = {
             node: [indicator(node, level) for level in factors[node][1:]]
             if node in factors
@@ -276,9 +277,43 @@ class Dag:
             own = names.get(node, [])
             pairs += [(a, b) for rank, b in enumerate(own) for a in own[:rank]]
         labels = {label: _only_edge(edge, names, label) for label, edge in self.labels.items()}
-        more = (labels, self.definitions, {**self.factors, **factors})
+        levels = {node: tuple(map(str, own)) for node, own in factors.items()}
+        more = (labels, self.definitions, {**self.factors, **levels})
         dag = replace(dag, labels=more[0], definitions=more[1], factors=more[2])
         return dag.with_covariances(pairs).with_column_order(self.has_column_order)
+
+    def _check_factors(self, factors: Mapping[str, Sequence[str]]) -> None:
+        """Refuse levels of nodes that cannot be categories."""
+        for node, levels in factors.items():
+            if isinstance(levels, str) or len(set(map(str, levels))) < max(len(levels), 2):
+                raise GraphError(
+                    f"got the levels {levels!r} of {node!r}, expected two or more, each once, the "
+                    f"reference first: give a list of texts"
+                )
+            if self.parents(node):
+                raise GraphError(
+                    f"the node {node!r} holds categories and has the parents "
+                    f"{shorten(self.parents(node))}, but a linear equation cannot give a category: "
+                    "turn these edges round, leave them out, or give the node as numbers"
+                )
+
+    def without_factors(self) -> Self:
+        """The graph with one node for each category, as before `with_factors`.
+
+        Examples
+        --------
+        >>> dag = Dag.parse("mpg ~ fuel").with_factors({"fuel": ("Diesel", "Gas", "Petrol")})
+        >>> dag.without_factors().edges
+        (('fuel', 'mpg'),)
+        """
+        if not self.factors:
+            return self
+        owner = {node: name for node, (name, _) in self.indicators.items()}
+        names = dict.fromkeys(owner.get(node, node) for node in self.nodes)
+        edges = dict.fromkeys((owner.get(one, one), child) for one, child in self.arrows)
+        pairs = {tuple(owner.get(node, node) for node in pair) for pair in self.covariances}
+        dag = type(self).from_edges(edges, nodes=names).with_column_order(self.has_column_order)
+        return dag.with_covariances((one, other) for one, other in pairs if one != other)
 
     @cached_property
     def indicators(self) -> dict[str, tuple[str, str]]:

@@ -47,7 +47,8 @@ class ReadOptions:
     @property
     def beside(self) -> dict[str, Any]:
         """What `open_table` is told of the values."""
-        return {"study": self.study, "codes": self.missing_values}
+        factors = self.dag.factors
+        return {"study": self.study, "codes": self.missing_values, "factors": factors}
 
 
 @dataclass(frozen=True, eq=False)

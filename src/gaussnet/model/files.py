@@ -25,7 +25,7 @@ from gaussnet.files import (
     write_bytes,
     write_text,
 )
-from gaussnet.graph.dag import Dag, edge_names, indicator
+from gaussnet.graph.dag import Dag, edge_names, indicator, shorten
 from gaussnet.graph.formats.rds import read_rds
 from gaussnet.model.formats.bnlearn import from_bnlearn, to_bnlearn
 from gaussnet.model.formats.text import from_csv, to_csv, to_dot
@@ -82,6 +82,11 @@ def write_network(network: GaussianNetwork, path: Path) -> None:
     if ending == ".json":
         save_json(network, file)
         return
+    if ending == ".csv" and network.dag.factors:
+        raise FileError(
+            f"cannot write {file!r}: CSV has no place for the levels of "
+            f"{shorten(list(network.dag.factors))}, so give a name that ends in .json"
+        )
     try:
         text = _WRITERS[ending](network)
     except GaussnetError as problem:

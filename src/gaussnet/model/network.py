@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from gaussnet.model.inference.counterfactual import Counterfactual
 
 Name = TypeVar("Name", str, Edge)
-Values = Mapping[str, float]
+Values = Mapping[str, float | str]
+"""Numbers by node, and levels by category."""
 
 LONG_PRODUCT = 1_000
 """Nodes from which a product of matrices takes a moment, so that it can be interrupted."""

@@ -13,7 +13,7 @@ from gaussnet.files import Path, file_name, suffix, write_text
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.result import Fit
 from gaussnet.graph.algorithms import with_relatives
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, indicator
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.layout import Layout, Sizes, lay_out
 from gaussnet.report.markup import MINUS, many, share, text, whole_page
@@ -93,9 +93,9 @@ def write_explorer(
         raise SettingError(
             f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"
         )
-    network.require_levels("a what-if page has sliders")
     view = choose_view(network.dag, around)
     warnings = [] if network is result else _doubts(result)  # type: ignore[arg-type]
+    warnings += _open_categories(network, view)
     model = model_data(network, view) | {
         "level": float(level),
         "point": float(ndtri(0.5 + 0.5 * level)),
@@ -154,6 +154,8 @@ def choose_view(dag: Dag, around: str | Iterable[str] | None = None) -> View:
         return View(tuple(range(len(dag))), tuple(dag.order.tolist()))
     centre = _centre(dag, around)
     shown = _neighbourhood(dag, [dag.position(node) for node in centre])
+    for levels in _indicators(dag).values():  # a level is chosen among all of them
+        shown += [node for node in levels if node not in shown and set(levels) & set(shown)]
     kept = with_relatives(dag.families.parent_lists, set(shown))
     if len(kept) > MOST_CARRIED:
         raise SettingError(
@@ -166,12 +168,42 @@ def choose_view(dag: Dag, around: str | Iterable[str] | None = None) -> View:
 
 def _centre(dag: Dag, around: str | Iterable[str] | None) -> tuple[str, ...]:
     if around is not None:
-        centre = (around,) if isinstance(around, str) else tuple(around)
+        named = (around,) if isinstance(around, str) else tuple(around)
+        levels = _indicators(dag)
+        centre = tuple(
+            node
+            for name in named
+            for node in ([dag.nodes[own] for own in levels[name]] if name in levels else [name])
+        )
         if not centre:
             raise SettingError("got around=[], expected at least one node: name one, or leave it")
         return centre
     counts = dag.in_degrees + np.bincount(dag.families.parents, minlength=len(dag))
     return (dag.nodes[int(np.argmax(counts))],)
+
+
+def _indicators(dag: Dag) -> dict[str, list[int]]:
+    """The nodes of each category, one for each level but the reference."""
+    return {
+        name: [dag.position(indicator(name, level)) for level in levels[1:]]
+        for name, levels in dag.factors.items()
+    }
+
+
+def _open_categories(network: GaussianNetwork, view: View) -> list[str]:
+    """What to know of categories whose level is not fixed."""
+    names = [
+        shorten(name)
+        for name, nodes in _indicators(network.dag).items()
+        if set(nodes) <= set(view.shown) and network.variance_array[nodes].any()
+    ]
+    if not names:
+        return []
+    which = f"{names[0]} is a category" if len(names) == 1 else f"{', '.join(names)} are categories"
+    return [
+        f"{which}: choose one of its boxes to fix the level. While the level is open, means are "
+        "averages over the levels, and intervals take the mixture of levels as Gaussian."
+    ]
 
 
 def _neighbourhood(dag: Dag, centre: Sequence[int]) -> list[int]:
@@ -211,6 +243,15 @@ def model_data(network: GaussianNetwork, view: View) -> dict[str, Any]:
         "shown": [place[node] for node in view.shown],
         "parents": [[]] * len(hidden) + [parents[node] for node in view.carried],
         "coefficients": [[]] * len(hidden) + [weights[node] for node in view.carried],
+        "factors": [
+            {
+                "name": name,
+                "levels": list(dag.factors[name]),
+                "nodes": [place[node] for node in nodes],
+            }
+            for name, nodes in _indicators(dag).items()
+            if set(nodes) <= set(view.shown)
+        ],
         "intercepts": [0.0] * len(hidden) + network.constants[list(view.carried)].tolist(),
         "scales": [1.0] * len(hidden) + [scales[node] for node in view.carried],
     }
@@ -319,7 +360,8 @@ def _panel() -> str:
         f'<legend class="quiet">What happens to it</legend>{modes}</fieldset>'
         '<div id="values"><input type="range" id="slider" aria-label="Value"><div class="row ends">'
         '<span id="least"></span><label>Value <input type="number" id="value" step="any">'
-        '</label><span id="most"></span></div></div><div id="routes"></div></div>'
+        '</label><span id="most"></span></div></div><label id="levels" hidden>Level <select '
+        'id="level"></select></label><div id="routes"></div></div>'
         '<h3>Fixed in this scenario</h3><ul id="fixed"></ul><div class="buttons"><button '
         'type="button" id="clear">Clear all</button><button type="button" id="same">Copy from B'
         f'</button></div><p id="problem" role="alert" hidden></p>{copies}'

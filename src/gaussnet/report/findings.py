@@ -153,7 +153,8 @@ def findings_of_network(
 ) -> Findings:
     """What rows tell of a network that is known already."""
     given, nodes = by_node(data, network.dag, columns), network.dag.nodes
-    table = open_table(given, nodes, default_page_rows(len(nodes)), Run())
+    factors = network.dag.factors
+    table = open_table(given, nodes, default_page_rows(len(nodes)), Run(), factors=factors)
     count = table.rows
     seen = table.every_row(thinning(count))
     notes = []

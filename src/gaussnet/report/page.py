@@ -16,6 +16,8 @@ from gaussnet.files import Path, file_name, reason, suffix, write_text
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.group_fits import GroupFit
 from gaussnet.fitting.result import Fit
+from gaussnet.graph.dag import Dag
+from gaussnet.methods.groups import ReadOptions
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report import sections
 from gaussnet.report.findings import Effects, Findings, findings_of_fit, findings_of_network
@@ -24,6 +26,8 @@ from gaussnet.report.markup import text, whole_page
 
 ENDINGS = (".html", ".htm")
 BLOCK_BYTES = 1 << 20
+MOST_IN_CODE = 30
+"""Nodes of a graph that is written out in the lines to get the same again."""
 HASHED = (
     '<p class="faint">The hash of the rows is that of the rows used, as little-endian float64, row '
     "by row, in the order of the nodes.</p>"
@@ -186,21 +190,47 @@ def _again(findings: Findings, origin: Origin) -> str:
         f"<pre>{text(origin.command or _python_call(findings))}</pre>"
         f'<div class="wide"><table class="facts-table"><tbody>{lines}</tbody></table></div>'
         f"{HASHED if findings.rows_hash else ''}"
-        f"<details><summary>The graph</summary><pre>{text(findings.network.dag.to_formulas())}"
-        "</pre></details>"
+        f"<details><summary>The graph</summary><pre>"
+        f"{text(findings.network.dag.without_factors().to_formulas())}</pre></details>"
     )
 
 
 def _python_call(findings: Findings) -> str:
+    """Lines of Python that give the same fit from the same rows, and its report."""
     fit = findings.fit
     if fit is None:
         return "gn.write_report(network, path, data=rows)"
-    settings = f"intercept={fit.intercept}"
+    settings = [f"gn.{fit.method!r}", f"scale=gn.{fit.scale!r}", f"intercept={fit.intercept}"]
     if fit.split is not None:
-        settings += f", split={fit.split}"
-    if fit.data is not None and fit.data.options.missing != "raise":
-        settings += f", missing={fit.data.options.missing!r}"
+        settings.append(f"split={fit.split}")
+    if fit.data is not None:
+        settings += _said_of_data(fit.data.options)
     return (
-        f"fit = gn.fit(rows, dag, gn.{fit.method!r}, scale=gn.{fit.scale!r}, {settings})\n"
+        f"{_python_graph(fit.dag)}fit = gn.fit(rows, dag, {', '.join(settings)})\n"
         "gn.write_report(fit, path)"
     )
+
+
+def _said_of_data(options: ReadOptions) -> list[str]:
+    """What a fit was told of its data; what was given by row has the name of its keyword."""
+    found = [] if options.missing == "raise" else [f"missing={options.missing!r}"]
+    if options.missing_values:
+        found.append(f"missing_values={list(options.missing_values)}")
+    for name in ("interventions", "groups", "clusters"):
+        said = getattr(options.study, name)
+        if said is not None:
+            found.append(f"{name}={repr(said) if isinstance(said, str | dict) else name}")
+    weights = options.study.weights
+    if weights is not None:
+        by = repr(weights.by) if isinstance(weights.by, str) else "weights"
+        found.append(f"weights=gn.Weights({by}, {weights.kind!r})")
+    return found
+
+
+def _python_graph(dag: Dag) -> str:
+    """The graph in Python, unless it is long; the page shows it below."""
+    if len(dag) > MOST_IN_CODE:
+        return ""
+    nodes = f", nodes={list(dag.without_factors().nodes)}" if dag.has_column_order else ""
+    levels = f".with_factors({dict(dag.factors)})" if dag.factors else ""
+    return f"dag = gn.Dag.parse({dag.without_factors().to_formulas()!r}{nodes}){levels}\n"

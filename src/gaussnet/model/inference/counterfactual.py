@@ -138,7 +138,7 @@ class Counterfactual:
 
 
 def counterfactual(
-    network: "GaussianNetwork", row: object, values: Mapping[str, float]
+    network: "GaussianNetwork", row: object, values: Mapping[str, float | str]
 ) -> Counterfactual:
     """What the case of a row would have been, had these nodes been set to these values."""
     evidence = dict(checks.level_values(network.dag, _as_evidence(network.dag, row), "evidence"))

@@ -77,7 +77,7 @@ class Conditional(Gaussian):
 
 def condition(
     network: "GaussianNetwork",
-    evidence: Mapping[str, float],
+    evidence: Mapping[str, float | str],
     targets: Iterable[str] | None,
     solver: SolverChoice = choose_solver,
 ) -> Conditional:
@@ -98,7 +98,7 @@ def condition(
 
 
 def draws_given(
-    network: "GaussianNetwork", evidence: Mapping[str, float], rows: int, seed: Seed
+    network: "GaussianNetwork", evidence: Mapping[str, float | str], rows: int, seed: Seed
 ) -> FloatArray:
     """Independent rows (rows, nodes) of the network given the evidence."""
     found = condition(network, evidence, None)
@@ -121,7 +121,7 @@ def _draw(posterior: Posterior, row: FloatArray, rows: int, seed: Seed) -> Float
     return drawn
 
 
-def do(network: "GaussianNetwork", values: Mapping[str, float]) -> "GaussianNetwork":
+def do(network: "GaussianNetwork", values: Mapping[str, float | str]) -> "GaussianNetwork":
     """The network with these nodes cut from their parents, each at its value without noise."""
     positions, numbers = as_values(network.dag, values, "intervention")
     network = _without_covariances_of(network, positions)

@@ -16,6 +16,11 @@
     box, index, id: model.shown[index], name: model.nodes[model.shown[index]],
   }));
   const byId = new Map(nodes.map((node) => [node.id, node]));
+  // A category is several nodes, of which at most one is 1; its level fixes all of them.
+  for (const factor of model.factors) {
+    factor.own = factor.nodes.map((id) => byId.get(id));
+    factor.own.forEach((node, k) => Object.assign(node, { factor, rank: k + 1 }));
+  }
   const edges = [];
   model.parents.forEach((parents, to) => parents.forEach((from, k) => {
     edges.push({ id: edges.length, from, to, value: model.coefficients[to][k] });
@@ -46,6 +51,16 @@
     const shown = size >= 1e4 ? size.toExponential(1) : size.toFixed(2);
     return plus(value, signed(value, shown));
   };
+  // The number of the level that a category has in a scenario; 0 is the reference.
+  const levelOf = (factor, scenario) =>
+    factor.own.findIndex((node) => scenarios[scenario].get(node)?.value === 1) + 1;
+  // What is fixed, a category once: its node, its name, how, and the value as words.
+  const fixedParts = (scenario) => [...scenarios[scenario]]
+    .filter(([node]) => !node.factor || node.rank === 1)
+    .map(([node, { mode, value }]) => (node.factor
+      ? { node, mode, name: node.factor.name, level: node.factor.levels[levelOf(node.factor, scenario)] }
+      : { node, mode, name: node.name, value }));
+  const shownValue = ({ level, value }) => level ?? number(value);
   const parts = (scenario) => {
     const maps = { seen: new Map(), set: new Map() };
     for (const [node, { mode, value }] of scenarios[scenario]) maps[mode].set(node.id, value);
@@ -220,6 +235,13 @@
     const answer = now[active].found.get(chosen.id);
     const fixed = scenarios[active].get(chosen);
     one(`[name=mode][value=${fixed?.mode ?? "free"}]`).checked = true;
+    const { factor } = chosen;
+    one("#values").hidden = Boolean(factor);
+    one("#levels").hidden = !factor;
+    if (factor) {
+      showLevels(factor, fixed);
+      return;
+    }
     const { step, middle, most } = rangeOf(chosen);
     const value = fixed ? fixed.value : answer.mean;
     // The slider counts steps from the mean before, so that its values are whole numbers.
@@ -236,22 +258,39 @@
       ? `${before} Now ${WORDS[fixed.mode]} at ${number(fixed.value)}.`
       : `${before} Now: ${number(answer.mean)} (${interval(answer)}).`;
   };
+  const showLevels = (factor, fixed) => {
+    const options = fixed ? factor.levels : ["\u2013", ...factor.levels];
+    one("#level").replaceChildren(...options.map((name, k) => {
+      const option = document.createElement("option");
+      option.value = fixed ? k : k - 1;
+      option.textContent = name;
+      return option;
+    }));
+    one("#level").value = fixed ? levelOf(factor, active) : -1;
+    one("#level").setAttribute("aria-label", `Level of ${factor.name}`);
+    one("#chosen").textContent = factor.name;
+    const share = (node) => `${factor.levels[node.rank]} ${(100 * node.before.mean).toFixed(0)} %`;
+    one("#state").textContent = fixed
+      ? `${factor.name} is ${WORDS[fixed.mode]} at ${factor.levels[levelOf(factor, active)]}.`
+      : `Shares of its levels: ${factor.own.map(share).join(", ")}, else ${factor.levels[0]}.`;
+  };
   const showFixed = () => {
     const list = one("#fixed");
-    list.replaceChildren(...[...scenarios[active]].map(([node, { mode, value }]) => {
+    list.replaceChildren(...fixedParts(active).map((part) => {
+      const { node, mode } = part;
       const item = document.createElement("li");
       const name = document.createElement("button");
       name.type = "button";
       name.className = "name";
-      name.textContent = node.name;
+      name.textContent = part.name;
       name.addEventListener("click", () => choose(node));
       const text = document.createElement("span");
       text.className = mode;
-      text.textContent = ` ${WORDS[mode]} at ${number(value)} `;
+      text.textContent = ` ${WORDS[mode]} at ${shownValue(part)} `;
       const free = document.createElement("button");
       free.type = "button";
       free.textContent = "\u00d7";
-      free.setAttribute("aria-label", `Free ${node.name}`);
+      free.setAttribute("aria-label", `Free ${part.name}`);
       free.addEventListener("click", () => {
         choose(node);
         change("free");
@@ -295,25 +334,26 @@
   };
 
   // Lines to copy: a Python string is written as JSON, a shell word in single quotes.
+  const fixedBy = (mode) => fixedParts(active).filter((part) => part.mode === mode);
   const python = () => {
-    const { seen, set } = parts(active);
-    const dict = (map) => `{${[...map].map(
-      ([id, value]) => `${JSON.stringify(model.nodes[id])}: ${value}`).join(", ")}}`;
-    const net = set.size ? `net.do(${dict(set)})` : "net";
+    const [seen, set] = [fixedBy("seen"), fixedBy("set")];
+    const words = ({ level, value }) => (level === undefined ? value : JSON.stringify(level));
+    const dict = (list) => `{${list.map(
+      (part) => `${JSON.stringify(part.name)}: ${words(part)}`).join(", ")}}`;
+    const net = set.length ? `net.do(${dict(set)})` : "net";
     return `import gaussnet as gn\nnet = gn.read_network(${JSON.stringify(model.source)})\n`
       + `law = ${net}.condition(${dict(seen)})`;
   };
   const quoted = (word) =>
     (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
   const shell = () => {
-    const { seen, set } = parts(active);
-    const options = (flag, map) => [...map].map(([id, value]) => {
-      const word = `${model.nodes[id]}=${value}`;
+    const options = (flag, mode) => fixedBy(mode).map(({ name, level, value }) => {
+      const word = `${name}=${level ?? value}`;
       return word.startsWith("-") ? `${flag}=${quoted(word)}` : `${flag} ${quoted(word)}`;
     });
     const level = model.level === 0.95 ? [] : [`--level ${model.level}`];
-    return ["gaussnet query", quoted(model.source), ...options("--given", seen),
-      ...options("--do", set), ...level].join(" ");
+    return ["gaussnet query", quoted(model.source), ...options("--given", "seen"),
+      ...options("--do", "set"), ...level].join(" ");
   };
   for (const button of all("[data-copy]")) {
     button.addEventListener("click", async () => {
@@ -334,8 +374,8 @@
   const speak = () => {
     clearTimeout(speaking);
     speaking = setTimeout(() => {
-      const fixed = [...scenarios[active]].map(
-        ([node, { mode, value }]) => `${node.name} ${WORDS[mode]} at ${number(value)}`);
+      const fixed = fixedParts(active).map(
+        (part) => `${part.name} ${WORDS[part.mode]} at ${shownValue(part)}`);
       const moved = nodes.map((node) => [node, relative(node, shiftOf(node)) ?? 0])
         .filter(([node, size]) => Math.abs(size) >= 0.005 && !scenarios[active].has(node))
         .sort(([, a], [, b]) => Math.abs(b) - Math.abs(a));
@@ -382,8 +422,15 @@
   // The chosen node is observed or set at a value, or free.
   const change = (mode, value, options) => {
     if (chosen === null) return;
-    if (mode === "free") scenarios[active].delete(chosen);
-    else {
+    const { factor } = chosen;
+    if (mode === "free") for (const node of factor?.own ?? [chosen]) scenarios[active].delete(node);
+    else if (factor) {
+      habit = mode;
+      const level = value ?? (scenarios[active].has(chosen) ? levelOf(factor, active) : chosen.rank);
+      for (const node of factor.own) {
+        scenarios[active].set(node, { mode, value: node.rank === level ? 1 : 0 });
+      }
+    } else {
       habit = mode;
       const { step } = rangeOf(chosen);
       const start = rounded(now[active].found.get(chosen.id).mean, step);
@@ -401,6 +448,10 @@
     });
   });
   slider.addEventListener("change", () => refresh());
+  one("#level").addEventListener("change", (event) => {
+    const level = Number(event.target.value);
+    if (level >= 0) change(modeNow(), level);
+  });
   field.addEventListener("input", () => {
     const value = field.valueAsNumber;
     if (Number.isFinite(value)) change(modeNow(), value);
@@ -468,7 +519,7 @@
     else if (key === "o" || key === "s") {
       choose(node);
       change(key === "o" ? "seen" : "set");
-      slider.focus();
+      (node.factor ? one("#level") : slider).focus();
     } else if (key === "Delete" || key === "Backspace") {
       choose(node);
       change("free");
