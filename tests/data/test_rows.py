@@ -177,3 +177,22 @@ def test_reading_a_csv_imports_no_pandas(tmp_path):
         [sys.executable, "-c", script], cwd=tmp_path, capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == "[]"
+
+
+def test_arrow_columns_in_pieces_with_nulls_are_read_as_they_are():
+    values = np.arange(20.0).reshape(10, 2)
+    whole = pa.table({"a": values[:, 0], "b": values[:, 1]})
+    nulls = pa.table({"a": pa.array([None, 1.5]), "b": pa.array([2.5, None], pa.float64())})
+    pieces = pa.concat_tables([whole.slice(3, 4), nulls, whole.slice(0, 0), whole.slice(8)])
+    expected = np.vstack((values[3:7], [[np.nan, 2.5], [1.5, np.nan]], values[8:]))
+    np.testing.assert_array_equal(open_rows(pieces, ["a", "b"]).rows, expected)
+    np.testing.assert_array_equal(open_rows(pieces, ["b"]).rows, expected[:, 1:])
+    empty = open_rows(whole.slice(0, 0), ["b", "a"])
+    assert empty.rows.shape == (0, 2)
+
+
+def test_nullable_columns_of_pandas_are_numbers():
+    frame = pd.DataFrame({"a": pd.array([1.0, None], dtype="Float64"), "b": [1.0, 2.0]})
+    found = open_rows(frame, ["a", "b"]).rows
+    assert found.dtype == np.float64
+    np.testing.assert_array_equal(found, [[1.0, 1.0], [np.nan, 2.0]])

@@ -19,6 +19,10 @@ from gaussnet.errors import DataError, SettingError
 from gaussnet.types import FloatArray
 
 FrameKind = Literal["pandas", "polars"]
+PANDAS, POLARS, ARROW = ("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")
+PLAIN = {PANDAS: "float64", POLARS: "Float64", ARROW: "double"}
+"""Frames in memory whose columns are taken by their own means, by module and class, and what they
+call columns of float64."""
 
 
 def new_frame(columns: Mapping[str, Sequence[Any]], kind: FrameKind) -> Any:
@@ -62,28 +66,47 @@ def frame_rows(frame: Any, names: Sequence[str], *, is_whole: bool = False) -> L
 
 
 def _plain_rows(frame: Any, names: Sequence[str]) -> Loaded | None:
-    """The rows of a pandas or polars frame whose chosen columns are all float64, else None.
+    """The rows of a frame in memory whose chosen columns are all float64, else None.
 
     Taken by the frame's own means: a walk from column to column costs more than a small fit. A
     pandas frame with one block of memory is not copied.
     """
-    kind = type(frame).__module__.partition(".")[0]
-    if type(frame).__name__ != "DataFrame" or kind not in ("pandas", "polars"):
+    kind = type(frame).__module__.partition(".")[0], type(frame).__name__
+    if kind not in PLAIN:
         return None
-    labels = [str(column) for column in frame.columns]
+    labels = [str(column) for column in (frame.column_names if kind == ARROW else frame.columns)]
     if len(set(labels)) < len(labels):
         return None
     indices = column_indices(labels, names)
     every = indices == list(range(len(labels)))
-    if kind == "pandas":
-        chosen = frame if every else frame.iloc[:, indices]
-        if any(dtype != np.float64 for dtype in set(chosen.dtypes.tolist())):
-            return None
-        return Loaded(chosen.to_numpy(), other_columns(labels, indices))
-    chosen = frame if every else frame.select(names)
-    if {str(dtype) for dtype in chosen.dtypes} - {"Float64"}:
+    chosen = frame if every else _chosen(frame, indices, kind)
+    types = chosen.schema.types if kind == ARROW else chosen.dtypes
+    if {str(dtype) for dtype in set(types)} - {PLAIN[kind]}:
         return None
-    return Loaded(chosen.to_numpy(order="fortran"), other_columns(labels, indices))
+    if kind == ARROW:
+        rows = _arrow_rows(chosen)
+    else:
+        rows = chosen.to_numpy() if kind == PANDAS else chosen.to_numpy(order="fortran")
+    return Loaded(rows, other_columns(labels, indices))
+
+
+def _chosen(frame: Any, indices: list[int], kind: tuple[str, str]) -> Any:
+    """The frame with these columns alone."""
+    if kind == PANDAS:
+        return frame.iloc[:, indices]
+    return frame[:, indices] if kind == POLARS else frame.select(indices)
+
+
+def _arrow_rows(table: Any) -> FloatArray:
+    """The columns of an Arrow table of float64 as (rows, columns), one after the other."""
+    columns = np.empty((table.num_columns, table.num_rows))
+    first = 0
+    for batch in table.to_batches():
+        last = first + batch.num_rows
+        for position, column in enumerate(batch.columns):
+            columns[position, first:last] = arrow_numbers(column)
+        first = last
+    return columns.T
 
 
 def holds_numbers(frame: Any) -> bool:
@@ -95,13 +118,14 @@ def holds_numbers(frame: Any) -> bool:
     >>> holds_numbers(pd.DataFrame({"a": [1.5]})), holds_numbers(pd.DataFrame({"a": ["x"]}))
     (True, False)
     """
-    kind, name = type(frame).__module__.partition(".")[0], type(frame).__name__
-    if (kind, name) == ("pandas", "DataFrame"):
+    kind = type(frame).__module__.partition(".")[0], type(frame).__name__
+    if kind == PANDAS:
         return all(getattr(dtype, "kind", "O") in "fiu" for dtype in set(frame.dtypes.tolist()))
-    if (kind, name) == ("polars", "DataFrame"):
+    if kind == POLARS:
         return all(dtype.is_numeric() for dtype in set(frame.dtypes))
-    if (kind, name) == ("pyarrow", "Table"):
-        return {str(one) for one in frame.schema.types} <= {"double", "float", "int64", "int32"}
+    if kind == ARROW:
+        types = {str(one) for one in set(frame.schema.types)}
+        return types <= {"double", "float", "int64", "int32"}
     return False
 
 

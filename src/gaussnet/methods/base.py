@@ -65,6 +65,8 @@ class EquationGroup:
     table: Table
     set_rows: int = 0
     """Rows that are not in the table because the nodes were set from outside in them."""
+    known: dict[str, Any] = field(init=False, repr=False, compare=False, default_factory=dict)
+    """What the rows have answered before, so that a method and a scale need not both ask."""
 
     @property
     def likely_rows(self) -> int:

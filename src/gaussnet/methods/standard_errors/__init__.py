@@ -7,6 +7,7 @@ corrects the p-values of many tests.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -52,7 +53,7 @@ class Slopes:
     correlation: FloatArray
     """(families, p, p)."""
 
-    @property
+    @cached_property
     def covariance(self) -> FloatArray:
         """Covariance of the coefficients, (families, p, p)."""
         scaled = self.transform * self.errors[:, None, :]
@@ -187,10 +188,9 @@ class Spreads:
         self.centres[self.families.edges_of(nodes)] = centres.ravel()
         self.covariances[self._indices(nodes, centres.shape[1])] = covariances
 
-    def parents(self, nodes: IntArray, size: int) -> tuple[FloatArray, FloatArray]:
-        """What was entered for these nodes."""
-        centres = self.centres[self.families.edges_of(nodes)].reshape(len(nodes), size)
-        return centres, self.covariances[self._indices(nodes, size)]
+    def parent_covariances(self, nodes: IntArray, size: int) -> FloatArray:
+        """Those that were entered for these nodes."""
+        return self.covariances[self._indices(nodes, size)]
 
     def _indices(self, nodes: IntArray, size: int) -> IntArray:
         square = np.arange(size * size).reshape(size, size)
@@ -267,7 +267,7 @@ class Assembly:
         """The parameters of these nodes, all with as many parents."""
         edges = self.network.dag.families.edges_of(nodes)
         coefficients = self.network.coefficient_array[edges].reshape(slopes.estimates.shape)
-        found = self._combined(nodes, slopes)
+        found = self._combined(nodes, edges, slopes)
         self._require_same(coefficients, slopes, found[0][:, 1:])
         centres = np.column_stack((self.network.intercept_array[nodes], coefficients))
         ends = np.stack((found[0], centres - found[1], centres + found[2]))
@@ -276,10 +276,10 @@ class Assembly:
         self.covariances.append((nodes, slopes.covariance))
         self._enter_variances(nodes, slopes)
 
-    def _combined(self, nodes: IntArray, slopes: Slopes) -> tuple[FloatArray, ...]:
+    def _combined(self, nodes: IntArray, edges: IntArray, slopes: Slopes) -> tuple[FloatArray, ...]:
         """Standard errors and distances down and up of (intercept, coefficients)."""
         spreads, size = self.spreads, slopes.block.size
-        centres, _ = spreads.parents(nodes, size)
+        centres = spreads.centres[edges].reshape(len(nodes), size)
         weights = np.zeros((len(nodes), size + 1, size + 1))
         weights[:, 0, 0] = 1.0
         weights[:, 1:, 1:] = slopes.transform
@@ -287,16 +287,15 @@ class Assembly:
         correlation = np.zeros_like(weights)
         correlation[:, 0, 0] = 1.0
         correlation[:, 1:, 1:] = slopes.correlation
-        own = spreads.location_correlation[spreads.families.edges_of(nodes)]
+        own = spreads.location_correlation[edges]
         correlation[:, 0, 1:] = correlation[:, 1:, 0] = own.reshape(len(nodes), size)
         errors = np.column_stack((spreads.location_error[nodes], slopes.errors))
         low = np.column_stack((spreads.location_low[nodes], slopes.low))
         high = np.column_stack((spreads.location_high[nodes], slopes.high))
-        return (
-            combine(weights, errors, errors, correlation),
-            combine(weights, low, high, correlation),
-            combine(weights, high, low, correlation),
-        )
+        down = combine(weights, low, high, correlation)
+        symmetric = np.array_equal(low, high, equal_nan=True)
+        up = down if symmetric else combine(weights, high, low, correlation)
+        return combine(weights, errors, errors, correlation), down, up
 
     def _enter_variances(self, nodes: IntArray, slopes: Slopes) -> None:
         r"""Intervals of the variances as they are; standard errors with the coefficients' part.
@@ -307,13 +306,16 @@ class Assembly:
         """
         spreads, size = self.spreads, slopes.block.size
         rows, noise = spreads.rows[nodes], spreads.noise[nodes]
-        added = slopes.covariance @ spreads.parents(nodes, size)[1]
+        added = slopes.covariance @ spreads.parent_covariances(nodes, size)
         unit = np.where(noise > 0.0, noise, 1.0)  # fourth powers of the data may overflow
         excess = added / unit[:, None, None] - (noise / unit / rows)[:, None, None] * np.eye(size)
         squares = np.einsum("fij,fji->f", excess, excess)
         added_error = unit * np.sqrt(2.0 * np.maximum(squares, 0.0))
         estimates = self.network.variance_array[nodes]
-        errors = np.hypot(estimates * spreads.noise_error[nodes], np.nan_to_num(added_error))
+        errors = np.hypot(
+            estimates * spreads.noise_error[nodes],
+            np.where(np.isnan(added_error), 0.0, added_error),
+        )
         low, high = spreads.noise_low[nodes], spreads.noise_high[nodes]
         self.variances[:, nodes] = np.stack((errors, low, high))
 

@@ -92,9 +92,10 @@ def regress(group: EquationGroup) -> list[Regressions]:
     digits.
     """
     equations = group.equations
-    found: list[Regressions] = ask(
-        group.table, LeastSquaresPass(equations, partial(_regressions, equations))
-    )
+    if "regressions" not in group.known:
+        question = LeastSquaresPass(equations, partial(_regressions, equations))
+        group.known["regressions"] = ask(group.table, question)
+    found: list[Regressions] = group.known["regressions"]
     return found
 
 
