@@ -23,6 +23,7 @@ from .fitting.group_fits import (
 )
 from .fitting.measures import FitMeasures as FitMeasures
 from .fitting.sensitivity import Benchmark as Benchmark, Sensitivity as Sensitivity
+from .fitting.shifts import Shift as Shift, ShiftFit as ShiftFit
 from .fitting.summaries import (
     Summary as Summary,
     merge as merge,

@@ -57,6 +57,10 @@ Interventions = Annotated[
     str | None,
     typer.Option(help="Column that names the nodes set from outside in each row, by commas."),
 ]
+Shifts = Annotated[
+    str | None,
+    typer.Option(help="Column that names the nodes shifted in each row: own intercept, own noise."),
+]
 Weights = Annotated[str | None, typer.Option(help="Column of the rows' weights.")]
 WeightsKind = Annotated[
     str | None, typer.Option(help="What weights mean: precision, frequency or sampling.")
@@ -143,6 +147,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         str | None, typer.Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
     ] = None,
     interventions: Interventions = None,
+    shifts: Shifts = None,
     groups: Annotated[
         str | None, typer.Option(help="Column of groups: a fit for each, and tests between them.")
     ] = None,
@@ -164,11 +169,13 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         StudyRequest,
         print_fit,
         print_groups,
+        print_shifts,
         run_fit,
         run_groups,
+        run_shifts,
     )
 
-    study = StudyRequest(interventions, groups, clusters, weights, weights_kind)
+    study = StudyRequest(interventions, groups, clusters, weights, weights_kind, shifts)
     how = (method, scale, intercept, missing, allow_singular)
     request = FitRequest(
         data, dag, *how, out, cluster, missing_values, study, columns, roots, levels
@@ -178,6 +185,11 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
             raise SettingError("got --groups with --out: a file holds one network")
         target = None if report is None else ReportRequest(report)
         _print(run_groups(request, target), as_json, print_groups)
+        return
+    if shifts is not None:
+        if report is not None:
+            raise SettingError("got --shifts with --report: a report is of one condition")
+        _print(run_shifts(request), as_json, print_shifts)
         return
     found = run_fit(request, None if report is None else ReportRequest(report))
     _print(found, as_json, print_fit)

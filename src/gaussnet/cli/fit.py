@@ -37,6 +37,7 @@ class StudyRequest:
     clusters: str | None = None
     weights: str | None = None
     weights_kind: str | None = None
+    shifts: str | None = None
 
     def __post_init__(self) -> None:
         if (self.weights is None) != (self.weights_kind is None):
@@ -50,7 +51,7 @@ class StudyRequest:
         """As `gaussnet.fit` takes them."""
         found: dict[str, Any] = {
             name: getattr(self, name)
-            for name in ("interventions", "clusters", "groups")
+            for name in ("interventions", "clusters", "groups", "shifts")
             if getattr(self, name) is not None
         }
         if self.weights is not None:
@@ -239,6 +240,43 @@ class LearntGroups:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class LearntShifts:
+    """A network learnt from several conditions, what these shift, and where the network went."""
+
+    found: gn.ShiftFit
+    out: Path | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "by": self.found.by,
+            "rows": self.found.rows,
+            "out": None if self.out is None else str(self.out),
+            "coefficients": self.found.table().to_dicts(),
+            "shifts": self.found.shift_table().to_dicts(),
+            "verdict": self.found.verdict,
+        }
+
+
+def run_shifts(request: FitRequest) -> LearntShifts:
+    """Read, learn from all conditions together, and write the network without any shift."""
+    with progress(2) as tell:
+        tell("reading")
+        found = _fitted(request, gn.read_dag(request.graph), tell)
+    if request.out is not None:
+        gn.write_network(found.network, request.out)
+    return LearntShifts(found, request.out)
+
+
+def print_shifts(learnt: LearntShifts) -> None:
+    """Print the coefficients of all conditions, and what each condition shifts."""
+    _print_tables(learnt.found.table(), learnt.found.shift_table())
+    console().print(learnt.found.verdict)
+    if learnt.out is not None:
+        console().print(f"network without any shift written to {learnt.out}", soft_wrap=True)
+
+
 def run_groups(request: FitRequest, report: ReportRequest | None = None) -> LearntGroups:
     """Read, learn group by group, compare the groups, and write the report if one is named."""
     with progress(3 if report is None else 4) as tell:
@@ -255,16 +293,20 @@ def run_groups(request: FitRequest, report: ReportRequest | None = None) -> Lear
 def print_groups(learnt: LearntGroups) -> None:
     """Print the coefficients of all groups, and in what these differ."""
     page = console()
-    for table in (learnt.found.table(), learnt.tests.table()):
-        lines = table.to_dicts()
-        heads = tuple(lines[0]) if lines else ()
-        rows = [["" if cell is None else cell for cell in line.values()] for line in lines]
-        print_table(table.title, tuple(head.replace("_", " ") for head in heads), rows)
+    _print_tables(learnt.found.table(), learnt.tests.table())
     page.print(learnt.tests.verdict)
     if learnt.report is not None:
         page.print(f"report written to {learnt.report}", soft_wrap=True)
     for note in learnt.found.pooled.notes:
         page.print(f"note: {in_shell_words(str(note))}")
+
+
+def _print_tables(*tables: gn.ResultTable) -> None:
+    for table in tables:
+        lines = table.to_dicts()
+        heads = tuple(lines[0]) if lines else ()
+        rows = [["" if cell is None else cell for cell in line.values()] for line in lines]
+        print_table(table.title, tuple(head.replace("_", " ") for head in heads), rows)
 
 
 def _codes(text: str | None) -> list[float] | None:

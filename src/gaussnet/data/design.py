@@ -38,6 +38,8 @@ class Design:
     """Rows of each regime, of all rows that were given, (regimes,)."""
     groups: tuple[str, ...] | None = None
     """Names of the groups, whose numbers the rows hold; None if there are none."""
+    shifted: BoolArray | None = None
+    """Which nodes each group of rows shifts, (groups, nodes), where groups are conditions."""
     clusters: int | None = None
     """Number of clusters of rows that are not independent; None if all rows are."""
     weights: WeightKind | None = None

@@ -76,6 +76,7 @@ class Study:
     groups: Any = None
     clusters: Any = None
     weights: Weights | None = None
+    shifts: Any = None
 
     def __post_init__(self) -> None:
         if self.weights is not None and not isinstance(self.weights, Weights):
@@ -92,14 +93,14 @@ class Study:
     @property
     def _said(self) -> tuple[Any, ...]:
         weights = None if self.weights is None else self.weights.by
-        return self.interventions, self.groups, self.clusters, weights
+        return self.interventions, self.groups, self.clusters, weights, self.shifts
 
     @cached_property
     def used(self) -> tuple[str, ...]:
         """Names of the columns that say it."""
         names = [one for one in self._said if isinstance(one, str)]
-        if isinstance(self.interventions, Mapping):
-            names += [str(name) for name in self.interventions]
+        for said in (self.interventions, self.shifts):
+            names += [str(name) for name in said] if isinstance(said, Mapping) else []
         return tuple(names)
 
     @property
@@ -125,6 +126,10 @@ class Study:
         if self.groups is not None:
             names, source = open_levels(self.groups, data, "groups")
             design = replace(design, groups=names)
+            sources.append(source)
+        if self.shifts is not None:
+            names, shifted, source = open_shifts(self.shifts, data, nodes)
+            design = replace(design, groups=names, shifted=shifted)
             sources.append(source)
         if self.clusters is not None:
             names, source = open_levels(self.clusters, data, "clusters")
@@ -223,6 +228,53 @@ def open_interventions(given: Any, data: Any, nodes: Sequence[str]) -> tuple[Reg
     if values.ndim == 1 and values.dtype.kind != "b":
         return _by_label(LabelList.of(values), Named(nodes, "interventions"), nodes)
     return _by_mask(_checked_mask(values, nodes))
+
+
+UNSHIFTED = "none"
+"""What the condition is called whose rows have no label."""
+
+
+def open_shifts(
+    given: Any, data: Any, nodes: Sequence[str]
+) -> tuple[tuple[str, ...], BoolArray, Source]:
+    """The conditions, which nodes each shifts, and a source of the number of each row's."""
+    labels: Named | Mapped
+    if isinstance(given, Mapping) and not is_frame(given):
+        ((column, said),) = given.items() if len(given) == 1 else ((None, None),)
+        if not isinstance(said, Mapping | list | tuple) or column is None:
+            raise SettingError(
+                f"got shifts={given!r:.80}, expected one column and the nodes that its values "
+                "shift, {'condition': {'drug': ['node']}}, or the nodes that each of its values "
+                "shifts but the first, {'condition': ['node']}"
+            )
+        source = open_labels(data, str(column), "shifts")
+        if not isinstance(said, Mapping):
+            present = sorted(label_counts(source), key=lambda one: _natural(_condition(one)))
+            said = dict.fromkeys(present[1:], said)
+        labels = Mapped(nodes, str(column), {plain_label(one): own for one, own in said.items()})
+    elif isinstance(given, str):
+        source, labels = open_labels(data, given, "shifts"), Named(nodes, given)
+    else:
+        source, labels = LabelList.of(_one_a_row(given, "shifts")), Named(nodes, "shifts")
+    counted = label_counts(source)
+    labels.check(counted)
+    called = {label: _condition(label) for label in counted}
+    names = tuple(
+        sorted(set(called.values()), key=lambda name: (name != UNSHIFTED, _natural(name)))
+    )
+    codes = {label: float(names.index(name)) for label, name in called.items()}
+    shifted = np.zeros((len(names), len(nodes)), dtype=bool)
+    for label, number in codes.items():
+        targets = [list(nodes).index(name) for name in labels.targets(label)]
+        shifted[int(number), targets] = True
+    return names, shifted, Coded(source, codes)
+
+
+def _condition(label: Any) -> str:
+    """The name of a row's condition."""
+    if isinstance(label, tuple):
+        return ", ".join(map(str, label)) or UNSHIFTED
+    return UNSHIFTED if label is None or label.lower() in NOTHING else str(label)
 
 
 @dataclass(frozen=True, eq=False)

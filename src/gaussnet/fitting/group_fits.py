@@ -22,7 +22,7 @@ from gaussnet.fitting.tables import Column, Format, ResultTable
 from gaussnet.fitting.uncertainty import PURPOSE, find_root_covariances
 from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.base import Method, Scale
-from gaussnet.methods.groups import ReadOptions
+from gaussnet.methods.groups import Groups, ReadOptions
 from gaussnet.methods.moments import MomentsPass, unpacked
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.network import GaussianNetwork
@@ -449,7 +449,7 @@ def find_pool(found: GroupFit, what: tuple[Poolable, ...]) -> GroupPool:
             f"got method={fits[0].method.name!r}, expected 'least-squares' with mean squares: "
             "only these have a likelihood to share parameters by"
         )
-    sums = [_family_sums(fit) for fit in fits]
+    sums = [family_sums(fit.required_data(PURPOSE).groups()[0]) for fit in fits]
     shape = (len(fits), len(dag))
     slopes, places = np.empty((len(fits), len(dag.edges))), np.zeros(shape)
     variances, statistic, freedom = np.empty(shape), 0.0, 0
@@ -502,10 +502,10 @@ class Constrained(NamedTuple):
     statistic: float
 
 
-def _family_sums(fit: Fit) -> dict[int, FamilySums]:
+def family_sums(groups: Groups) -> dict[int, FamilySums]:
     """The sums of every node's family, by node."""
     found: dict[int, FamilySums] = {}
-    for group in fit.required_data(PURPOSE).groups()[0]:
+    for group in groups:
         moments: Moments = ask(group.table, MomentsPass(group.equations))
         families = moments.families
         for index, node in enumerate(group.nodes.tolist()):

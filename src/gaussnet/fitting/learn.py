@@ -33,6 +33,7 @@ from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.group_fits import GroupFit
+    from gaussnet.fitting.shifts import ShiftFit
 
 FEW_ROWS = 64
 """Rows that tell whether a node may have no noise."""
@@ -53,6 +54,7 @@ def fit(
     method: str | Method = "least-squares",
     *,
     groups: None = ...,
+    shifts: None = ...,
     **settings: Any,
 ) -> Fit: ...
 
@@ -66,6 +68,17 @@ def fit(
     groups: Any,
     **settings: Any,
 ) -> "GroupFit": ...
+
+
+@overload
+def fit(
+    data: Any,
+    dag: GraphLike,
+    method: str | Method = "least-squares",
+    *,
+    shifts: Any,
+    **settings: Any,
+) -> "ShiftFit": ...
 
 
 def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; overloads name few)
@@ -86,9 +99,10 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     groups: Any = None,
     clusters: Any = None,
     weights: Weights | None = None,
+    shifts: Any = None,
     columns: Iterable[object] | None = None,
     roots: Roots = "independent",
-) -> "Fit | GroupFit":
+) -> "Fit | GroupFit | ShiftFit":
     """Learn the network over a known graph from rows of data.
 
     Parameters
@@ -151,6 +165,11 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     weights
         ``gn.Weights("column", "precision")``, or "frequency" or "sampling": how much a row
         counts, and what that means for errors. For least squares.
+    shifts
+        Soft interventions: conditions in which nodes have an intercept and a noise variance of
+        their own, and the same coefficients. In the forms of `interventions`, but for Boolean
+        ones; or ``{"condition": ["PKA"]}`` for a shift in every condition but the first. The
+        answer is then a `ShiftFit`. For least squares.
     columns
         The names of the columns of an array from left to right; those that are no nodes are left
         out. The graph of the fit has its nodes in this order, so that later arrays need no
@@ -177,11 +196,15 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     given, ordered = in_column_order(data, with_roots(graph, roots), columns)
     check_mask_order(interventions, ordered)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
-    study = Study(interventions, groups, clusters, weights)
+    study = Study(interventions, groups, clusters, weights, shifts)
     codes = checked_codes(missing_values)
     options = ReadOptions(ordered, intercept, split, missing, height, study, codes)
     run = Run(thread_count(threads), progress)
     how = (chosen, spread)
+    if shifts is not None:
+        from gaussnet.fitting.shifts import fit_shifts
+
+        return fit_shifts(run, given, options, how, client)
     if groups is not None:
         from gaussnet.fitting.group_fits import fit_groups
 

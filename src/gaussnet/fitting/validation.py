@@ -216,7 +216,7 @@ def _settings(methods: Methods, intercept: bool) -> dict[str, Settings]:
 
 def _known(settings: Settings) -> dict[str, Any]:
     """The settings, if `fit` has them all."""
-    apart = ("data", "interventions", "groups", "clusters", "weights")
+    apart = ("data", "interventions", "groups", "clusters", "weights", "shifts")
     known = [name for name in signature(fit).parameters if name not in apart]
     unknown = [str(name) for name in settings if name not in known]
     if unknown:

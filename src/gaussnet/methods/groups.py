@@ -93,17 +93,23 @@ class FitData:
 
 
 def equation_groups(
-    table: Table, options: ReadOptions, survey: Survey | None, *, whole: bool = False
+    table: Table,
+    options: ReadOptions,
+    survey: Survey | None,
+    *,
+    whole: bool = False,
+    may_lack: bool = False,
 ) -> tuple[Groups, Groups]:
     """The equations of both phases with their rows.
 
     Families that lack values, or whose node was set from outside in some rows, have rows of
-    their own, unless the rows are wanted as a `whole`.
+    their own, unless the rows are wanted as a `whole`. Those without any row are refused, or left
+    out if they `may_lack` them.
     """
     families, intercept = options.dag.families, options.intercept
     if options.split is None:
         serving = ServingRows.of(table, survey, families)
-        both = _groups(table, families, intercept, None if whole else serving)
+        both = _groups(table, families, intercept, None if whole else serving, may_lack)
         return both, both
     first, last = checked_split(options.split, table.rows)
     found = []
@@ -163,7 +169,11 @@ class ServingRows:
 
 
 def _groups(
-    table: Table, families: Families, intercept: bool, serving: ServingRows | None
+    table: Table,
+    families: Families,
+    intercept: bool,
+    serving: ServingRows | None,
+    may_lack: bool = False,
 ) -> Groups:
     """One group for the families that all rows serve, and one for those that share others.
 
@@ -174,6 +184,8 @@ def _groups(
         return [EquationGroup(by_size, Equations(sorted_families, intercept, table.limits), table)]
     groups = []
     for nodes in serving.same_rows(by_size):
+        if may_lack and serving.counts[nodes[0]] == 0:
+            continue
         if serving.counts[nodes[0]] == 0 and serving.set_rows[nodes[0]]:
             raise EstimationError(
                 f"the node {table.names[nodes[0]]!r} was set from outside in every row that could "

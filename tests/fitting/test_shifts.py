@@ -1,0 +1,294 @@
+"""Soft interventions: own intercepts and variances by condition, against other programs."""
+
+import json
+import sys
+
+import numpy as np
+import pandas as pd
+import pytest
+import statsmodels.api as sm
+from scipy import stats
+from tests.forced import STREAMED
+from tests.reference.shifts import maximum_likelihood
+
+import gaussnet as gn
+from gaussnet.cli import main
+from gaussnet.data.passes import Run
+from gaussnet.data.study import Study
+from gaussnet.errors import DataError, EstimationError, GaussnetError, SettingError
+from gaussnet.fitting.shifts import fit_shifts
+from gaussnet.methods.groups import ReadOptions
+from gaussnet.methods.names import method_named, scale_named
+
+TEXT = "dose; enzyme ~ dose; product ~ enzyme + dose; waste ~ product"
+SAID = {"condition": {"drug": ["product"], "heat": ["product", "waste"]}}
+
+
+def study(rows=300, seed=0):
+    rng = np.random.default_rng(seed)
+    condition = rng.choice(["control", "drug", "heat"], rows, p=[0.5, 0.3, 0.2])
+    dose = rng.normal(3.0, 1.0, rows)
+    enzyme = 0.8 * dose + rng.normal(size=rows) + (condition == "drug")
+    shift = 2.0 * (condition == "drug") - 1.0 * (condition == "heat")
+    noise = np.where(condition == "heat", 3.0, 1.0) * rng.normal(size=rows)
+    product = 1.5 * enzyme - 0.4 * dose + shift + noise
+    waste = 0.5 * product + rng.normal(size=rows) + 4.0 * (condition == "heat")
+    return pd.DataFrame(
+        {"dose": dose, "enzyme": enzyme, "product": product, "waste": waste, "condition": condition}
+    )
+
+
+FRAME = study()
+FIT = gn.fit(FRAME, TEXT, shifts=SAID)
+STRATA = FRAME["condition"].map({"control": 0, "drug": 1, "heat": 2}).to_numpy()
+
+
+def test_the_answer_is_that_of_a_plain_search_for_the_maximum():
+    x, y = FRAME[["dose", "enzyme"]].to_numpy(), FRAME["product"].to_numpy()
+    slopes, places, variances, likelihood = maximum_likelihood(x, y, STRATA)
+    for condition, number in (("control", 0), ("drug", 1), ("heat", 2)):
+        network = FIT.networks[condition]
+        found = [network.coefficients[parent, "product"] for parent in ("dose", "enzyme")]
+        assert found == pytest.approx(slopes, abs=1e-7)
+        assert network.intercepts["product"] == pytest.approx(places[number], abs=1e-7)
+        assert network.variances["product"] == pytest.approx(variances[number], rel=1e-6)
+    own = FIT.strata[FIT.dag.position("product")]
+    assert own.log_likelihood == pytest.approx(likelihood, rel=1e-12)
+
+
+def test_given_the_variances_it_is_weighted_least_squares_and_so_are_the_errors():
+    own = FIT.strata[FIT.dag.position("product")]
+    columns = np.column_stack([FRAME[["dose", "enzyme"]], np.eye(3)[STRATA]])
+    plain = sm.WLS(FRAME["product"], columns, weights=1.0 / own.variances[STRATA]).fit()
+    assert own.coefficients == pytest.approx(plain.params[:2], rel=1e-10)
+    assert own.intercepts == pytest.approx(plain.params[2:], rel=1e-10)
+    weights = 1.0 / own.errors.unbiased[STRATA]
+    wide = np.asarray(
+        sm.WLS(FRAME["product"], columns, weights=weights).fit().normalized_cov_params
+    )
+    for place, parent in enumerate(("dose", "enzyme")):
+        found = FIT.coefficient(parent, "product").error
+        assert found == pytest.approx(np.sqrt(wide[place, place]), rel=1e-9)
+    for one in FIT.shifts[:2]:  # of product, by drug and heat
+        place = 2 + ["control", "drug", "heat"].index(one.condition)
+        variance = wide[2, 2] + wide[place, place] - 2.0 * wide[2, place]
+        assert one.intercept.error == pytest.approx(np.sqrt(variance), rel=1e-9)
+
+
+def test_what_no_condition_shifts_is_least_squares_of_all_rows():
+    """Estimates, errors and degrees of freedom."""
+    fit = gn.fit(FRAME, TEXT)
+    assert FIT.network.coefficients["dose", "enzyme"] == pytest.approx(
+        fit.network.coefficients["dose", "enzyme"], rel=1e-12
+    )
+    found = FIT.coefficient("dose", "enzyme")
+    assert found.error == pytest.approx(fit.standard_errors.coefficients["dose", "enzyme"])
+    assert found.freedom == pytest.approx(298.0)
+
+
+def test_without_parents_it_is_welchs_test():
+    said = gn.fit(FRAME, TEXT, shifts={"condition": {"drug": "dose"}})
+    (one,) = said.shifts
+    here = FRAME["dose"][FRAME["condition"] == "drug"]
+    there = FRAME["dose"][FRAME["condition"] != "drug"]
+    welch = stats.ttest_ind(here, there, equal_var=False)
+    assert one.intercept.value == pytest.approx(here.mean() - there.mean(), rel=1e-9)
+    assert one.intercept.p_value() == pytest.approx(welch.pvalue, rel=1e-9)
+    assert one.intercept.freedom == pytest.approx(welch.df, rel=1e-9)
+    assert one.intercept.interval(0.9) == pytest.approx(tuple(welch.confidence_interval(0.9)))
+    assert one.noise_ratio == pytest.approx(here.std() / there.std(), rel=1e-9)
+
+
+def test_shifts_of_every_node_are_groups_with_common_coefficients():
+    """That is what lavaan calls group.equal = "regressions"; golden numbers hold for the pool."""
+    nodes = ["dose", "enzyme", "product", "waste"]
+    every = gn.fit(FRAME, TEXT, shifts={"condition": nodes})
+    pool = gn.fit(FRAME, TEXT, groups="condition").pool("coefficients")
+    for name, network in pool.networks.items():
+        assert every.networks[name].coefficient_array == pytest.approx(
+            network.coefficient_array, rel=1e-9
+        )
+        assert every.networks[name].variance_array == pytest.approx(network.variance_array)
+    assert every.freedom == 2 * 4 * 2
+
+
+def test_the_likelihood_ratio_compares_with_the_plain_fit():
+    fit = gn.fit(FRAME, TEXT)
+    assert FIT.unshifted_log_likelihood == pytest.approx(fit.log_likelihood, rel=1e-12)
+    assert FIT.freedom == 6
+    assert FIT.p_value < 1e-9
+    assert "show that the conditions shift" in FIT.verdict
+    none = gn.fit(FRAME, TEXT, shifts=np.where(np.arange(300) % 3 == 0, "waste", ""))
+    assert none.p_value > 1e-3
+    assert list(none.networks) == ["none", "waste"]
+
+
+def test_intervals_hold_the_truth_as_often_as_they_say():
+    """300 small studies; the share inside lies within four standard errors of 95 %."""
+    inside = np.zeros(3)
+    for seed in range(300):
+        found = gn.fit(
+            study(40, seed + 1), TEXT, shifts={"condition": {"drug": "product", "heat": "product"}}
+        )
+        truths = [(found.coefficient("enzyme", "product"), 1.5)]
+        truths += [
+            (one.intercept, {"drug": 2.0, "heat": -1.0}[one.condition]) for one in found.shifts
+        ]
+        for place, (one, truth) in enumerate(truths):
+            low, high = one.interval(0.95)
+            inside[place] += low <= truth <= high
+    assert (np.abs(inside / 300 - 0.95) < 4.0 * np.sqrt(0.95 * 0.05 / 300)).all(), inside / 300
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_files_give_the_same_bits_read_whole_or_page_by_page(tmp_path, name):
+    path = tmp_path / name
+    FRAME.to_csv(path, index=False) if name == "rows.csv" else FRAME.to_parquet(path)
+    dag, least = gn.Dag.parse(TEXT), method_named("least-squares")
+    paged = gn.fit(FRAME, dag, shifts=SAID, page_rows=40)
+    options = ReadOptions(dag, True, None, "raise", 40, Study(shifts=SAID))
+    how = (least, scale_named(None, least))
+    streamed = fit_shifts(Run(**STREAMED), path, options, how)
+    for found in (gn.fit(path, dag, shifts=SAID, page_rows=40), streamed):
+        assert found.networks == paged.networks
+        assert found.shifts == paged.shifts
+
+
+def test_categories_of_files_may_be_among_the_causes(tmp_path):
+    site = np.array(["a", "b", "c"])[np.arange(300) % 3]
+    frame = FRAME.assign(site=site)
+    frame.to_csv(tmp_path / "rows.csv", index=False)
+    text = TEXT + "; waste ~ site"
+    found = gn.fit(tmp_path / "rows.csv", text, shifts=SAID)
+    assert found.networks == gn.fit(frame, text, shifts=SAID).networks
+    assert ("site[b]", "waste") in found.network.coefficients
+
+
+def test_noise_by_level_of_a_category():
+    """Each level has its own noise variance: the levels are conditions of the node."""
+    found = gn.fit(FRAME, TEXT, shifts={"condition": ["product"]})
+    x, y = FRAME[["dose", "enzyme"]].to_numpy(), FRAME["product"].to_numpy()
+    _, _, variances, _ = maximum_likelihood(x, y, STRATA)
+    own = found.strata[found.dag.position("product")].variances
+    assert own == pytest.approx(variances, rel=1e-6)
+    assert [one.condition for one in found.shifts] == ["drug", "heat"]
+
+
+def test_cells_set_from_outside_serve_their_children_alone():
+    """Hard and soft at once: drug sets enzyme in all its rows, and shifts product."""
+    frame = FRAME.copy()
+    frame.loc[frame["condition"] == "drug", "enzyme"] = 7.0 + FRAME["dose"] ** 2
+    said = {"condition": {"drug": ["enzyme"]}}
+    found = gn.fit(frame, TEXT, shifts=SAID, interventions=said)
+    free = frame[frame["condition"] != "drug"]
+    alone = sm.OLS(free["enzyme"], sm.add_constant(free["dose"])).fit()
+    assert found.network.coefficients["dose", "enzyme"] == pytest.approx(alone.params["dose"])
+    assert found.coefficient("dose", "enzyme").error == pytest.approx(alone.bse["dose"])
+    x, y = frame[["dose", "enzyme"]].to_numpy(), frame["product"].to_numpy()
+    slopes, *_ = maximum_likelihood(x, y, STRATA)
+    assert found.network.coefficients["enzyme", "product"] == pytest.approx(slopes[1], abs=1e-7)
+
+
+def test_missing_values_are_treated_as_ever():
+    holes = FRAME.copy()
+    holes.loc[holes.index[::7], "dose"] = np.nan
+    with pytest.raises(DataError, match="missing"):
+        gn.fit(holes, TEXT, shifts=SAID)
+    found = gn.fit(holes, TEXT, shifts=SAID, missing="drop-rows")
+    assert found.networks == gn.fit(holes.dropna(), TEXT, shifts=SAID).networks
+    by_node = gn.fit(holes, TEXT, shifts=SAID, missing="drop-by-node")
+    x, y = FRAME[["product"]].to_numpy(), FRAME["waste"].to_numpy()
+    slopes, *_ = maximum_likelihood(x, y, (STRATA == 2).astype(int))
+    assert by_node.network.coefficients["product", "waste"] == pytest.approx(slopes[0], abs=1e-7)
+
+
+@pytest.mark.parametrize(
+    ("said", "settings", "error", "words"),
+    [
+        ({"condition": {"drug": ["produkt"]}}, {}, DataError, "did you mean 'product'"),
+        ({"condition": {"drugs": ["product"]}}, {}, SettingError, "did you mean 'drug'"),
+        ({"a": {}, "b": {}}, {}, SettingError, "expected one column"),
+        ({"condition": {}}, {}, SettingError, "name no node"),
+        (["product"] * 300, {}, SettingError, "shifted in every condition"),
+        (["product"] * 299, {}, DataError, "more rows than values"),
+        (SAID, {"method": "batch-median"}, SettingError, "expected 'least-squares'"),
+        (SAID, {"scale": "mad"}, SettingError, "mean-square"),
+        (SAID, {"groups": "condition"}, SettingError, "groups, which do not go together"),
+        (SAID, {"clusters": "condition"}, SettingError, "weights or clusters"),
+        (SAID, {"intercept": False}, SettingError, "intercept=False"),
+        (SAID, {"split": (100, 200)}, SettingError, "a split"),
+        (SAID, {"missing": "likelihood"}, SettingError, "likelihood"),
+        ({"condition": {"drug": "dose"}}, {"dag": TEXT + "; z; z ~~ dose"}, SettingError, "covar"),
+        (
+            {"condition": {"drug": "waste"}},
+            {"dag": "waste ~ flag + product"},
+            EstimationError,
+            "do not vary within the conditions",
+        ),
+        (["waste" if row == 5 else "" for row in range(300)], {}, EstimationError, "at least 2"),
+    ],
+)
+def test_what_cannot_be_done_is_told(said, settings, error, words):
+    frame = FRAME.assign(z=0.0, flag=(FRAME["condition"] == "drug") * 1.0)
+    frame["z"] = np.arange(300.0)
+    own = {"dag": TEXT} | settings
+    with pytest.raises(error, match=words):
+        gn.fit(frame, own.pop("dag"), own.pop("method", "least-squares"), shifts=said, **own)
+
+
+def test_a_node_without_noise_in_a_condition_is_refused():
+    frame = FRAME.copy()
+    heat = frame["condition"] == "heat"
+    frame.loc[heat, "waste"] = 2.0
+    with pytest.raises(EstimationError, match="without noise in one of its conditions"):
+        gn.fit(
+            frame,
+            "dose; enzyme ~ dose; product ~ enzyme; waste",
+            shifts={"condition": {"heat": "waste"}},
+        )
+
+
+def test_tables_and_words():
+    table = FIT.shift_table()
+    assert table["node"] == ["product", "product", "waste"]
+    assert table["condition"] == ["drug", "heat", "heat"]
+    assert sum(row["p_value"] < 0.05 for row in table) == 3
+    assert {"estimate", "std_error", "low", "high"} <= set(FIT.table().names)
+    assert "Shifts by condition" in str(FIT)
+    assert repr(FIT) == "ShiftFit(by 'condition', 3 conditions, 3 shifts, 300 rows)"
+    with pytest.raises(SettingError, match="there is no edge"):
+        FIT.coefficient("waste", "dose")
+
+
+def test_the_shell(tmp_path, monkeypatch, capsys):
+    monkeypatch.chdir(tmp_path)
+    target = FRAME["condition"].map({"control": "", "drug": "product", "heat": "product, waste"})
+    FRAME.assign(target=target).to_csv("rows.csv", index=False)
+    gn.write_dag(gn.Dag.parse(TEXT), "graph.txt")
+
+    def call(*more):
+        words = ["gaussnet", "fit", "rows.csv", "--dag", "graph.txt", "--shifts", "target", *more]
+        monkeypatch.setattr(sys, "argv", words)
+        with pytest.raises(SystemExit) as stopped:
+            main()
+        return stopped.value.code, capsys.readouterr()
+
+    code, output = call("--json", "--out", "model.json")
+    found = json.loads(output.out)
+    assert code == 0
+    assert gn.read_network("model.json") == FIT.network
+    own = [line["shift"] for line in found["shifts"]]
+    assert own == pytest.approx([one.intercept.value for one in FIT.shifts], rel=1e-9)
+    code, output = call()
+    assert code == 0
+    assert "Shifts by target" in output.out
+    code, output = call("--report", "page.html")
+    assert code == 1
+    assert "a report is of one condition" in output.err
+
+
+def test_others_refuse_it_in_one_sentence():
+    with pytest.raises(GaussnetError, match="expected a gaussnet"):
+        gn.write_report(FIT, "page.html")
+    with pytest.raises(TypeError):
+        gn.summarize(FRAME, TEXT, shifts=SAID)
