@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import lru_cache
+from functools import cached_property, lru_cache
 from math import inf, sqrt
 from typing import NamedTuple
 
@@ -48,7 +48,7 @@ class Rule(NamedTuple):
         return Rule(sums[filled] / total[filled], total[filled])
 
 
-def chi_square(freedom: int, panels: int, *, inverse: bool = False, reach: float = REACH) -> Rule:
+def chi_square(freedom: float, panels: int, *, inverse: bool = False, reach: float = REACH) -> Rule:
     """The chi-square distribution of `freedom` degrees; 0 degrees is the point 0.
 
     Panels are laid in the square root s, whose density s^(k-1) exp(-s^2/2) is smooth and
@@ -186,13 +186,20 @@ class Distribution:
     @property
     def mean(self) -> float:
         """The expectation; inf for a heavy distribution."""
-        return inf if self.heavy else float(self.values @ self.masses)
+        return inf if self.heavy else self.moments[0]
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance of the points."""
+        mean = float(np.einsum("i,i->", self.values, self.masses))
+        rest = self.values - mean
+        return mean, float(np.einsum("i,i,i->", rest, rest, self.masses))
 
     def exceeded_with(self, probability: float) -> float:
         """The value exceeded with this probability, between points by straight lines."""
         if probability < self.resolution:
             return inf
-        values, above = self._tail()
+        values, _, above = self._tail
         return float(np.interp(-probability, -above, values))
 
     def shortfall(self, probability: float) -> float:
@@ -204,15 +211,18 @@ class Distribution:
         if self.heavy or probability < self.resolution:
             return inf
         quantile = self.exceeded_with(probability)
-        excess = np.maximum(self.values - quantile, 0.0) @ self.masses
+        values, masses, _ = self._tail
+        worst = slice(int(np.searchsorted(values, quantile)), None)
+        excess = np.einsum("i,i->", values[worst] - quantile, masses[worst])
         return quantile + float(excess) / probability
 
-    def _tail(self) -> tuple[FloatArray, FloatArray]:
-        """Sorted values, and the mass above each, half of its own counted."""
+    @cached_property
+    def _tail(self) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Sorted values, their masses, and the mass above each, half of its own counted."""
         order = np.argsort(self.values)
         masses = self.masses[order]
         above = np.cumsum(masses[::-1])[::-1] - masses / 2
-        return self.values[order], above
+        return self.values[order], masses, above
 
 
 Parts = Sequence[tuple[Distribution, int]]
@@ -257,9 +267,8 @@ def _typical(distribution: Distribution) -> float:
     """A rough centre of the distribution, not moved by a heavy tail."""
     positive = distribution.values > 0.0
     masses = distribution.masses[positive]
-    return float(
-        np.exp(np.log(distribution.values[positive]) @ masses / masses.sum()) * masses.sum()
-    )
+    logs, total = np.log(distribution.values[positive]), masses.sum()
+    return float(np.exp(np.einsum("i,i->", logs, masses) / total) * total)
 
 
 def _quantile_on_grid(parts: Parts, probability: float, length: float) -> float | None:

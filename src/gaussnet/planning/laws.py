@@ -210,14 +210,19 @@ class NodeLaw(MethodLaw):
         )
 
 
-def expected_with_shared_phases(parents: int, phases: Phases) -> float:
-    """E KL of a node, least squares, both phases on all rows."""
-    columns = parents + phases.intercept
+def expected_with_shared_phases(parents: int, phases: Phases, excess: float = 0.0) -> float:
+    """E KL of a node, both phases on all rows, by least squares.
+
+    Of another method if q is (1 + excess) times as large and the residuals have p excess degrees
+    of freedom more.
+    """
+    columns = parents + phases.intercept - parents * excess
     freedom = phases.first - columns
     if freedom <= 2:
         return inf
     location = 1 / phases.first if phases.intercept else 0.0
-    error = parents / (freedom - 1) * (1 + location) + location
+    slopes = parents * (1 + excess) / (phases.first - parents - phases.intercept - 1)
+    error = slopes * (1 + location) + location
     return _expected_entropy(phases.first, columns) + error * phases.first / (2 * (freedom - 2))
 
 
@@ -254,7 +259,14 @@ def location_error(phases: Phases, panels: int) -> Rule:
     return Rule(rule.points / phases.second, rule.masses)
 
 
-def precision(freedom: int, rows: int, panels: int) -> Rule:
+def inflated(error: Rule, location: Rule) -> Rule:
+    """The rule of (1 + q)(1 + E) - 1."""
+    values = error.points[:, None] * (1 + location.points) + location.points
+    masses = np.outer(error.masses, location.masses)
+    return Rule(values.ravel(), masses.ravel()).condensed(256)
+
+
+def precision(freedom: float, rows: int, panels: int) -> Rule:
     """The rule of gamma: m / chi2(freedom)."""
     rule = chi_square(freedom, panels, inverse=True)
     return Rule(rows / rule.points, rule.masses)
@@ -284,7 +296,7 @@ def split_distribution(phases: Phases, error: Rule) -> Distribution:
     return Distribution(values.ravel(), masses.ravel(), heavy=phases.residual_rows <= 2)
 
 
-def _expected_entropy(rows: int, columns: int) -> float:
+def _expected_entropy(rows: int, columns: float) -> float:
     """E (g - 1 - ln g) / 2 for g = m / chi2(m - columns), without loss of digits."""
     freedom = rows - columns
     excess = (columns + 2) / (freedom - 2)

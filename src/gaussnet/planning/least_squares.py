@@ -34,7 +34,6 @@ from gaussnet.graph.dag import Dag
 from gaussnet.planning.distributions import (
     Distribution,
     Parts,
-    Rule,
     chi_square,
     gauss_beta,
     gauss_chi_square,
@@ -51,6 +50,7 @@ from gaussnet.planning.laws import (
     expected_log_error,
     expected_phase_two,
     expected_with_shared_phases,
+    inflated,
     location_error,
     precision,
     slope_error,
@@ -93,7 +93,7 @@ class LeastSquaresLaw(NodeLaw):
         if phases.split:
             return split_distribution(phases, error)
         freedom = phases.residual_rows - parents
-        inflation = _inflation(error, location_error(phases, panels=48))
+        inflation = inflated(error, location_error(phases, panels=48))
         fine = 512 if len(inflation.points) == 1 else 64
         gamma = precision(freedom, phases.first, fine)
         values = divergences(gamma.points[:, None], inflation.points)
@@ -126,13 +126,6 @@ class LeastSquaresLaw(NodeLaw):
         attempts = (Attempt.of(degrees, phases, delta, share) for share in SHARES)
         best = min(attempts, key=lambda attempt: attempt.estimate)
         return sum_exceeded_with(best.parts, best.left) + best.excess
-
-
-def _inflation(error: Rule, location: Rule) -> Rule:
-    """The rule of (1 + q)(1 + E) - 1."""
-    values = error.points[:, None] * (1 + location.points) + location.points
-    masses = np.outer(error.masses, location.masses)
-    return Rule(values.ravel(), masses.ravel()).condensed(256)
 
 
 @dataclass(frozen=True, slots=True)
@@ -171,11 +164,8 @@ class Attempt:
         """Roughly the bound: the sum as if it were normal."""
         from scipy.special import ndtri
 
-        mean = sum(count * float(one.values @ one.masses) for one, count in self.parts)
-        square = sum(
-            count * float((one.values - one.values @ one.masses) ** 2 @ one.masses)
-            for one, count in self.parts
-        )
+        mean = sum(count * one.moments[0] for one, count in self.parts)
+        square = sum(count * one.moments[1] for one, count in self.parts)
         return mean - float(ndtri(self.left)) * sqrt(square) + self.excess
 
 
