@@ -335,6 +335,12 @@ class MemoryTable(Table):
         known = split_page(self._all, self.design)[1]
         return None if self.design is None or known is None else self.design.set_cells(known)
 
+    def stripe(self, values: Rows | None = None) -> Stripe:
+        """All rows as one stripe, or other values with what is known of these rows."""
+        own, known = split_page(self._all, self.design)
+        rows = own if values is None else values
+        return Stripe(rows, 0, len(rows), self.is_complete, self.design, known)
+
     @property
     def _all(self) -> Rows:
         """All rows and what is known of them."""
@@ -362,9 +368,7 @@ class MemoryTable(Table):
     def _fold(self, question: Pass) -> Any:
         """Threads take pages, or stripes where there is one page only."""
         if question.needs_all_rows:
-            values, known = split_page(self._all, self.design)
-            rows = self.known_rows
-            return question.summarize(Stripe(values, 0, rows, self.is_complete, self.design, known))
+            return question.summarize(self.stripe())
         unseen = self.is_complete is None
         if unseen and not question.shows_finite and not self.is_finite:
             raise NotFinite

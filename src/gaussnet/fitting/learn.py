@@ -383,6 +383,8 @@ class NetworkBuilder:
         details.rows[nodes] = rows if solution.rows is None else solution.rows
         if solution.dropped is not None:
             details.dropped[nodes] = solution.dropped
+        if solution.set_rows is not None:
+            details.set_rows[nodes] = solution.set_rows
         details.batches[nodes], details.singular[nodes] = solution.batches, solution.singular
         details.ranks[nodes] = solution.ranks
         self.passes = max(self.passes, solution.passes)

@@ -475,4 +475,4 @@ def find_r2(fit: "Fit") -> FloatArray:
         found: FloatArray = ask(table, question)
         return found
     rows, _ = tested_rows(fit, "ask for R2 where the data are, or fit again")
-    return question.then(question.summarize(Stripe(rows, 0, len(rows))))
+    return question.then(question.summarize(table.in_memory("this").stripe(rows)))

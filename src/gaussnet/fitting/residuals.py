@@ -183,10 +183,12 @@ def shapes_of_fit(fit: "Fit") -> ResidualShapes:
 
     purpose = "look at residuals where the data are, or fit again"
     table = fit.required_data(purpose).table()
+    doubted = fit.trimming is not None and bool(fit.trimming.cells)
     if table.design is not None:
         rows = table.in_memory("this")
-        return find_shapes(fit.network, rows.array, rows.set_cells)
-    if fit.trimming is not None and fit.trimming.cells:
+        values = tested_rows(fit, purpose)[0] if doubted else rows.array
+        return find_shapes(fit.network, values, rows.set_cells)
+    if doubted:
         return find_shapes(fit.network, tested_rows(fit, purpose)[0])
     return find_shapes(fit.network, table.every_row(-(-fit.rows // MOST_ROWS)))
 

@@ -118,6 +118,8 @@ class Solution:
     """Rows that the coefficients rest on, where these differ by family."""
     dropped: IntArray | None = None
     """Rows that lack a value, where the method leaves them out itself."""
+    set_rows: IntArray | None = None
+    """Rows in which the node was set from outside, where the method leaves them out itself."""
     passes: int = 1
     """Passes that medians took over all rows."""
     findings: Any = None

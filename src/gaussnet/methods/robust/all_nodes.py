@@ -4,7 +4,7 @@
 flagged cells by the children, attribution. Kernels learn most nodes; a node that a kernel leaves,
 because digits are lacking or its column is discrete, is learnt by `learn_node`."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from types import ModuleType
 
@@ -30,9 +30,11 @@ from gaussnet.methods.robust.cutoffs import bonferroni_cutoff, chi_square_quanti
 from gaussnet.methods.robust.node import READMISSION_LEVEL, Node, NodeAnswer, learn_node
 from gaussnet.methods.robust.screening import screen
 from gaussnet.methods.robust.sequential_trim import (
+    NOTHING_SET,
     RobustScale,
     RobustSolution,
     SequentialTrim,
+    SetRows,
 )
 from gaussnet.methods.scales import KlOptimal
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
@@ -62,7 +64,7 @@ DEFAULT_EXECUTION = Execution()
 class SequentialFit:
     """Least squares for the nodes that look clean, and trimming of the others, parents first."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913, PLR0917 (rows, equations, how, what is known of the rows)
         self,
         rows: Rows,
         families: Families,
@@ -70,12 +72,14 @@ class SequentialFit:
         settings: SequentialTrim,
         complete: bool | None = False,
         execution: Execution = DEFAULT_EXECUTION,
+        set_rows: SetRows = NOTHING_SET,
     ) -> None:
         self.families, self.intercept, self.settings = families, intercept, settings
         self.columns: FloatArray = kernels.whole_columns(rows)
         self.parents = families.parent_lists
         self.missing = _missing_rows(self.columns) if complete is False else {}
         self.unproven = complete is None
+        self.set_rows = set_rows
         self.execution, self.backend = execution, execution.backend
         self.discrete: dict[int, DiscreteColumn] = {}
         self.clean = np.zeros(len(families), dtype=bool)
@@ -112,9 +116,10 @@ class SequentialFit:
         """Least squares for the families without a missing cell, and which of them look clean."""
         families, learnt = self.families, self.learnt
         whole, chosen = families.sorted_by_size
-        if self.missing:
+        if self.missing or self.set_rows:
             missing = self._has_missing()
             np.logical_or.at(missing, families.family_of_edge, missing[families.parents])
+            missing[list(self.set_rows)] = True
             whole = whole[~missing[whole]]
             chosen = families.subset(whole)
         equations = Equations(chosen, self.intercept)
@@ -124,18 +129,33 @@ class SequentialFit:
             learnt.intercepts[whole] = solution.intercepts
         if solution.mean_squares is not None:
             learnt.variances[whole] = learnt.noise[whole] = solution.mean_squares
-        if self.unproven and not np.isfinite(learnt.variances).all():
+        if self.unproven and not (
+            np.isfinite(learnt.variances[whole]).all() and self._set_columns_are_finite()
+        ):
             raise NotFinite
         learnt.ranks[whole] = solution.ranks
         self.clean[whole], self.failed[whole] = clean, ~clean
 
     def _find_discrete(self) -> None:
         """Look for columns of few values; least squares over all rows does for these."""
-        self.discrete = discrete_columns(self.columns)
+        self.discrete = discrete_columns(self._unset_columns())
         for node, discrete in self.discrete.items():
-            if len(discrete.outside) == 0 and node not in self.missing:
+            if len(discrete.outside) == 0 and node not in (*self.missing, *self.set_rows):
                 self.clean[node] |= self.failed[node]
                 self.failed[node] = False
+
+    def _unset_columns(self) -> FloatArray:
+        """All rows, with NaN for cells that were set from outside."""
+        if not self.set_rows:
+            return self.columns
+        found = self.columns.copy(order="F")
+        for node, rows in self.set_rows.items():
+            found[rows, node] = np.nan
+        return found
+
+    def _set_columns_are_finite(self) -> bool:
+        """Whether the columns that screening leaves out have no missing cell."""
+        return all(np.isfinite(self.columns[:, node]).all() for node in self.set_rows)
 
     def _has_missing(self) -> BoolArray:
         """Which nodes have missing cells, (nodes,)."""
@@ -193,12 +213,17 @@ class SequentialFit:
 
     def _learn_in_order(self, task: LearningTask, nodes: IntArray) -> None:
         """Nodes in this order; those that the kernel leaves are learnt between its calls."""
+        apart = np.isin(nodes, list(self.set_rows))
         done = 0
         while done < len(nodes):
             tables = self.table, self.table
-            more, full = self.backend.learn_nodes(
-                self.columns, task, nodes[done:], self.learnt, tables
-            )
+            ahead = np.flatnonzero(apart[done:])
+            stop = done + int(ahead[0]) if len(ahead) else len(nodes)
+            more, full = (0, False)
+            if stop > done:
+                more, full = self.backend.learn_nodes(
+                    self.columns, task, nodes[done:stop], self.learnt, tables
+                )
             done += more
             if full:
                 self.table = self.table.doubled(len(self.columns))
@@ -215,6 +240,8 @@ class SequentialFit:
             CellTable.empty(len(self.families), len(self.columns)),
         )
         learnt, nodes = self.learnt, np.array([node])
+        if node in self.set_rows:
+            return self._learn_by_definition(task, node)
         done, _ = self.backend.learn_nodes(self.columns, task, nodes, learnt, (known, own))
         if not done:
             return self._learn_by_definition(task, node)
@@ -241,18 +268,34 @@ class SequentialFit:
         excluded, discrete = self.missing.get(number, NO_ROWS), self.discrete.get(number)
         if discrete is not None:
             excluded = np.union1d(excluded, discrete.outside)
+        parents = self.families.parents[self._edges(number)]
+        cells = [SuspiciousCells.of_node(self.table, parent) for parent in self.parents[number]]
         node = Node(
-            self.columns,
-            number,
-            self.families.parents[self._edges(number)],
-            [SuspiciousCells.of_node(self.table, parent) for parent in self.parents[number]],
-            excluded,
-            self.intercept,
-            discrete is not None,
+            self.columns, number, parents, cells, excluded, self.intercept, discrete is not None
         )
+        if number in self.set_rows:
+            node = self._unset(node)
         failed = bool(self.failed[number])
         with np.errstate(over="ignore", divide="ignore", invalid="ignore"):
-            return learn_node(node, self.settings, task.mean_square, failed)
+            answer = learn_node(node, self.settings, task.mean_square, failed)
+        return answer if number not in self.set_rows else self._of_all_rows(number, answer)
+
+    def _unset(self, node: Node) -> Node:
+        """A node whose cells that were set from outside are missing, over its family alone."""
+        rows, size = self.set_rows[node.number], len(node.parents)
+        columns = np.asfortranarray(self.columns[:, [*node.parents.tolist(), node.number]])
+        columns[rows, size] = np.nan
+        missing = np.union1d(node.missing, rows)
+        return replace(node, columns=columns, number=size, parents=np.arange(size), missing=missing)
+
+    def _of_all_rows(self, number: int, answer: NodeAnswer) -> NodeAnswer:
+        """The answer for such a node; its children believe the cells that were set."""
+        cells, parents = answer.cells, self.parents[number]
+        if cells is not None:
+            cells = cells.only(~np.isin(cells.rows, self.set_rows[number]))
+            cells = cells if len(cells.rows) else None
+        ratios = {parents[place]: own for place, own in answer.parent_ratios.items()}
+        return answer._replace(cells=cells, parent_ratios=ratios)
 
     def _stands(self, node: int) -> bool:
         """Whether least squares over all rows is the answer: clean, and so are the parents."""
@@ -322,7 +365,8 @@ class SequentialFit:
         """The suspicious cells, after each flagged one was compared with its parents."""
         learnt, cells = self.learnt, all_cells(self.table)
         equations = (learnt.coefficients, learnt.intercepts, learnt.noise)
-        model = Model(self.columns, self.families, *equations, self.table, list(self.discrete))
+        discrete, set_rows = list(self.discrete), self.set_rows
+        model = Model(self.columns, self.families, *equations, self.table, discrete, set_rows)
         cells.update(attribute(model, self.settings))
         return {node: cells[node] for node in cells if len(cells[node].rows)}
 

@@ -19,7 +19,7 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_robust import CONFIRMED, FINE, FLAGGED
 from gaussnet.methods.robust.cells import SuspiciousCells
 from gaussnet.methods.robust.cutoffs import SMALLEST_CUTOFF, bonferroni_cutoff
-from gaussnet.methods.robust.sequential_trim import SequentialTrim
+from gaussnet.methods.robust.sequential_trim import NOTHING_SET, SequentialTrim, SetRows
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 MOST_ROUNDS = 10
@@ -37,6 +37,16 @@ class Model(NamedTuple):
     table: CellTable
     discrete: list[int]
     """Nodes whose cells are not judged, because their columns have few values."""
+    set_rows: SetRows = NOTHING_SET
+    """Cells that were set from outside, which no equation of their own judges."""
+
+    def was_set(self, cells: "CellIndices") -> BoolArray:
+        """Which of these cells were set from outside."""
+        found = np.zeros(len(cells.nodes), dtype=bool)
+        for node, rows in self.set_rows.items():
+            own = cells.nodes == node
+            found[own] = np.isin(cells.rows[own], rows)
+        return found
 
 
 class CellIndices(NamedTuple):
@@ -153,6 +163,7 @@ def _parents_of_rejected(model: Model) -> CellIndices:
     rows, limits = len(model.columns), _explicable_deviations(model)
     keys = kernels.list_parents(model.table, model.families, limits, rows)
     found = CellIndices(*np.divmod(keys, rows))
+    found = found.only(~model.was_set(found)) if model.set_rows else found
     return found.only(~np.isin(found.nodes, model.discrete)) if model.discrete else found
 
 
@@ -186,7 +197,7 @@ def _wrong_parents(review: Review, candidates: CellIndices) -> tuple[WrongParent
     indices, suspicious = review.find(children)
     rejected = suspicious & review.is_rejected(indices)
     residuals, scales = review.residuals(children)
-    counted = np.isfinite(residuals) & (rejected | ~suspicious)
+    counted = np.isfinite(residuals) & (rejected | ~suspicious) & ~model.was_set(children)
     z = np.where(counted, residuals / scales, 0.0)
     a = np.where(counted, -model.coefficients[edges] / scales, 0.0)
     own_residuals, own_scales = review.residuals(candidates)

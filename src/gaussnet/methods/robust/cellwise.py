@@ -12,7 +12,13 @@ from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Method
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.robust.findings import Trimming
-from gaussnet.methods.robust.sequential_trim import RobustScale, RobustSolution, SequentialTrim
+from gaussnet.methods.robust.sequential_trim import (
+    NOTHING_SET,
+    RobustScale,
+    RobustSolution,
+    SequentialTrim,
+    SetRows,
+)
 from gaussnet.types import FloatArray, Rows
 
 if TYPE_CHECKING:
@@ -24,6 +30,11 @@ FEWEST_ROWS = 50
 
 MOST_MISSING = 90
 """If a row has more missing cells, the walk's answer stands: patterns have no room for them."""
+
+WALK_ALONE = (
+    "with interventions wrong values are looked for by sequential trimming alone, which misses "
+    "more of those that are only a few standard deviations off"
+)
 
 LONG_TAILS = 5.0
 """Excess kurtosis of so many standard errors calls for the mixture, whatever the walk found."""
@@ -55,7 +66,7 @@ class Cellwise(SequentialTrim):
     name = "robust"
     error_kinds = ("believed-cells",)
 
-    def learn(
+    def learn(  # noqa: PLR0913 (as `SequentialTrim.learn`)
         self,
         rows: Rows,
         families: Families,
@@ -64,6 +75,7 @@ class Cellwise(SequentialTrim):
         scale: RobustScale = "core",
         threads: int = 1,
         complete: bool | None = False,
+        set_rows: SetRows = NOTHING_SET,
     ) -> RobustSolution:
         """Learn all equations from rows (rows, nodes), as `SequentialTrim.learn`."""
         from gaussnet.methods.robust.refinement import Walk, refined
@@ -76,7 +88,10 @@ class Cellwise(SequentialTrim):
             scale=scale,
             threads=threads,
             complete=complete,
+            set_rows=set_rows,
         )
+        if set_rows:
+            return replace(walk, notes=(WALK_ALONE,))
         values = np.array(rows, dtype=np.float64, order="C")
         if len(values) < FEWEST_ROWS or not _all_vary(values):
             return walk
@@ -104,7 +119,7 @@ class Cellwise(SequentialTrim):
         """
         from gaussnet.methods.robust.believed_cells import believed_cells
 
-        if np.isfinite(fitted.findings.cutoffs).any():
+        if np.isfinite(fitted.findings.cutoffs).any() or fitted.findings.set_rows:
             return SequentialTrim.find_errors(self, fitted, kind, level)
         return believed_cells(fitted, level)
 

@@ -144,6 +144,7 @@ class Misfit:
         families = fitted.network.dag.families.subset(np.array([node]))
         values = np.asarray(rows[:, families.columns], dtype=np.float64)
         complete = np.logical_not(np.isnan(values).any(axis=1))
+        complete[trimming.set_rows.get(node, [])] = False
         sound, left_out, flagged = complete.copy(), ~complete, np.zeros(len(rows), dtype=bool)
         for parent in families.parents.tolist():
             if parent in trimming.cells:

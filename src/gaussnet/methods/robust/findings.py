@@ -1,7 +1,7 @@
 """What the robust method found wrong with the data."""
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,6 +50,9 @@ class Trimming:
     bridged: bool = False
     """Whether the other cells of a row count where one is wrong or missing; else a node leaves out
     the whole row."""
+    set_rows: Mapping[int, IntArray] = field(default_factory=dict)
+    """Rows in which a node was set from outside, ascending, for the nodes that were; they are
+    among those that it leaves out."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 
@@ -58,7 +61,8 @@ class Trimming:
         """Whether rows were left out for another reason than that a cell is missing."""
         statuses = [cells.statuses for cells in self.cells.values()]
         found = np.concatenate([np.empty(0, dtype=np.uint8), *statuses])
-        return bool(self.left_out) and bool(len(found) == 0 or (found != MISSING).any())
+        lost = any(len(rows) > len(self.set_rows.get(n, ())) for n, rows in self.left_out.items())
+        return lost and bool(len(found) == 0 or (found != MISSING).any())
 
     def notes(self, nodes: int) -> tuple[str, ...]:
         """What is worth knowing of the data as a whole, in a graph of so many nodes."""
@@ -86,7 +90,13 @@ class Trimming:
             where = "1 node" if losing == 1 else f"{losing} nodes"
             words = f"in {where} more than a quarter of the values were flagged"
         else:
-            losing = sum(len(rows) > MANY_ROWS * self.rows for rows in self.left_out.values())
+            counts = (
+                (len(rows) - own, self.rows - own)
+                for rows, own in (
+                    (rows, len(self.set_rows.get(node, ()))) for node, rows in self.left_out.items()
+                )
+            )
+            losing = sum(lost > MANY_ROWS * rows for lost, rows in counts)
             which = "1 node leaves" if losing == 1 else f"{losing} nodes leave"
             words = f"{which} out more than a quarter of the rows"
         return (f"{words}: {advice}",) if losing else ()

@@ -86,6 +86,7 @@ def _enter_all_residuals(assembly: Assembly, fitted: Fitted, node: int, rows: Ro
     families = network.dag.families
     own = families.subset(np.array([node]))
     sound: BoolArray = np.logical_not(np.isnan(rows[:, own.columns]).any(axis=1))
+    sound[trimming.set_rows.get(node, [])] = False
     for parent in own.parents.tolist():
         if parent in trimming.cells:
             sound[trimming.cells[parent].rows] = False

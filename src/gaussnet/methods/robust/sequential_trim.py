@@ -3,13 +3,14 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
 import numpy as np
 
 from gaussnet.data.design import Part
 from gaussnet.data.passes import Pass, Stripe
-from gaussnet.errors import SettingError
+from gaussnet.errors import EstimationError, SettingError
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations, Method, Scale, Solution
 from gaussnet.methods.groups import Fitted
@@ -21,6 +22,11 @@ from gaussnet.types import FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.methods.standard_errors import Assembly
+
+SetRows = Mapping[int, IntArray]
+"""Rows in which cells were set from outside, ascending, by node."""
+
+NOTHING_SET: SetRows = MappingProxyType({})
 
 RobustScale = Literal["core", "kl-optimal", "mean-square"]
 SCALES: tuple[RobustScale, ...] = ("core", "kl-optimal", "mean-square")
@@ -55,6 +61,8 @@ class RobustSolution:
     """Nodes that are believed although they do not look Gaussian."""
     bridged: bool = False
     """Whether the other cells of a row count where one is wrong or missing."""
+    notes: tuple[str, ...] = ()
+    """What is worth knowing of the answer as a whole."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +115,7 @@ class SequentialTrim(Method):
     name = "sequential-trim"
     default_scale = "core"
     needs_all_rows = True
-    uses: ClassVar[frozenset[Part]] = frozenset()
+    uses: ClassVar[frozenset[Part]] = frozenset({"regime"})
     error_kinds = ("fitted-rows",)
 
     def __post_init__(self) -> None:
@@ -149,7 +157,7 @@ class SequentialTrim(Method):
             )
         return LeastSquares(), MeanSquare() if isinstance(scale, GaussianCore) else scale
 
-    def learn(
+    def learn(  # noqa: PLR0913 (rows, equations, how, and what is known of the rows)
         self,
         rows: Rows,
         families: Families,
@@ -158,11 +166,14 @@ class SequentialTrim(Method):
         scale: RobustScale = "core",
         threads: int = 1,
         complete: bool | None = False,
+        set_rows: SetRows = NOTHING_SET,
     ) -> RobustSolution:
         """Learn all equations from rows (rows, nodes); NaN marks a missing cell.
 
         `complete` says that no cell is missing, which then is not looked into; None that this
-        is likely, and if sums of squares do not prove it, `NotFinite` is raised.
+        is likely, and if sums of squares do not prove it, `NotFinite` is raised. `set_rows` are
+        those in which a node was set from outside: they say nothing of its equation, which cannot
+        judge its cells there, and its children take these as they are.
 
         Family i is that of node i, in column i. The variance is that of the Gaussian core of
         the residuals ("core"), the same with the least expected KL divergence ("kl-optimal"), or
@@ -188,7 +199,8 @@ class SequentialTrim(Method):
         if scale not in SCALES:
             known = ", ".join(repr(one) for one in SCALES)
             raise SettingError(f"got scale={scale!r}, expected {known}")
-        return SequentialFit(rows, families, intercept, self, complete).learn(scale, threads)
+        walk = SequentialFit(rows, families, intercept, self, complete, set_rows=set_rows)
+        return walk.learn(scale, threads)
 
 
 @dataclass(frozen=True)
@@ -213,7 +225,7 @@ class TrimPass(Pass):
         from gaussnet.methods.robust.units import learn_in_units
 
         families, rows = self.equations.families.by_node, summary.page
-        incomplete = _incomplete_rows(summary, families)
+        incomplete, set_rows = _incomplete_rows(summary, families), _set_rows(summary)
         learn = partial(
             self.method.learn,
             families=families,
@@ -221,6 +233,7 @@ class TrimPass(Pass):
             scale=_scale_name(self.scale),
             threads=self.equations.limits.run.threads,
             complete=summary.is_complete,
+            set_rows=set_rows,
         )
         found = learn_in_units(learn, rows, families)
         nodes = families.sorted_by_size[0]
@@ -233,6 +246,8 @@ class TrimPass(Pass):
             variances=found.variances[nodes],
             rows=found.rows[nodes],
             dropped=incomplete[nodes],
+            set_rows=np.array([len(set_rows.get(node, ())) for node in nodes.tolist()]),
+            notes=found.notes,
             findings=Trimming(
                 len(rows),
                 found.cutoffs,
@@ -240,8 +255,29 @@ class TrimPass(Pass):
                 discrete=found.discrete,
                 shaped=found.shaped,
                 bridged=found.bridged,
+                set_rows=set_rows,
             ),
         )
+
+
+def _set_rows(stripe: Stripe) -> dict[int, IntArray]:
+    """Rows in which nodes were set from outside, for those that were."""
+    cells = stripe.set_cells
+    if cells is None:
+        return {}
+    every = np.flatnonzero(cells.all(axis=0)).tolist() if len(cells) else []
+    if every:
+        raise EstimationError(
+            f"node {every[0]} of the graph, counted from 0, was set from outside in every row: "
+            "give rows in which it was not"
+        )
+    if stripe.is_complete is False and (np.isnan(stripe.page) & cells).any():
+        raise SettingError(
+            "some cells that were set from outside have no value, and nothing else tells what they "
+            "were: leave these rows out, or give another method than robust ones"
+        )
+    touched = np.flatnonzero(cells.any(axis=0)).tolist()
+    return {node: np.flatnonzero(cells[:, node]) for node in touched}
 
 
 def _scale_name(scale: Scale) -> RobustScale:
@@ -251,7 +287,10 @@ def _scale_name(scale: Scale) -> RobustScale:
 
 
 def _incomplete_rows(stripe: Stripe, families: Families) -> IntArray:
-    """Rows in which a value of the node or of a parent is missing, (nodes,)."""
+    """Rows in which a value of the node or of a parent is missing, (nodes,).
+
+    Those in which the node was set from outside serve it no more than others do.
+    """
     found = np.zeros(len(families), dtype=np.int64)
     if stripe.is_complete is not False:
         return found
@@ -261,5 +300,8 @@ def _incomplete_rows(stripe: Stripe, families: Families) -> IntArray:
     np.logical_or.at(touched, families.family_of_edge, holed[families.parents])
     for node in np.flatnonzero(touched).tolist():
         columns = families.subset(np.array([node])).columns
-        found[node] = np.count_nonzero(holes[:, columns].any(axis=1))
+        lost = holes[:, columns].any(axis=1)
+        if stripe.set_cells is not None:
+            lost &= ~stripe.set_cells[:, node]
+        found[node] = np.count_nonzero(lost)
     return found
