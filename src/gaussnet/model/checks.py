@@ -3,6 +3,7 @@
 import math
 from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from functools import lru_cache
 from numbers import Real
 from typing import Any, TypeVar
 
@@ -269,7 +270,7 @@ def as_rows(data: object, names: Sequence[str], labels: Sequence[str] | None = N
     Columns are matched by their names, which are `labels` where the data have none; without
     labels an array has its columns in the order of `names`.
     """
-    columns = _column_order(column_labels(data) or labels, names)
+    columns = _column_order(column_labels(data) if labels is None else labels, names)
     try:
         rows = np.asarray(data)
         if np.ma.is_masked(data) or rows.dtype.kind not in "biufO":
@@ -288,25 +289,43 @@ def as_rows(data: object, names: Sequence[str], labels: Sequence[str] | None = N
     return kept
 
 
-def check_near_names(labels: Sequence[str], missing: Sequence[str]) -> None:
-    """Refuse columns that are those of missing nodes but for case and blanks."""
-    bare = {bare_name(label): label for label in labels}
-    for name in missing:
-        if bare_name(name) in bare:
-            raise DataError(
-                f"the data have no column {name!r} but {bare[bare_name(name)]!r}: rename the "
-                "column, or drop it to do without"
-            )
+def check_near_names(labels: Sequence[str], nodes: tuple[str, ...]) -> None:
+    """Refuse columns that are those of nodes without a column but for case and blanks."""
+    given, bare = set(labels), _bare_names(nodes)
+    for label in labels:
+        for name in bare.get(bare_name(label), ()):
+            if name not in given:
+                raise DataError(
+                    f"the data have no column {name!r} but {label!r}: rename the column, or drop "
+                    "it to do without"
+                )
+
+
+@lru_cache(maxsize=16)
+def _bare_names(nodes: tuple[str, ...]) -> dict[str, list[str]]:
+    """The nodes by their names without case and blanks."""
+    found: dict[str, list[str]] = {}
+    for node in nodes:
+        found.setdefault(bare_name(node), []).append(node)
+    return found
 
 
 def column_labels(data: object) -> list[str] | None:
     """The names of the columns of a data frame or of named rows; None for a plain array."""
     columns = names_of(data)
-    columns = getattr(data, "column_names", None) if columns is None else columns
+    columns = _frame_columns(data) if columns is None else columns
+    return None if columns is None else [str(column) for column in columns]
+
+
+def is_frame(data: object) -> bool:
+    """Whether the data are a data frame."""
+    return names_of(data) is None and _frame_columns(data) is not None
+
+
+def _frame_columns(data: object) -> Any:
+    columns = getattr(data, "column_names", None)
     columns = getattr(data, "columns", None) if columns is None else columns
-    if columns is None or callable(columns):
-        return None
-    return [str(column) for column in columns]
+    return None if callable(columns) else columns
 
 
 def check_finite(rows: Rows, names: Sequence[str], first_row: int = 0) -> None:

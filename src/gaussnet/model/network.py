@@ -18,6 +18,7 @@ from gaussnet.model import checks, roots
 from gaussnet.model.equations import blocks, propagate
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference import effects, queries
+from gaussnet.model.inference.precision import Precision
 from gaussnet.named_rows import named, names_of
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, Rows, Seed
@@ -217,6 +218,11 @@ class GaussianNetwork:
     def scales(self) -> FloatArray:
         """The noise standard deviations in the order of ``dag.nodes``, (nodes,), read-only."""
         return checks.read_only(np.sqrt(self.variance_array))
+
+    @cached_property
+    def precision(self) -> Precision:
+        """The precision matrix as questions use it, found when first asked for."""
+        return Precision(self)
 
     def to_matrix(self) -> FloatArray:
         """The coefficients as a dense matrix (nodes, nodes): row i, column j holds i -> j.

@@ -232,3 +232,48 @@ def test_nearly_deterministic_nodes_keep_their_digits():
     network = gn.GaussianNetwork.from_arrays(dag, [1.0, 1.0, 1.0], [1.0, 1e-16, 1e-16, 1e-16])
     row = np.array([[np.nan, np.nan, np.nan, 0.75]])
     assert np.asarray(network.impute(row))[0].tolist() == pytest.approx([0.75] * 4, rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_few_known_nodes_answer_by_covariances_as_by_the_precision(seed):
+    rng = np.random.default_rng(seed)
+    network = gn.simulate.random_network(gn.simulate.erdos_renyi(30, 4, seed=seed), seed=seed)
+    covariance, mean = np.asarray(network.covariance()), np.asarray(network.mean())
+    for count in (0, 1, 6, 15):
+        order = rng.permutation(30)
+        known, targets = np.sort(order[:count]), order[count : count + 3]
+        mask = np.isin(np.arange(30), known)
+        found, other = network.precision._by_covariances(known, targets), None
+        if found is not None:
+            other = network.precision.response(mask).only(targets)
+            values = rng.normal(size=(5, 30))
+            np.testing.assert_allclose(
+                network.precision.means_of(found, values[:, found.known]),
+                network.precision.means_of(other, values[:, other.known]),
+                rtol=1e-8,
+                atol=1e-8,
+            )
+            np.testing.assert_allclose(found.variances, other.variances, rtol=1e-8)
+    # and the textbook formula
+    known, targets = np.array([2, 11, 20]), np.array([5, 9])
+    gain = np.linalg.solve(covariance[np.ix_(known, known)], covariance[np.ix_(known, targets)])
+    rows = np.full((2, 30), np.nan)
+    rows[:, known] = rng.normal(size=(2, 3))
+    names = [network.dag.nodes[k] for k in targets]
+    predicted = network.predict(rows, names, columns=network.dag.nodes)
+    expected = mean[targets] + (rows[:, known] - mean[known]) @ gain
+    for k, name in enumerate(names):
+        np.testing.assert_allclose(predicted[name].mean, expected[:, k], rtol=1e-9, atol=1e-9)
+
+
+def test_evidence_that_is_nearly_collinear_keeps_its_digits():
+    """A copy with noise of 1e-7 gives no digits by covariances; the answer is that of the noise."""
+    dag = gn.Dag.parse("[a][b|a][c|a:b][d][e][f]", nodes="abcdef")
+    network = gn.GaussianNetwork.from_arrays(dag, [1.0, 1.0, 1.0], [1.0, 1e-14, 1.0, 1.0, 1.0, 1.0])
+    known, targets = np.array([0, 1]), np.array([2])
+    assert network.precision._by_covariances(known, targets) is None
+    found = network.predict({"a": 2.0, "b": 2.0}, "c")
+    assert found.mean.tolist() == pytest.approx([4.0], rel=1e-9)
+    assert found.scale.tolist() == pytest.approx([1.0], rel=1e-9)
+    # what is left of b given a is a part in 1e14 of its variance
+    assert network.predict({"a": 2.0}, "b").scale.tolist() == pytest.approx([1e-7], rel=1e-6)

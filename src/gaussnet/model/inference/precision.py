@@ -56,6 +56,11 @@ class Precision:
         return np.asarray(self.network.mean())
 
     @cached_property
+    def covariance(self) -> FloatArray:
+        """Covariance of all nodes, (nodes, nodes): for small networks."""
+        return np.asarray(self.network.covariance())
+
+    @cached_property
     def rows(self) -> tuple[IntArray, IntArray, FloatArray] | None:
         """Offsets, columns and values of the rows; None where they are no numbers."""
         network, families = self.network, self.network.dag.families
@@ -118,7 +123,38 @@ class Precision:
             return None
         return Response(unknown, neighbours, -weights.T, variances)
 
-    def means_of(self, response: Response, rows: FloatArray, chosen: IntArray) -> FloatArray:
-        """Means of the unknown nodes in the chosen rows, (chosen, unknown)."""
-        given = rows[np.ix_(chosen, response.known)] - self.means[response.known]
+    def response_of(self, known: BoolArray, targets: IntArray) -> Response | None:
+        """How these unknown nodes follow the known ones, by the cheaper of two ways."""
+        found = None
+        if 2 * np.count_nonzero(known) <= len(known) <= MOST_UNKNOWN:
+            found = self._by_covariances(np.flatnonzero(known), targets)
+        if found is None:
+            found = self.response(known)
+            found = None if found is None else found.only(targets)
+        return found
+
+    def _by_covariances(self, known: IntArray, targets: IntArray) -> Response | None:
+        r"""With few known nodes O: :math:`W = \Sigma_{OO}^{-1} \Sigma_{OT}`.
+
+        None where digits are lost: in :math:`\Sigma_{OO}`, or in what is left of a variance.
+        """
+        covariance = self.covariance
+        own = covariance[np.ix_(known, known)]
+        total = covariance[targets, targets]
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            units = 1.0 / np.sqrt(own.diagonal())
+            try:
+                factor = np.linalg.cholesky(own * units * units[:, None])
+                half = np.linalg.solve(factor, covariance[np.ix_(known, targets)] * units[:, None])
+            except np.linalg.LinAlgError:
+                return None
+            variances = total - np.einsum("ij,ij->j", half, half)
+            sound = (variances >= LEAST_PIVOT * total).all() and np.isfinite(half).all()
+        if not sound or factor.diagonal().min(initial=1.0) ** 2 < LEAST_PIVOT:
+            return None
+        return Response(targets, known, np.linalg.solve(factor.T, half) * units[:, None], variances)
+
+    def means_of(self, response: Response, known: FloatArray) -> FloatArray:
+        """Means of the unknown nodes, from values (rows, known): (rows, unknown)."""
+        given = known - self.means[response.known]
         return np.asarray(self.means[response.unknown] + given @ response.weights)

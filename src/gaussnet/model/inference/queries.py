@@ -7,7 +7,7 @@ A value may be missing in any cell of many rows; rows with the same missing cell
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -18,9 +18,8 @@ from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
 from gaussnet.model.inference.posterior import Posterior
-from gaussnet.model.inference.precision import Precision
 from gaussnet.model.inference.solvers import SolverChoice, choose_solver
-from gaussnet.named_rows import named, names_of
+from gaussnet.named_rows import named
 from gaussnet.seeds import generator
 from gaussnet.types import BoolArray, FloatArray, IntArray, Seed
 
@@ -164,13 +163,14 @@ def impute(
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
     rows = open_rows(data, network.dag, columns)
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
-    precision = Precision(network)
+    precision = network.precision
     for observed, chosen in patterns(~np.isnan(rows)):
         if observed.all():
             continue
         response = precision.response(observed) if noise is None else None
         if response is not None:
-            rows[np.ix_(chosen, response.unknown)] = precision.means_of(response, rows, chosen)
+            known = rows[np.ix_(chosen, response.known)]
+            rows[np.ix_(chosen, response.unknown)] = precision.means_of(response, known)
             continue
         posterior = Posterior(network, observed, ~observed)
         for own, part in _filled(posterior, rows, chosen, noise):
@@ -243,25 +243,26 @@ def predict_several(
                 f"{dag.indicators[target][0]!r} is a category, which a linear network cannot "
                 "predict: name another node"
             )
-    rows = known_rows(dag, data, targets, given, columns)
+    cells = _known_cells(dag, data, targets, given, columns)
     nodes = np.array([dag.position(target) for target in targets], dtype=np.int64)
-    means, scales = np.empty((2, len(rows), len(nodes)))
-    precision = Precision(network)
-    for observed, chosen in patterns(~np.isnan(rows)):
-        response = precision.response(observed)
+    means, scales = np.empty((2, len(cells.values), len(nodes)))
+    precision = network.precision
+    for present, chosen in patterns(~np.isnan(cells.values)):
+        observed = _mask(dag, cells.positions[present])
+        response = precision.response_of(observed, nodes)
         if response is not None:
-            own = response.only(nodes)
-            for block in blocks(len(chosen), len(own.known) + 1):
-                means[chosen[block]] = precision.means_of(own, rows, chosen[block])
-            scales[chosen] = np.sqrt(own.variances)
+            places = np.searchsorted(cells.positions, response.known)
+            for block in blocks(len(chosen), len(places) + 1):
+                known = cells.values[np.ix_(chosen[block], places)]
+                means[chosen[block]] = precision.means_of(response, known)
+            scales[chosen] = np.sqrt(response.variances)
             continue
         posterior = Posterior(network, observed, _mask(dag, nodes))
-        for numbers, part in _filled(posterior, rows, chosen):
+        for numbers, part in _filled(posterior, cells.rows(len(dag)), chosen):
             means[numbers] = part[:, nodes]
         scales[chosen] = [_length(loads) for loads in posterior.factor(nodes)]
     reach = scales * float(ndtri(0.5 + 0.5 * level))
-    is_frame = checks.column_labels(data) is not None and names_of(data) is None
-    frame = data if is_frame else None
+    frame = data if checks.is_frame(data) else None
     low, high = means - reach, means + reach
     return {
         name: Prediction(
@@ -279,10 +280,21 @@ def known_rows(
     columns: Iterable[object] | None = None,
 ) -> FloatArray:
     """The rows (rows, nodes) with NaN for all that a prediction of the targets may not look at."""
+    return _known_cells(dag, data, targets, given, columns).rows(len(dag))
+
+
+def _known_cells(
+    dag: Dag,
+    data: object,
+    targets: Sequence[str],
+    given: Iterable[str] | None,
+    columns: Iterable[object] | None = None,
+) -> "Cells":
+    """The columns that a prediction of the targets may look at."""
     allowed = _given_columns(dag, targets, given)
-    rows = open_rows(data, dag, columns)
-    rows[:, ~allowed] = np.nan
-    return rows
+    cells = _cells(data, dag, columns)
+    chosen = allowed[cells.positions]
+    return cells if chosen.all() else Cells(cells.positions[chosen], cells.values[:, chosen])
 
 
 def patterns(known: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:
@@ -322,29 +334,47 @@ def _filled(
         yield own, part
 
 
+class Cells(NamedTuple):
+    """The columns of the data that are nodes, not to be written to."""
+
+    positions: IntArray
+    """Positions of the nodes, ascending."""
+    values: FloatArray
+    """(rows, positions); NaN where missing."""
+
+    def rows(self, nodes: int) -> FloatArray:
+        """A copy (rows, nodes), with NaN in the columns that are absent."""
+        whole = np.full((len(self.values), nodes), np.nan)
+        whole[:, self.positions] = self.values
+        return whole
+
+
 def open_rows(data: object, dag: Dag, columns: Iterable[object] | None) -> FloatArray:
     """A copy of the data, (rows, nodes) float64; a named column that is absent is missing."""
+    return _cells(data, dag, columns).rows(len(dag))
+
+
+def _cells(data: object, dag: Dag, columns: Iterable[object] | None) -> Cells:
+    """The columns of the data that are nodes."""
     names = dag.nodes
     if isinstance(data, Mapping):
         data = _named_columns(data)
     data = checks.with_levels(data, dag)
     labels = checks.labels_by(data, dag, columns)
-    known = set(labels)
-    present = [index for index, name in enumerate(names) if name in known]
-    checks.check_near_names(labels, [name for name in names if name not in known])
+    place = dag.positions
+    present = sorted(place[label] for label in set(labels) if label in place)
+    checks.check_near_names(labels, names)
     if not present:
         raise DataError("the data have no column for any node: name the columns by the nodes")
-    found = checks.as_rows(data, [names[index] for index in present], labels)
-    rows = np.full((len(found), len(names)), np.nan)
-    rows[:, present] = found
-    infinite = np.argwhere(np.isinf(rows))
-    if len(infinite):
-        row, column = infinite[0].tolist()
+    chosen = [names[index] for index in present]
+    found = np.asarray(checks.as_rows(data, chosen, labels), dtype=np.float64)
+    if np.isinf(found).any():
+        row, column = np.argwhere(np.isinf(found))[0].tolist()
         raise DataError(
-            f"the data have {rows[row, column]} at row {row}, column {names[column]!r}: mend it, "
+            f"the data have {found[row, column]} at row {row}, column {chosen[column]!r}: mend it, "
             "or give NaN for a missing value"
         )
-    return rows
+    return Cells(np.array(present, dtype=np.int64), found)
 
 
 def _named_columns(values: Mapping[Any, Any]) -> FloatArray:
