@@ -259,11 +259,14 @@ def _tests(
         if asked is not None:
             able &= np.isin(np.arange(t), asked)
         able[own] = able[found.untested] = False
-        dead = np.setdiff1d(found.untested, own)
-        lost = len(dead) if asked is None else len(np.intersect1d(dead, asked))
+        lost = 0
+        if len(found.untested):
+            dead = np.setdiff1d(found.untested, own)
+            lost = len(dead) if asked is None else len(np.intersect1d(dead, asked))
         tests, untested = tests + count - lost, untested + lost
         kept = np.flatnonzero(able)
-        parts.append((np.full(len(kept), order[t]), order[kept], *found.listed(kept)))
+        if len(kept):
+            parts.append((np.full(len(kept), order[t]), order[kept], *found.listed(kept)))
     nodes, others, r, freedom, statistics = map(np.concatenate, zip(*parts, strict=True))
     return _Listed(nodes, others, r, freedom, statistics, tests, untested)
 

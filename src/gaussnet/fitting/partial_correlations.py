@@ -43,7 +43,8 @@ class Correlated:
         if self.statistics is not None:
             return np.asarray(np.abs(self.statistics) >= t)
         share = t * t / (self.freedom + t * t)
-        return np.asarray(self.products * self.products >= share * self.squares)
+        limits = np.multiply(share, self.squares)
+        return np.asarray(np.square(self.products) >= limits)
 
     def listed(self, chosen: IntArray) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Correlations, freedom and t of the chosen ones."""
