@@ -16,7 +16,7 @@ from gaussnet.model.distances import (
     TotalVariation,
     bhattacharyya,
     kl_divergence,
-    overlap_moments,
+    overlap_sums,
     total_variation,
 )
 
@@ -170,7 +170,7 @@ def test_tiny_changes_of_variance_keep_their_digits():
 def test_equal_distributions_are_known_to_be_equal():
     rng = np.random.default_rng(0)
     p = random_network(rng, random_dag(rng, 60))
-    assert total_variation(p, p, samples=100) == TotalVariation(0.0, (0.0, 0.0), 0.0, 0.0)
+    assert total_variation(p, p, samples=100) == TotalVariation(0.0, (0.0, 0.0), 0.0, 0.0, 100)
 
 
 def test_turned_arrows_that_mean_the_same_are_known_to_be_equal():
@@ -204,11 +204,40 @@ def test_estimate_does_not_depend_on_the_size_of_blocks():
     rng = np.random.default_rng(1)
     dag = random_dag(rng, 8)
     contrast = compare(random_network(rng, dag), random_network(rng, dag))
-    mean, variance = overlap_moments(contrast, 999, np.random.default_rng(3))
-    blocks = overlap_moments(contrast, 999, np.random.default_rng(3), block_values=40)
+    whole = overlap_sums(contrast, 999, np.random.default_rng(3))
+    blocks = overlap_sums(contrast, 999, np.random.default_rng(3), block_values=40)
     # Sums of 999 values in [0, 1]; the variance is a difference of two such sums.
     rounding = 999 * np.finfo(float).eps
-    assert blocks == pytest.approx((mean, variance), rel=0, abs=2 * rounding)
+    assert blocks.mean == pytest.approx(whole.mean, rel=0, abs=2 * rounding)
+    assert blocks.variance == pytest.approx(whole.variance, rel=0, abs=2 * rounding)
+
+
+@pytest.mark.parametrize("name", ["shifted", "wider"])
+def test_draws_stop_at_the_accuracy_asked_for(name):
+    p, q = LINES[name]
+    truth = truth_on_the_line(p, q)
+    found = total_variation(p, q, samples=400_000, accuracy=0.05, level=0.9999)
+    assert found.samples < 400_000
+    assert found.interval[0] < truth < found.interval[1]
+    radius = 0.5 * (found.interval[1] - found.interval[0])
+    assert radius <= 0.05 * found.estimate
+    most = total_variation(p, q, samples=5_000, accuracy=1e-6)
+    assert most.samples == 5_000
+    with pytest.raises(SettingError, match="got accuracy=2"):
+        total_variation(p, q, accuracy=2)
+
+
+def test_an_accuracy_keeps_the_level():
+    """Of 400 intervals of level 0.9 at most 40 miss the truth, but for 4 standard deviations."""
+    p, q = LINES["shifted"]
+    truth = truth_on_the_line(p, q)
+    missed = 0
+    for seed in range(400):
+        low, high = total_variation(
+            p, q, samples=20_000, accuracy=0.1, level=0.9, seed=seed
+        ).interval
+        missed += not low <= truth <= high
+    assert missed <= 40 + 4 * math.sqrt(400 * 0.1 * 0.9)
 
 
 def test_same_seed_same_answer_and_another_seed_another():
