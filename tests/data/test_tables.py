@@ -121,13 +121,16 @@ def test_rows_that_lack_a_value_are_left_out_before_pages_are_cut_or_after(threa
         complete = table.complete(4)
         assert (complete.rows, complete.fold(Tree())) == (4, "6-7-8-9")
         assert not table.is_stream or complete.fold(Tree(sample_rows=3)) == "6-7-8"
-        left = table.only(Selection(np.array([0, 1])), 4)
+        left = table.surveyed(False).only(Selection(np.array([0, 1])), 4)
         assert (left.rows, left.fold(Tree())) == (4, "(6-7 8-9)")
-        assert table.only(Selection(np.array([0])), 10).rows == 10
+        assert table.surveyed(False).only(Selection(np.array([0])), 10).rows == 10
+        with pytest.raises(NotFinite):  # nobody has looked: none is left out without a word
+            table.only(Selection(np.array([0, 1])), 4).fold(Tree())
 
 
 def test_a_sample_without_a_complete_row_is_a_summary_of_none():
-    table = FileTable(Counting(30, nan_below=20), NAMES, 4).only(Selection(np.array([0, 1])), 10)
+    whole = FileTable(Counting(30, nan_below=20), NAMES, 4).surveyed(False)
+    table = whole.only(Selection(np.array([0, 1])), 10)
     assert table.fold(Tree(sample_rows=8)) == ""
     assert table.fold(Tree()) == "(20-21-22-23 (24-25-26-27 28-29))"
 

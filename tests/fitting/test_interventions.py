@@ -471,3 +471,38 @@ def test_robust_says_what_it_does_with_interventions():
     assert found.best == "sequential-trim"
     with pytest.raises(SettingError, match="cannot use them"):
         gn.fit(VALUES, DAG, "robust", clusters=CONDITION)
+
+
+@pytest.mark.parametrize("method", ["least-squares", "batch-median", "sequential-trim"])
+def test_a_value_missing_where_rows_are_chosen_is_not_passed_over(method):
+    """The only NaN lies in a column that was set in other rows: still nothing is silent."""
+    holed = VALUES.copy()
+    node = int(np.flatnonzero(MASK.any(axis=0))[0])
+    row = int(np.flatnonzero(~MASK[:, node])[0])
+    holed[row, node] = np.nan
+    with pytest.raises(DataError, match="1 value is missing"):
+        gn.fit(holed, DAG, method, interventions=MASK)
+    found = gn.fit(holed, DAG, method, interventions=MASK, missing="drop-rows")
+    kept = np.delete(np.arange(len(VALUES)), row)
+    alone = gn.fit(VALUES[kept], DAG, method, interventions=MASK[kept])
+    assert found.network == alone.network
+    holed[row, node] = np.inf
+    with pytest.raises(DataError, match="infinite"):
+        gn.fit(holed, DAG, method, interventions=MASK, missing="drop-rows")
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_nor_in_files_where_every_node_was_set_in_some_row(tmp_path, ending):
+    dag = gn.Dag.parse("[a][b|a]", nodes="ab")
+    rows = np.array(gn.simulate.random_network(dag, seed=0).sample(300, seed=1))
+    rows[100, 0] = np.nan
+    frame = pd.DataFrame(rows, columns=["a", "b"])
+    frame["target"] = ["b"] * 40 + ["a"] * 30 + [""] * 230
+    path = tmp_path / f"rows.{ending}"
+    frame.to_csv(path, index=False) if ending == "csv" else frame.to_parquet(path)
+    for fit in (fit_streamed, gn.fit):
+        with pytest.raises(DataError, match="1 value is missing"):
+            fit(path, dag, interventions="target")
+        found = fit(path, dag, interventions="target", missing="drop-rows")
+        assert found.network == gn.fit(frame.dropna(), dag, interventions="target").network
+        assert found.details.rows.tolist() == [269, 259]

@@ -5,9 +5,11 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any, ClassVar, NamedTuple
 
+import numpy as np
+
 from gaussnet.data.design import Design, Part
 from gaussnet.kernels.threads import available_threads
-from gaussnet.types import BoolArray, FloatArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 Progress = Callable[[int, int | None], None]
 """Told how many rows of a pass are read, and of how many if that is known."""
@@ -88,6 +90,13 @@ class Stripe(NamedTuple):
             return None
         return self.design.set_cells(self.known[self.start : self.stop])
 
+    @property
+    def regimes(self) -> IntArray | None:
+        """The number of each row's set of targets, (rows,); None if no cell was set."""
+        if self.design is None or self.known is None or not self.design.has("regime"):
+            return None
+        return self.design.regimes(self.known[self.start : self.stop])
+
 
 class NotFinite(Exception):
     """The rows have missing or infinite values that nobody has looked at yet.
@@ -128,6 +137,22 @@ class Pass(ABC):
     def is_finite(self, summary: Any) -> bool:
         """Whether the summary proves that no value was NaN or infinite."""
         return False
+
+
+@dataclass(frozen=True)
+class RegimeCounts(Pass):
+    """Asks how many rows have each set of targets, (regimes,)."""
+
+    count: int
+
+    def summarize(self, stripe: Stripe) -> Any:
+        """Rows of a stripe by regime."""
+        assert stripe.regimes is not None
+        return np.bincount(stripe.regimes, minlength=self.count)
+
+    def merge(self, left: Any, right: Any) -> Any:
+        """Rows of both."""
+        return left + right
 
 
 @dataclass(frozen=True)

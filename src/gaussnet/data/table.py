@@ -424,6 +424,10 @@ class MemoryTable(Table):
 
     def only(self, selection: Selection, rows: int) -> Self:
         """Some columns alone, and the rows that serve their equations."""
+        if self.is_complete is None:  # rows that lack a value would be left out without a word
+            if not self.is_finite:
+                raise NotFinite
+            self.is_complete = True
         pages = [selection.rows_of(page, self.design) for page in self.pages]
         width = self._all.shape[1] if self.width is None else self.width
         changes = selected(self, selection)
@@ -675,7 +679,8 @@ def selected(table: Table, selection: Selection) -> dict[str, Any]:
     """What a selection changes in what is said of a table."""
     names = tuple(table.names[column] for column in selection.columns.tolist())
     design = None if table.design is None else table.design.of_columns(selection.columns)
-    return {"names": names, "is_complete": True, "design": design}
+    is_complete = None if table.is_complete is None else True  # rows are looked at as they are read
+    return {"names": names, "is_complete": is_complete, "design": design}
 
 
 def drift_notes(passes: int) -> tuple[str, ...]:

@@ -12,16 +12,19 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 from scipy.special import ndtr, ndtri
 
+from gaussnet.data.passes import RegimeCounts
+from gaussnet.data.table import ask
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
 from gaussnet.graph.dag import Dag, Edge, shorten
-from gaussnet.methods.base import Method
+from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import FitData, Fitted
 from gaussnet.methods.standard_errors.order_statistics import order_statistic
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
 from gaussnet.planning import Certificate, certify
+from gaussnet.planning.certificate import certify_by_node
 from gaussnet.seeds import children
 from gaussnet.types import FloatArray, IntArray
 
@@ -457,22 +460,14 @@ def certificate_of(fit: "Fit", delta: float) -> Certificate:
             f"{shorten(list(fit.dag.factors))} is a category, and a certificate is one about "
             "Gaussian causes: see fit.uncertainty()"
         )
-    if fit.details.set_rows.any():
-        raise SettingError(
-            "some nodes were set from outside in some rows, so that their parents follow another "
-            "law there: see fit.uncertainty(), or fit the other rows for a certificate"
-        )
-    if fit.details.dropped.any():
-        raise SettingError(
-            "some nodes were learnt from fewer rows than others, where no law is known: "
-            "fit with missing='drop-rows' for a certificate"
-        )
     deficient = (fit.details.ranks < fit.dag.in_degrees).any()
     if deficient or not fit.network.variance_array.all():
         raise SettingError(
             "some nodes are exact functions of others, which no law allows for: "
             "leave them out of the graph for a certificate"
         )
+    if fit.details.set_rows.any() or fit.details.dropped.any():
+        return _certificate_by_node(fit, delta, (method, scale, fit.intercept))
     return certify(
         fit.dag,
         rows=_rows(fit, method),
@@ -482,6 +477,47 @@ def certificate_of(fit: "Fit", delta: float) -> Certificate:
         intercept=fit.intercept,
         split=fit.split,
     )
+
+
+def _certificate_by_node(fit: "Fit", delta: float, how: tuple[Method, Scale, bool]) -> Certificate:
+    """A certificate where nodes were set from outside, or lack values, in some rows."""
+    was_set, dropped = fit.details.set_rows.any(), fit.details.dropped.any()
+    bridged = fit.method.fills_holes or (fit.trimming is not None and fit.trimming.bridged)
+    if (was_set and dropped) or fit.split is not None or bridged:
+        raise SettingError(
+            "some nodes were learnt from fewer rows than others, and a law is known where cells "
+            "are left out or were set from outside, not both, and without a split: see "
+            "fit.uncertainty(), or fit with missing='drop-rows' for a certificate"
+        )
+    design = served = fit.details.rows
+    if was_set:
+        design = _untouched_rows(fit)
+    conditions = (TARGETS_CHOSEN,) if was_set else (MISSING_AT_RANDOM,)
+    return certify_by_node(fit.dag, fit.rows, (design, served), delta, how, conditions)
+
+
+TARGETS_CHOSEN = (
+    "which cells were set from outside, and to what, was not chosen by the noise of the nodes; the "
+    "errors of a node's coefficients are judged by the rows in which neither it nor an ancestor "
+    "was set, though more rows served it"
+)
+MISSING_AT_RANDOM = (
+    "cells are missing completely at random: which ones does not depend on any value"
+)
+
+
+def _untouched_rows(fit: "Fit") -> IntArray:
+    """Rows in which neither a node nor an ancestor of it was set from outside, (nodes,)."""
+    table = fit.required_data("ask for a certificate where the data are, or fit again").table()
+    design = table.design
+    assert design is not None
+    assert design.targets is not None
+    counts = ask(table.surveyed(False), RegimeCounts(len(design.targets)))
+    touched = design.targets.copy()
+    for node in fit.dag.order.tolist():
+        for parent in fit.dag.families.parent_lists[node]:
+            touched[:, node] |= touched[:, parent]
+    return np.asarray(counts @ ~touched)
 
 
 def _rows(fit: "Fit", method: Method) -> int:

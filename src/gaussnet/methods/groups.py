@@ -1,5 +1,6 @@
 """The data behind a fit: how they are read, and which equations share their rows."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import index
 from typing import Any, NamedTuple
@@ -109,6 +110,8 @@ def equation_groups(
     families, intercept = options.dag.families, options.intercept
     if options.split is None:
         serving = ServingRows.of(table, survey, families)
+        if serving is not None and not may_lack:
+            _refuse_always_set(table.names, serving)
         both = _groups(table, families, intercept, None if whole else serving, may_lack)
         return both, both
     first, last = checked_split(options.split, table.rows)
@@ -118,6 +121,8 @@ def equation_groups(
         if ServingRows.of(table, survey, families) is not None:
             seen = ask(part.surveyed(False), SurveyPass(families))
             own = ServingRows.of(part, seen, families)
+        if own is not None:
+            _refuse_always_set(part.names, own)
         found.append(_groups(part, families, intercept, own))
     return found[0], found[1]
 
@@ -186,11 +191,6 @@ def _groups(
     for nodes in serving.same_rows(by_size):
         if may_lack and serving.counts[nodes[0]] == 0:
             continue
-        if serving.counts[nodes[0]] == 0 and serving.set_rows[nodes[0]]:
-            raise EstimationError(
-                f"the node {table.names[nodes[0]]!r} was set from outside in every row that could "
-                "serve its equation: give rows in which it was not"
-            )
         regimes, lacks = serving.regimes(nodes[0]), bool(serving.lacks[nodes[0]])
         own, rows = families.subset(nodes), table
         if regimes is not None or lacks:
@@ -199,6 +199,16 @@ def _groups(
         equations = Equations(own, intercept, rows.limits)
         groups.append(EquationGroup(nodes, equations, rows, int(serving.set_rows[nodes[0]])))
     return groups
+
+
+def _refuse_always_set(names: Sequence[str], serving: ServingRows) -> None:
+    """Refuse a node that was set from outside in every row that could serve its equation."""
+    never = np.flatnonzero((serving.counts == 0) & (serving.set_rows > 0))
+    if len(never):
+        raise EstimationError(
+            f"the node {names[never[0]]!r} was set from outside in every row that could serve its "
+            "equation: give rows in which it was not"
+        )
 
 
 class NodeSummaries(NamedTuple):

@@ -1,11 +1,14 @@
 """`certify`: how far a learnt distribution can be from the truth."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from math import sqrt
 
+import numpy as np
+
 from gaussnet import display
-from gaussnet.graph.dag import counted
+from gaussnet.graph.dag import Dag, counted
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.planning.laws import Bound, Degrees, MethodLaw, Phases
 from gaussnet.planning.settings import (
@@ -19,6 +22,7 @@ from gaussnet.planning.settings import (
     phases_of_counts,
 )
 from gaussnet.planning.targets import information_limit, paper_kl, tv_bound
+from gaussnet.types import IntArray
 
 BY_PAPER = "the paper's constants, which its own proofs do not quite reach (see docs/theory.md)"
 
@@ -53,6 +57,8 @@ class Certificate:
     argument: str
     """How `kl` was reached."""
     assumptions: tuple[str, ...] = ASSUMPTIONS
+    node_rows: Mapping[str, int] | None = None
+    """Rows that the errors of each node's coefficients are judged by, where these differ."""
 
     _repr_html_ = display.as_printed
 
@@ -130,6 +136,50 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
         information_limit=information_limit(graph, count, intercept=intercept),
         hardness_tv=min(sqrt(len(graph) * graph.max_in_degree / count), 1.0),
         argument=bound.argument,
+    )
+
+
+def certify_by_node(
+    dag: Dag,
+    rows: int,
+    counts: tuple[IntArray, IntArray],
+    delta: float,
+    how: tuple[object, object, bool],
+    conditions: tuple[str, ...],
+) -> Certificate:
+    """`certify` for nodes with rows of their own; `how` is method, scale and intercept.
+
+    `counts` are the rows whose parents follow the network, and all rows of each node, (nodes,)
+    each; `conditions` are what must hold besides the usual.
+    """
+    method, scale, intercept = how
+    known, delta = law_for(method, dag), checked_delta(delta)
+    check_scale(scale)
+    check_resolution(known, delta)
+    design, served = counts
+    keys = Counter(zip(dag.in_degrees.tolist(), design.tolist(), served.tolist(), strict=True))
+    classes = [
+        (parents, Phases(first, second, False, intercept), count)
+        for (parents, first, second), count in sorted(keys.items())
+    ]
+    expected, bound = known.by_node(classes, delta)
+    sizes = dag.in_degrees + 1 + intercept
+    return Certificate(
+        rows=rows,
+        delta=delta,
+        method=known.method,
+        law="exact",
+        intercept=intercept,
+        split=None,
+        expected_kl=expected,
+        kl=bound.kl,
+        tv=tv_bound(bound.kl),
+        information_limit=float((sizes / (2.0 * np.maximum(design, 1))).sum()),
+        hardness_tv=min(sqrt(len(dag) * dag.max_in_degree / rows), 1.0),
+        argument=f"{bound.argument}; every node with its own rows, {design.min():,} to "
+        f"{design.max():,}",
+        assumptions=(*ASSUMPTIONS, *conditions),
+        node_rows=dict(zip(dag.nodes, design.tolist(), strict=True)),
     )
 
 

@@ -11,7 +11,7 @@ The distributions of q, gamma and E are free of all parameters; docs/theory.md h
 """
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from math import inf, log, log1p
 from typing import ClassVar, Self
@@ -33,7 +33,8 @@ class Phases:
     """Rows of the two phases, and whether the equations have a constant.
 
     Phase 1 finds coefficients from `first` rows, phase 2 variances from `second` rows; they
-    are the same rows unless `split`.
+    are the same rows unless `split`. Where some of these rows say nothing of the law of the
+    parents, because an ancestor was set from outside, `first` are the others.
     """
 
     first: int
@@ -186,6 +187,18 @@ class MethodLaw(ABC):
             return Bound(inf, BY_UNION)
         return min(self.bounds(degrees, phases, delta), key=lambda bound: bound.kl)
 
+    def by_node(self, classes: "Classes", delta: float) -> tuple[float, Bound]:
+        """Expected KL and the least bound where nodes have rows of their own."""
+        raise SettingError(
+            "some nodes were learnt from fewer rows than others, where a law is known for "
+            f"'least-squares' alone, not for {self.method!r}: see fit.uncertainty(), or fit with "
+            "missing='drop-rows' for a certificate"
+        )
+
+
+Classes = Sequence[tuple[int, Phases, int]]
+"""Nodes that have so many parents and these rows, and how many such nodes there are."""
+
 
 class NodeLaw(MethodLaw):
     """A law that knows how the KL divergence of each node is distributed."""
@@ -216,14 +229,14 @@ def expected_with_shared_phases(parents: int, phases: Phases, excess: float = 0.
     Of another method if q is (1 + excess) times as large and the residuals have p excess degrees
     of freedom more.
     """
-    columns = parents + phases.intercept - parents * excess
-    freedom = phases.first - columns
-    if freedom <= 2:
+    columns, rows = parents + phases.intercept - parents * excess, phases.second
+    freedom, left = rows - columns, phases.first - parents - phases.intercept - 1
+    if freedom <= 2 or (parents and left <= 0):
         return inf
     location = 1 / phases.first if phases.intercept else 0.0
-    slopes = parents * (1 + excess) / (phases.first - parents - phases.intercept - 1)
+    slopes = parents * (1 + excess) / left if parents else 0.0
     error = slopes * (1 + location) + location
-    return _expected_entropy(phases.first, columns) + error * phases.first / (2 * (freedom - 2))
+    return _expected_entropy(rows, columns) + error * rows / (2 * (freedom - 2))
 
 
 def expected_phase_two(phases: Phases) -> float:

@@ -41,8 +41,11 @@ from gaussnet.planning.distributions import (
     sum_exceeded_with,
 )
 from gaussnet.planning.laws import (
+    BY_SHORTFALL,
     BY_SUM,
+    BY_UNION,
     Bound,
+    Classes,
     Degrees,
     NodeLaw,
     Phases,
@@ -93,9 +96,10 @@ class LeastSquaresLaw(NodeLaw):
         if phases.split:
             return split_distribution(phases, error)
         freedom = phases.residual_rows - parents
-        inflation = inflated(error, location_error(phases, panels=48))
+        shared = Phases.shared(phases.first, intercept=phases.intercept)
+        inflation = inflated(error, location_error(shared, panels=48))
         fine = 512 if len(inflation.points) == 1 else 64
-        gamma = precision(freedom, phases.first, fine)
+        gamma = precision(freedom, phases.second, fine)
         values = divergences(gamma.points[:, None], inflation.points)
         masses = np.outer(gamma.masses, inflation.masses)
         return Distribution(values.ravel(), masses.ravel(), heavy=freedom <= 2)
@@ -121,11 +125,40 @@ class LeastSquaresLaw(NodeLaw):
         plus a bound for what designs weaker than this constant add. How delta is shared by
         the two is chosen by the first two moments of the sum.
         """
-        if any(self.expected(parents, phases) == inf for parents, _ in degrees):
+        return self._sum_bound([(parents, phases, count) for parents, count in degrees], delta)
+
+    def _sum_bound(self, classes: Classes, delta: float) -> float:
+        if any(self.expected(parents, phases) == inf for parents, phases, _ in classes):
             return inf
-        attempts = (Attempt.of(degrees, phases, delta, share) for share in SHARES)
-        best = min(attempts, key=lambda attempt: attempt.estimate)
+        best = _best_attempt(classes, delta)
         return sum_exceeded_with(best.parts, best.left) + best.excess
+
+    def by_node(self, classes: Classes, delta: float) -> tuple[float, Bound]:
+        """The same bounds, for the noise of a node is independent of whatever came before."""
+        for parents, phases, _ in classes:
+            if not self.is_learnable(Degrees(((parents, 1),)), phases):
+                return inf, Bound(inf, BY_UNION)
+        expected = sum(count * self.expected(parents, phases) for parents, phases, count in classes)
+        bounds = [Bound(self._sum_bound(classes, delta), BY_SUM)]
+        nodes = sum(count for _, _, count in classes)
+        if nodes < FEW or any(p.first < 20 * (parents + 1) for parents, p, _ in classes):
+            laws = [(self.distribution(size, phases), count) for size, phases, count in classes]
+            union = sum(count * law.exceeded_with(delta / nodes) for law, count in laws)
+            shortfall = sum(count * law.shortfall(delta) for law, count in laws)
+            bounds += [Bound(union, BY_UNION), Bound(shortfall, BY_SHORTFALL)]
+        return expected, min(bounds, key=lambda bound: bound.kl)
+
+
+def _best_attempt(classes: Classes, delta: float) -> "Attempt":
+    """The best way to share delta; any way is valid, so that rough classes may choose it."""
+    rough, by_parents = [], sorted({parents for parents, _, _ in classes})
+    for parents in by_parents:
+        own = [(phases, count) for size, phases, count in classes if size == parents]
+        phases, _ = min(own, key=lambda one: one[0].first)
+        rough.append((parents, phases, sum(count for _, count in own)))
+    attempts = {share: Attempt.of(rough, delta, share) for share in SHARES}
+    share = min(SHARES, key=lambda share: attempts[share].estimate)
+    return attempts[share] if len(rough) == len(classes) else Attempt.of(classes, delta, share)
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,15 +172,16 @@ class Attempt:
     """What weak designs add, but for the rest of delta."""
 
     @classmethod
-    def of(cls, degrees: Degrees, phases: Phases, delta: float, share: float) -> "Attempt":
+    def of(cls, classes: Classes, delta: float, share: float) -> "Attempt":
         """Spend this share of delta on weak designs."""
-        with_parents = degrees.with_parents
+        with_parents = sum(count for parents, _, count in classes if parents)
         if not with_parents:
             share = 0.0
-        limits = LIMITS_SHARE * delta if phases.split and with_parents else 0.0
-        few = degrees.nodes < FEW
+        is_split = any(phases.split for _, phases, _ in classes)
+        limits = LIMITS_SHARE * delta if is_split and with_parents else 0.0
+        few = sum(count for _, _, count in classes) < FEW
         parts, excess = [], 0.0
-        for parents, count in degrees:
+        for parents, phases, count in classes:
             weight = float(phases.first)
             if parents:
                 weights = (slope_weights if phases.split else design_weights)(parents, phases)
@@ -262,7 +296,7 @@ def _mean_square(parents: int, phases: Phases) -> float:
     if phases.split:
         return float(parents)
     columns = parents + phases.intercept
-    return columns * phases.first / (phases.first - columns - 2)
+    return columns * phases.second / (phases.second - columns - 2)
 
 
 def _bounding(
@@ -275,7 +309,7 @@ def _bounding(
         return split_distribution(phases, slope_error(0, phases, panels=1))
     columns = parents + phases.intercept
     fine = 256 if few and not columns else 64
-    gamma = precision(phases.first - columns, phases.first, fine if few else 24)
+    gamma = precision(phases.second - columns, phases.second, fine if few else 24)
     squares = chi_square(columns, 64 if few else 12)
     values = divergences(gamma.points[:, None], squares.points / weight)
     return Distribution(values.ravel(), np.outer(gamma.masses, squares.masses).ravel())

@@ -10,7 +10,7 @@ import numpy as np
 
 from gaussnet.data.design import Part
 from gaussnet.data.passes import Pass, Stripe
-from gaussnet.errors import EstimationError, SettingError
+from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations, Method, Scale, Solution
 from gaussnet.methods.groups import Fitted
@@ -265,12 +265,6 @@ def _set_rows(stripe: Stripe) -> dict[int, IntArray]:
     cells = stripe.set_cells
     if cells is None:
         return {}
-    every = np.flatnonzero(cells.all(axis=0)).tolist() if len(cells) else []
-    if every:
-        raise EstimationError(
-            f"node {every[0]} of the graph, counted from 0, was set from outside in every row: "
-            "give rows in which it was not"
-        )
     if stripe.is_complete is False and (np.isnan(stripe.page) & cells).any():
         raise SettingError(
             "some cells that were set from outside have no value, and nothing else tells what they "
