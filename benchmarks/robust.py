@@ -2,6 +2,7 @@
 
     python -m benchmarks.robust quality [--repetitions 8] [--only WORDS] [--intercept] [--seed 7]
     python -m benchmarks.robust speed
+    python -m benchmarks.robust rivals [--nodes 10] [--alone]: see benchmarks/robust_rivals.py
 
 The first prints KL divergence over that of the oracle and how wrong cells are flagged, the second
 CPU times over those of least squares.
@@ -18,6 +19,7 @@ import numpy as np
 
 import gaussnet as gn
 from benchmarks.robust_cases import Problem, quality, quality_cases
+from benchmarks.robust_rivals import print_rivals
 from benchmarks.timing import best_times
 from benchmarks.workloads import Workload
 from gaussnet.seeds import children
@@ -171,15 +173,20 @@ def random_truth(work: Workload) -> gn.GaussianNetwork:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.robust", description=__doc__)
-    parser.add_argument("what", choices=("quality", "speed"))
+    parser.add_argument("what", choices=("quality", "speed", "rivals"))
     parser.add_argument("--repetitions", type=int, default=8)
     parser.add_argument("--only", default="", help="cases whose name holds these words")
     parser.add_argument("--intercept", action="store_true")
     parser.add_argument("--seed", type=int, default=7)
     parser.add_argument("--method", default="sequential-trim", help="or robust")
+    parser.add_argument("--nodes", type=int, default=10, help="for rivals")
+    parser.add_argument("--alone", action="store_true", help="rivals: without them")
     options = parser.parse_args()
     if options.what == "speed":
         print_speed()
+    elif options.what == "rivals":
+        settings = (options.nodes, options.repetitions, options.seed, options.only, options.alone)
+        print_rivals(*settings)
     else:
         print_quality(options)
 

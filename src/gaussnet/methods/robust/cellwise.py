@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gaussnet import kernels
 from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
@@ -35,9 +34,6 @@ WALK_ALONE = (
     "with interventions wrong values are looked for by sequential trimming alone, which misses "
     "more of those that are only a few standard deviations off"
 )
-
-LONG_TAILS = 5.0
-"""Excess kurtosis of so many standard errors calls for the mixture, whatever the walk found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,6 +75,7 @@ class Cellwise(SequentialTrim):
     ) -> RobustSolution:
         """Learn all equations from rows (rows, nodes), as `SequentialTrim.learn`."""
         from gaussnet.methods.robust.refinement import Walk, refined
+        from gaussnet.methods.robust.shape import looks_contaminated
 
         walk = SequentialTrim.learn(
             self,
@@ -97,8 +94,9 @@ class Cellwise(SequentialTrim):
             return walk
         if complete is not True and np.isnan(values).sum(axis=1).max() > MOST_MISSING:
             return walk
+        equation = (walk.coefficients, walk.intercepts)
         found = bool(walk.cells) or bool(walk.left_out)
-        if not found and not _has_long_tails(values, families, walk):
+        if not found and not looks_contaminated(values, families, *equation):
             return walk
         return refined(Walk(values, families, intercept, walk, threads), scale)
 
@@ -159,21 +157,6 @@ class Auto(Cellwise):
         test = find_contamination(fitted, table.in_memory("this").array, self.level)
         findings: Trimming = fitted.findings
         return replace(findings, contamination=test)
-
-
-def _has_long_tails(rows: FloatArray, families: Families, walk: RobustSolution) -> bool:
-    """Whether residuals of least squares have longer tails than Gaussian ones, at any node.
-
-    Many moderate errors widen the noise until none of them stands out, but not its fourth moment:
-    the excess kurtosis of Gaussian residuals has a standard error of the root of 24 over the rows.
-    """
-    rest = kernels.residuals(rows, families, walk.coefficients) - walk.intercepts[:, None]
-    rest /= np.abs(rest).max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
-    squares = rest**2
-    means = squares.mean(axis=1)
-    fourth = np.mean(squares**2, axis=1)[means > 0.0]
-    excess = fourth / means[means > 0.0] ** 2 - 3.0
-    return bool((excess > LONG_TAILS * np.sqrt(24.0 / len(rows))).any())
 
 
 def _all_vary(rows: FloatArray) -> bool:

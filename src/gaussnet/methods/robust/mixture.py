@@ -109,14 +109,12 @@ class Laws:
     def learnt(self, sums: "Sums", variances: FloatArray) -> "Laws":
         """The laws that the wrong cells of a round ask for."""
         count, first, second = sums.laws.T
-        wrong, redrawn, kind, kind_sum, kind_squares, own, own_sum, own_squares = sums.columns.T
+        _, redrawn, kind, kind_sum, kind_squares, own, own_sum, own_squares = sums.columns.T
         means = first / np.maximum(count, 1e-9)
         spreads = np.sqrt(_at_least(second, count, means, 0.1))
         many = count > 20.0
         counts = np.append(count, redrawn.sum()) - FEWEST_CELLS
-        shared = np.maximum(wrong - kind - own, 0.0) + 1e-2
-        parts = np.stack((shared, own - 0.5 * FEWEST_CELLS, kind - 0.5 * FEWEST_CELLS))
-        parts = np.maximum(parts, 1e-3)
+        parts = np.maximum(sums.needed(), 1e-3)
         sizes = own_sum / np.maximum(own, 1e-9)
         own_sizes = np.stack((sizes, _at_least(own_squares, own, sizes, 0.1)))
         moves = kind_sum / np.maximum(kind, 1e-9)
@@ -162,6 +160,18 @@ class Sums(NamedTuple):
     weight: float
     """Rows that are not foreign."""
     log_likelihood: float
+
+    def needed(self) -> FloatArray:
+        """Wrong cells of each column, of shared, own and other kinds, (3, columns).
+
+        `FEWEST_CELLS` are taken off each kind, as in Figueiredo and Jain (2002): what a few cells
+        in slight doubt speak for dies out, and its share goes to values that are right.
+        """
+        wrong, _, kind, _, _, own, _, _ = self.columns.T
+        shared: FloatArray = np.maximum(wrong - kind - own, 0.0)
+        left = max(1.0 - FEWEST_CELLS / max(float(shared.sum()), 1e-9), 0.0)
+        one = 0.5 * FEWEST_CELLS
+        return np.stack((left * shared, np.maximum(own - one, 0.0), np.maximum(kind - one, 0.0)))
 
     def plus(self, other: "Sums") -> "Sums":
         """The sums over the rows of both."""
@@ -347,7 +357,8 @@ class Mixture:
         Values of a kind of their own are a column's own affair and are not shared.
         """
         judged = self.chances > 0.0
-        wrong, kinds = sums.columns[:, 0], sums.columns[:, 2]
+        shared, own, kinds = sums.needed()
+        wrong = shared + own + kinds
         usual = np.sum((wrong - kinds)[judged]) / max(sums.weight * np.count_nonzero(judged), 1.0)
         strength = SHARED_STRENGTH * sums.weight
         found = (wrong + strength * usual) / (sums.weight + strength)

@@ -26,7 +26,7 @@ from gaussnet.methods.robust.mixture import (
 )
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.methods.robust.sequential_trim import RobustScale, RobustSolution
-from gaussnet.methods.robust.shape import find_shape, rows_are_foreign
+from gaussnet.methods.robust.shape import find_shape, looks_contaminated, rows_are_foreign
 from gaussnet.methods.robust.starts import mixture_from, rank_start, row_start, with_foreign
 from gaussnet.methods.scales import KlOptimal
 from gaussnet.types import BoolArray, FloatArray, IntArray
@@ -123,7 +123,7 @@ def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: Bo
     """The mixture from the start that leads to the largest likelihood.
 
     Starts are the walk; rows that belong together, if all columns are continuous; and ranks, unless
-    the walk leaves nothing in doubt. They are tried on a sample of the rows, evenly spread.
+    the walk leaves no doubt. They are tried on a sample of the rows, evenly spread.
     """
     doubted = np.zeros(rows.shape, dtype=bool)
     for node, cells in walk.solution.cells.items():
@@ -186,9 +186,14 @@ def _evidence(mixture: Mixture) -> float:
 
 
 def _is_clear(mixture: Mixture) -> bool:
-    """Whether hardly a cell is in doubt."""
-    chances, _ = expectations(mixture)
-    return bool((chances * (1.0 - chances)).mean() < CLEAR_SHARE * 0.25)
+    """Whether hardly a cell is in doubt, and the believed ones look Gaussian."""
+    chances, filled = expectations(mixture)
+    if (chances * (1.0 - chances)).mean() >= CLEAR_SHARE * 0.25:
+        return False
+    families, equation = mixture.layout.families, mixture.equation
+    sound = filled[~mixture.foreign_rows] - equation.means
+    zeros = np.zeros(len(equation.means))
+    return not looks_contaminated(sound, families, equation.coefficients, zeros)
 
 
 def _believing(
@@ -380,7 +385,9 @@ class Findings:
             statuses = np.where(missing[rows, node], MISSING_CELL, statuses).astype(np.uint8)
             filled = self.filled[rows, node]
             share = np.where(
-                self.outside[rows, node] | missing[rows, node], 1.0, np.maximum(chances, 0.5)
+                self.outside[rows, node] | missing[rows, node],
+                1.0,
+                np.maximum(chances, SLIGHTLY_DOUBTED),
             )
             expected = np.where(missing[rows, node], filled, own - (own - filled) / share)
             expected = np.where(foreign, self.mixture.equation.means[node], expected)

@@ -18,6 +18,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.kernels.families import Families
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.robust.mixture import MISSING, Equation, Mixture
 from gaussnet.types import BoolArray, FloatArray
@@ -44,8 +45,50 @@ rounds."""
 BROKEN, MEDIAN_SQUARE = 2.0, 0.4549364
 """An equation is broken if squared residuals have a median so many times that of Gaussian noise."""
 
+MANY_BROKEN = 4
+"""If rows break so many equations, a third of all is enough for them to be foreign."""
+
 APART = 3.0
 """What is so many times farther off than the next value below it stands apart."""
+
+FEW_NODES = 32
+"""If there are no more nodes, residuals are compared in all pairs."""
+
+UNLIKELY_ERRORS = 5.0
+"""Fourth moments so many standard errors off call for the mixture, whatever the walk found."""
+
+
+def looks_contaminated(
+    rows: FloatArray, families: Families, coefficients: FloatArray, intercepts: FloatArray
+) -> bool:
+    r"""Whether squared residuals of least squares are not those of independent Gaussian noise.
+
+    Many moderate errors widen the noise until none of them stands out, but not its fourth moments.
+    With z the residuals in standard deviations, three of these are looked at, each in standard
+    errors: the excess kurtosis of a node, that of whole rows (Mardia, 1970), and the mean of
+    :math:`(z_p^2 - 1)(z_c^2 - 1)` of a parent and its child, since a wrong value is in the
+    residuals of both; of any two nodes, if these are few.
+    """
+    rest = kernels.residuals(rows, families, coefficients) - intercepts[:, None]
+    rest /= np.abs(rest).max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
+    squares = rest**2
+    means = squares.mean(axis=1, keepdims=True)
+    squares /= np.where(means > 0.0, means, 1.0)
+    count, nodes = len(rows), len(families)
+    far = UNLIKELY_ERRORS / np.sqrt(count)
+    if (np.einsum("ij,ij->i", squares, squares) / count - 3.0 > far * np.sqrt(24.0)).any():
+        return True
+    whole = squares.sum(axis=0)
+    excess = np.mean(whole**2) - nodes * (nodes + 2.0)
+    if abs(excess) > far * np.sqrt(8.0 * nodes * (nodes + 2.0)):
+        return True
+    child, parent = families.children[families.family_of_edge], families.parents
+    if nodes <= FEW_NODES:
+        child, parent = np.triu_indices(nodes, 1)
+        joint = (squares @ squares.T)[child, parent]
+    else:
+        joint = np.array([squares[c] @ squares[p] for c, p in zip(child, parent, strict=True)])
+    return bool((np.abs(joint / count - 1.0) > 2.0 * far).any())
 
 
 @dataclass(frozen=True)
@@ -125,7 +168,7 @@ def _solved(products: FloatArray) -> tuple[FloatArray, float]:
 
 
 def rows_are_foreign(mixture: Mixture) -> bool:
-    """Whether the rows of the second network break most equations of the first.
+    """Whether the rows of the second network break most equations of the first, or many.
 
     Rows that follow all equations but a few have unusual noise there, which is shape; medians
     tell, of residuals in units of their own standard deviation. And a second network must explain
@@ -146,7 +189,8 @@ def rows_are_foreign(mixture: Mixture) -> bool:
     tails = _tail_likelihood(squares, mixture.equation.variances)
     is_better = mixture.log_likelihood - price > tails
     broken = np.array(medians) > BROKEN * MEDIAN_SQUARE
-    return bool(np.mean(broken) >= 0.5 and is_better)
+    least = 0.5 if broken.sum() < MANY_BROKEN else 1.0 / 3.0
+    return bool(np.mean(broken) >= least and is_better)
 
 
 def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
