@@ -443,6 +443,7 @@ def mixture_moments(
     foreign: FloatArray | None = None,
     filled: FloatArray | None = None,
     chances: FloatArray | None = None,
+    lost: FloatArray | None = None,
 ) -> MixtureMoments:
     """Expected cross-products and sums of rows, and what their wrong cells look like."""
     families, nodes = task.families, len(task.families)
@@ -455,8 +456,9 @@ def mixture_moments(
         np.empty((nodes, 8)),
     )
     settings = (task.laws, task.by_column, task.settings, task.base)
-    given = (*task.equation, *task.precision, *settings, foreign, task.foreign_odds, wrong)
-    written = (*found[:2], filled, chances, *found[2:])
+    count = 0 if lost is None else len(lost)
+    given = (*task.equation, *task.precision, *settings, foreign, task.foreign_odds, wrong, count)
+    written = (*found[:2], filled, chances, *found[2:], lost)
     if chances is not None:
         chances[:] = 0.0
     products = LEARNING_ROUNDS * len(x) * families.product_count

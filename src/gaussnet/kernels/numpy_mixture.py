@@ -14,13 +14,15 @@ from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_likelihood import equation_matrix
 from gaussnet.types import FloatArray, IntArray, Rows
 
-MOST_WRONG, MOST_JOINT = 96, 6
-"""Wrong cells of a row, beyond which it is wrong as a whole; cells that are combined."""
+MOST_WRONG, MOST_DOUBTED, MOST_JOINT = 96, 24, 6
+"""Wrong cells of a row, beyond which it is wrong as a whole; cells in doubt, and those of them that
+are combined because they hang together."""
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 RISE = 1e-9
@@ -104,13 +106,16 @@ def mixture_moments(
     foreign: FloatArray | None = None,
     filled: FloatArray | None = None,
     chances: FloatArray | None = None,
+    lost: FloatArray | None = None,
 ) -> MixtureMoments:
     """Expected cross-products and sums of rows, and what their wrong cells look like.
 
     `wrong` (rows, nodes) holds the pattern of the round before and is written over: 0 right, 1
     wrong, 2 missing. `foreign` are the rows' log densities under the foreign network. `filled`
     and `chances` (rows, nodes), if given, become the expected rows and the chances that cells are
-    wrong.
+    wrong. `lost` becomes the covariance of each family's scores over the combinations of cells in
+    doubt, one square matrix after the other: coefficients, constant and variance, times the
+    variance of the noise or its square.
     """
     rows = _Rows(np.array(x, dtype=np.float64), task)
     width = len(task.families)
@@ -136,6 +141,8 @@ def mixture_moments(
         sums += weight * deviations
         for cell, error, variance, chance in expected.wrong:
             rows.count(cell, row, error, variance, weight * chance, laws, columns)
+        if lost is not None:
+            lost[:] = (0.0 if row == 0 else lost) + weight * expected.lost
         if filled is not None:
             filled[row] = deviations + task.equation[2]
         if chances is not None:
@@ -153,6 +160,8 @@ class _Expected:
     wrong: list[tuple[int, float, float, float]]
     """Cell, error, variance, chance."""
     whole: bool = False
+    lost: FloatArray | float = 0.0
+    """Covariance of the scores, all families one after the other."""
 
 
 class _Rows:
@@ -339,8 +348,8 @@ class _Search:
                 return
             self.pattern = better
 
-    def doubted(self) -> list[int]:
-        """The cells that are combined, those in greatest doubt."""
+    def doubted(self) -> list[list[int]]:
+        """The cells in greatest doubt, in groups that hang together."""
         limit, cells = self.task_limit(0), self.pattern.cells
         found: dict[int, float] = {}
 
@@ -360,7 +369,18 @@ class _Search:
                     gain = self.swapped(cell, index) - worth
                     doubt(own, gain)
                     doubt(cell, gain)
-        return sorted(found, key=lambda cell: -found[cell])[:MOST_JOINT]
+        return self._groups(sorted(found, key=lambda cell: -found[cell])[:MOST_DOUBTED])
+
+    def _groups(self, chosen: list[int]) -> list[list[int]]:
+        """The chosen cells in groups that hang together, directly or by wrong cells between."""
+        every = list({*chosen, *self.pattern.cells})
+        linked = self.judge.omega[np.ix_(every, every)] != 0.0
+        _, labels = connected_components(linked, directed=False)
+        group_of = dict(zip(every, labels.tolist(), strict=True))
+        groups: dict[int, list[int]] = {}
+        for cell in chosen:
+            groups.setdefault(group_of[cell], []).append(cell)
+        return [group[:MOST_JOINT] for group in groups.values()]
 
     def task_limit(self, index: int) -> float:
         return float(self.judge.task.settings[index])
@@ -369,21 +389,40 @@ class _Search:
         """Errors, chances and covariances of the row."""
         judge, row = self.judge, self.row
         self.list_candidates()
-        doubted = self.doubted()
+        groups = self.doubted()
+        doubted = [cell for group in groups for cell in group]
         slight = {
             cell: found for cell, found in self.candidates.items()
             if cell not in doubted and found[2] > self.task_limit(1)
         }  # fmt: skip
         firm = _Pattern(judge, row, [c for c in self.pattern.cells if c not in doubted])
+        to.density += firm.score
+        to.density += sum(float(np.log1p(np.exp(gain))) for _, _, gain in slight.values())
+        to.errors[firm.cells], to.chances[firm.cells] = firm.errors, 1.0
+        to.covariance[np.ix_(firm.cells, firm.cells)] = firm.variance
+        for group in groups:
+            self._combine(group, firm, to)
+        to.wrong += [
+            (cell, to.errors[cell], firm.variance[k, k], 1.0) for k, cell in enumerate(firm.cells)
+        ]
+        for cell, (own, width, gain) in slight.items():
+            chance = 1.0 / (1.0 + np.exp(-gain))
+            error = own / width
+            to.errors[cell], to.chances[cell] = chance * error, chance
+            to.covariance[cell, cell] += chance * (1.0 / width + (1.0 - chance) * error**2)
+            to.wrong.append((cell, error, 1.0 / width, chance))
+        return to
+
+    def _combine(self, doubted: list[int], firm: _Pattern, to: _Expected) -> None:
+        """Weigh all combinations of a group of cells in doubt."""
         gradient, precision, carried = firm.given(doubted)
         subsets = [
-            _Combination(judge, row, doubted, list(members), gradient, precision)
+            _Combination(self.judge, self.row, doubted, list(members), gradient, precision)
             for size in range(len(doubted) + 1)
             for members in combinations(range(len(doubted)), size)
         ]
         scores = np.array([one.score for one in subsets])
-        to.density += firm.score + float(np.logaddexp.reduce(scores))
-        to.density += sum(float(np.log1p(np.exp(gain))) for _, _, gain in slight.values())
+        to.density += float(np.logaddexp.reduce(scores))
         weights = np.exp(scores - scores.max())
         weights = np.where(weights > 1e-6, weights, 0.0)
         weights /= weights.sum()
@@ -399,22 +438,39 @@ class _Search:
                 to.chances[cell] += weight
                 if weight:
                     to.wrong.append((cell, one.errors[index], one.variance[index, index], weight))
-        to.errors[doubted], to.errors[firm.cells] = mean, firm.errors - carried @ mean
-        to.chances[firm.cells] = 1.0
+        to.lost = to.lost + self._lost(weights, subsets, doubted, firm, carried)
+        to.errors[doubted] = mean
+        to.errors[firm.cells] -= carried @ mean
         to.covariance[np.ix_(doubted, doubted)] = spread
         to.covariance[np.ix_(firm.cells, doubted)] = -carried @ spread
         to.covariance[np.ix_(doubted, firm.cells)] = -spread @ carried.T
-        to.covariance[np.ix_(firm.cells, firm.cells)] = firm.variance + carried @ spread @ carried.T
-        to.wrong += [
-            (cell, to.errors[cell], firm.variance[k, k], 1.0) for k, cell in enumerate(firm.cells)
-        ]
-        for cell, (own, width, gain) in slight.items():
-            chance = 1.0 / (1.0 + np.exp(-gain))
-            error = own / width
-            to.errors[cell], to.chances[cell] = chance * error, chance
-            to.covariance[cell, cell] += chance * (1.0 / width + (1.0 - chance) * error**2)
-            to.wrong.append((cell, error, 1.0 / width, chance))
-        return to
+        to.covariance[np.ix_(firm.cells, firm.cells)] += carried @ spread @ carried.T
+
+    def _lost(
+        self, weights: FloatArray, subsets: list["_Combination"], doubted: list[int],
+        firm: _Pattern, carried: FloatArray,
+    ) -> FloatArray:  # fmt: skip
+        """The covariance of the scores of families with cells of the group, one after the other."""
+        judge, found = self.judge, []
+        families, slopes = judge.task.families, judge.task.equation[0]
+        for family in range(len(families)):
+            edges = slice(*families.offsets[family : family + 2].tolist())
+            columns = np.append(families.parents[edges], family)
+            own = np.append(-slopes[edges], 1.0)
+            scores = np.zeros((len(subsets), len(columns) + 1))
+            for row, one in zip(scores, subsets, strict=True):
+                values, spread = judge.deviations[self.row].copy(), np.zeros(judge.omega.shape)
+                values[doubted] -= one.full
+                values[firm.cells] -= firm.errors - carried @ one.full
+                members = [doubted[member] for member in one.members]
+                spread[np.ix_(members, members)] = one.variance
+                rest, across = own @ values[columns], spread[np.ix_(columns, columns)] @ own
+                row[:-2] = rest * values[columns[:-1]] + across[:-1]
+                row[-2:] = rest, 0.5 * (rest**2 + own @ across)
+            scores -= weights @ scores
+            is_touched = bool(np.isin(columns, doubted).any())
+            found.append(is_touched * (scores * weights[:, None]).T @ scores)
+        return np.concatenate([matrix.ravel() for matrix in found])
 
 
 class _Combination:

@@ -35,22 +35,24 @@ def a_mixture(network, data, wrong):
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("foreign", [False, True])
-def test_the_compiled_kernel_agrees_with_its_definition(seed, foreign):
-    network = a_network(seed)
-    data, wrong = spoilt(network, 80, 0.1, 4.0, seed)
+@pytest.mark.parametrize(("nodes", "degree", "share"), [(8, 3.0, 0.1), (40, 0.7, 0.3)])
+def test_the_compiled_kernel_agrees_with_its_definition(seed, foreign, nodes, degree, share):
+    network = a_network(seed, nodes, degree)
+    data, wrong = spoilt(network, 80 if nodes == 8 else 20, share, 4.0, seed)
     data[3, 2] = data[5, 1] = data[5, 4] = np.nan
     mixture = a_mixture(network, data, wrong)
     densities = None
     if foreign:
-        densities = np.random.default_rng(seed).normal(-15.0, 3.0, len(data))
+        densities = np.random.default_rng(seed).normal(-2.0 * nodes, 3.0, len(data))
         mixture = replace(mixture, foreign=Foreign(0.1, densities))
     task, found = mixture.task(), []
     for kernel in (kernels.mixture_moments, numpy_mixture.mixture_moments):
         own, filled, chances = mixture.wrong.copy(), np.zeros(data.shape), np.zeros(data.shape)
-        sums = kernel(data, task, own, densities, filled, chances)
-        found.append((sums, own, filled, chances))
+        lost = np.zeros(int(np.sum((network.dag.families.sizes + 2) ** 2)))
+        sums = kernel(data, task, own, densities, filled, chances, lost)
+        found.append((sums, own, filled, chances, lost / np.abs(lost).max()))
     (one, *ours), (other, *theirs) = found
-    rows_of = np.repeat(np.arange(NODES), np.diff(task.precision[1]))
+    rows_of = np.repeat(np.arange(nodes), np.diff(task.precision[1]))
     below = rows_of >= task.precision[2]  # entries above the diagonal are not filled
     for name in one._fields:
         a, b = getattr(one, name), getattr(other, name)

@@ -11,7 +11,7 @@
 
 #include "kernels.h"
 
-#define MOST_ARGUMENTS 24
+#define MOST_ARGUMENTS 32
 /* Buffers of all arguments but lists. */
 #define MOST_BUFFERS 32
 /* No number of rows, columns or windows is larger: so many bytes have no address. */
@@ -427,6 +427,8 @@ static int read_arguments(Call *call, const char *signature, PyObject *tuple)
             at++;
             continue;
         }
+        if (count == MOST_ARGUMENTS)
+            return refuse("a kernel has too many arguments");
         PyObject *object = PyTuple_GetItem(tuple, count);
         if (!object || read_argument(call, &at, object, &call->given[count]) < 0)
             return -1;

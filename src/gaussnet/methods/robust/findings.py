@@ -53,6 +53,10 @@ class Trimming:
     set_rows: Mapping[int, IntArray] = field(default_factory=dict)
     """Rows in which a node was set from outside, ascending, for the nodes that were; they are
     among those that it leaves out."""
+    lost: FloatArray | None = None
+    """Information that doubts about cells take from each family, one square matrix after the other:
+    the covariance of its scores, coefficients, constant and variance, times the variance of the
+    noise or its square."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 

@@ -8,6 +8,7 @@ answer is least squares.
 
 from dataclasses import dataclass, replace
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 
@@ -88,8 +89,8 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
     mixture = _likeliest(walk, layout, rows, judged)
     apart, shaped = np.zeros(rows.shape, dtype=bool), set[int]()
     for _ in range(SHAPE_ROUNDS):
-        chances, filled = expectations(mixture)
-        doubted = (chances > 0.5) & mixture.judged & ~np.isnan(mixture.rows)
+        expected = expectations(mixture)
+        doubted = (expected.chances > 0.5) & mixture.judged & ~np.isnan(mixture.rows)
         doubted &= ~mixture.foreign_rows[:, None]
         shape = find_shape(mixture, doubted)
         believed = doubted.any(axis=0) & ~shape.wrong
@@ -98,25 +99,38 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
         apart |= shape.apart & believed
         shaped |= set(np.flatnonzero(believed).tolist())
         mixture = _believing(walk, mixture, layout, np.where(apart, np.nan, rows), believed)
-    found = Findings(walk, mixture, chances, filled, outside | apart, tuple(shaped))
+    found = Findings(walk, mixture, expected, outside | apart, tuple(shaped))
     if not (found.flagged | found.missing).any():  # then cells in doubt count as a whole
         blank = np.zeros(len(judged))
         least_squares = replace(mixture, chances=blank, foreign=None, wrong=0 * mixture.wrong)
-        found = replace(found, mixture=least_squares.round(), chances=0.0 * chances, filled=rows)
+        certain = Expectations(np.zeros(rows.shape), rows, np.zeros_like(expected.lost))
+        found = replace(found, mixture=least_squares.round(), expected=certain)
     return found.solution(scale)
 
 
-def expectations(mixture: Mixture) -> tuple[FloatArray, FloatArray]:
-    """Chances that cells are wrong, and the expected rows, (rows, nodes) each."""
+class Expectations(NamedTuple):
+    """What the mixture expects of every row."""
+
+    chances: FloatArray
+    """That cells are wrong, (rows, nodes)."""
+    filled: FloatArray
+    """The rows themselves, (rows, nodes)."""
+    lost: FloatArray
+    """Information that doubts take from each family, one square matrix after the other."""
+
+
+def expectations(mixture: Mixture) -> Expectations:
+    """Of all rows, with the parameters as they are."""
     task, rows = mixture.task(), mixture.rows
     chances, filled = np.zeros(rows.shape), np.empty(rows.shape)
+    lost = np.zeros(int(np.sum((mixture.layout.families.sizes + 2) ** 2)))
     for first in range(0, len(rows), ROWS_AT_A_TIME):
         span = slice(first, first + ROWS_AT_A_TIME)
         foreign = None if mixture.foreign is None else mixture.foreign.densities[span]
-        kernels.mixture_moments(
-            rows[span], task, mixture.wrong[span], foreign, filled[span], chances[span]
-        )
-    return chances, filled
+        part, own = np.empty_like(lost), (filled[span], chances[span])
+        kernels.mixture_moments(rows[span], task, mixture.wrong[span], foreign, *own, part)
+        lost += part
+    return Expectations(chances, filled, lost)
 
 
 def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: BoolArray) -> Mixture:
@@ -187,13 +201,14 @@ def _evidence(mixture: Mixture) -> float:
 
 def _is_clear(mixture: Mixture) -> bool:
     """Whether hardly a cell is in doubt, and the believed ones look Gaussian."""
-    chances, filled = expectations(mixture)
+    chances, filled, _ = expectations(mixture)
     if (chances * (1.0 - chances)).mean() >= CLEAR_SHARE * 0.25:
         return False
     families, equation = mixture.layout.families, mixture.equation
-    sound = filled[~mixture.foreign_rows] - equation.means
-    zeros = np.zeros(len(equation.means))
-    return not looks_contaminated(sound, families, equation.coefficients, zeros)
+    bad = (chances > 0.5) | np.isnan(mixture.rows) | mixture.foreign_rows[:, None]
+    centred, zeros = filled - equation.means, np.zeros(len(equation.means))
+    sound = ~_touched(bad, families).T
+    return not looks_contaminated(centred, families, equation.coefficients, zeros, sound)
 
 
 def _believing(
@@ -271,14 +286,21 @@ def _is_continuous(column: FloatArray) -> bool:
     return bool(nearest > 3.0 * (high - low) > 0.0)
 
 
+def _touched(bad: BoolArray, families: Families) -> BoolArray:
+    """Rows of each family in which a cell is bad, (rows, nodes)."""
+    found = bad.copy()
+    for edge, parent in enumerate(families.parents.tolist()):
+        found[:, families.family_of_edge[edge]] |= bad[:, parent]
+    return found
+
+
 @dataclass(frozen=True, eq=False)
 class Findings:
     """What the mixture says of every cell, and the answer that follows."""
 
     walk: Walk
     mixture: Mixture
-    chances: FloatArray
-    filled: FloatArray
+    expected: Expectations
     outside: BoolArray
     """Cells that stand apart from a column that is not judged, (rows, nodes)."""
     shaped: tuple[int, ...]
@@ -292,7 +314,7 @@ class Findings:
     @property
     def flagged(self) -> BoolArray:
         """Cells that are more likely wrong than not, (rows, nodes)."""
-        found = (self.chances > 0.5) & self.mixture.judged
+        found = (self.expected.chances > 0.5) & self.mixture.judged
         return (found | self.outside | self.mixture.foreign_rows[:, None]) & ~self.missing
 
     def solution(self, scale: RobustScale) -> RobustSolution:
@@ -319,15 +341,12 @@ class Findings:
             walk.solution.discrete,
             self.shaped,
             bridged=True,
+            lost=self.expected.lost,
         )
 
     def _left_out(self) -> dict[int, IntArray]:
         """Rows in which a cell of the family is flagged or missing."""
-        bad = self.flagged | self.missing
-        touched = bad.copy()
-        families = self.walk.families
-        for edge, parent in enumerate(families.parents.tolist()):
-            touched[:, families.family_of_edge[edge]] |= bad[:, parent]
+        touched = _touched(self.flagged | self.missing, self.walk.families)
         return {
             node: np.flatnonzero(touched[:, node])
             for node in np.flatnonzero(touched.any(axis=0)).tolist()
@@ -348,7 +367,7 @@ class Findings:
         equation, families = self.mixture.equation, self.walk.families
         bad = self.flagged | self.missing
         rest = kernels.residuals(
-            np.where(self.missing, self.filled, self.walk.rows) - equation.means,
+            np.where(self.missing, self.expected.filled, self.walk.rows) - equation.means,
             families,
             equation.coefficients,
         ).T
@@ -362,7 +381,7 @@ class Findings:
     def _cells(self) -> dict[int, SuspiciousCells]:
         """The cells in doubt, node by node."""
         walk, flagged, missing = self.walk, self.flagged, self.missing
-        doubted = ((self.chances > SLIGHTLY_DOUBTED) | flagged | missing) & (
+        doubted = ((self.expected.chances > SLIGHTLY_DOUBTED) | flagged | missing) & (
             self.mixture.judged | flagged | missing
         )
         for node, cells in walk.solution.cells.items():
@@ -376,14 +395,16 @@ class Findings:
             rows = np.flatnonzero(doubted[:, node])
             own = walk.rows[rows, node]
             chances = np.where(
-                flagged[rows, node] & self.outside[rows, node], 1.0, self.chances[rows, node]
+                flagged[rows, node] & self.outside[rows, node],
+                1.0,
+                self.expected.chances[rows, node],
             )
             foreign = self.mixture.foreign_rows[rows]
             chances = np.where(foreign, self.mixture.foreign_chances[rows], chances)
             statuses = np.where(chances > SLIGHTLY_DOUBTED, UNVERIFIED, CONFIRMED)
             statuses = np.where(flagged[rows, node], FLAGGED, statuses)
             statuses = np.where(missing[rows, node], MISSING_CELL, statuses).astype(np.uint8)
-            filled = self.filled[rows, node]
+            filled = self.expected.filled[rows, node]
             share = np.where(
                 self.outside[rows, node] | missing[rows, node],
                 1.0,

@@ -63,6 +63,8 @@ class RobustSolution:
     """Whether the other cells of a row count where one is wrong or missing."""
     notes: tuple[str, ...] = ()
     """What is worth knowing of the answer as a whole."""
+    lost: FloatArray | None = None
+    """Information that doubts take from each family, one square matrix after the other."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -256,6 +258,7 @@ class TrimPass(Pass):
                 shaped=found.shaped,
                 bridged=found.bridged,
                 set_rows=set_rows,
+                lost=found.lost,
             ),
         )
 

@@ -14,6 +14,7 @@ apart is an error.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
@@ -59,36 +60,54 @@ UNLIKELY_ERRORS = 5.0
 
 
 def looks_contaminated(
-    rows: FloatArray, families: Families, coefficients: FloatArray, intercepts: FloatArray
+    rows: FloatArray,
+    families: Families,
+    coefficients: FloatArray,
+    intercepts: FloatArray,
+    sound: BoolArray | None = None,
 ) -> bool:
-    r"""Whether squared residuals of least squares are not those of independent Gaussian noise.
+    r"""Whether squared residuals are not those of independent Gaussian noise.
 
     Many moderate errors widen the noise until none of them stands out, but not its fourth moments.
-    With z the residuals in standard deviations, three of these are looked at, each in standard
-    errors: the excess kurtosis of a node, that of whole rows (Mardia, 1970), and the mean of
-    :math:`(z_p^2 - 1)(z_c^2 - 1)` of a parent and its child, since a wrong value is in the
-    residuals of both; of any two nodes, if these are few.
+    With z the residuals in standard deviations and :math:`q = z^2 - 1`, three of these are looked
+    at, each in standard errors: the excess kurtosis of a node; the variance of the sum of q over a
+    row, which is Mardia's (1970) kurtosis; and the mean of :math:`q_p q_c` of a parent and its
+    child, since a wrong value is in the residuals of both, or of any two nodes if these are few.
+    Only residuals that are `sound` (nodes, rows) count, if that is given.
     """
     rest = kernels.residuals(rows, families, coefficients) - intercepts[:, None]
     rest /= np.abs(rest).max(axis=1, keepdims=True) + np.finfo(np.float64).tiny
-    squares = rest**2
-    means = squares.mean(axis=1, keepdims=True)
-    squares /= np.where(means > 0.0, means, 1.0)
-    count, nodes = len(rows), len(families)
-    far = UNLIKELY_ERRORS / np.sqrt(count)
-    if (np.einsum("ij,ij->i", squares, squares) / count - 3.0 > far * np.sqrt(24.0)).any():
+    excess = rest**2
+    count: Any = len(rows) if sound is None else np.maximum(sound.sum(axis=1), 1)
+    if sound is not None:
+        excess *= sound
+    means = excess.sum(axis=1) / count
+    excess /= np.where(means > 0.0, means, 1.0)[:, None]
+    excess -= 1.0 if sound is None else sound
+    fourth = np.einsum("ij,ij->i", excess, excess) / count - 2.0
+    if (fourth * np.sqrt(count / 24.0) > UNLIKELY_ERRORS).any():
         return True
-    whole = squares.sum(axis=0)
-    excess = np.mean(whole**2) - nodes * (nodes + 2.0)
-    if abs(excess) > far * np.sqrt(8.0 * nodes * (nodes + 2.0)):
+    whole = excess.sum(axis=0)
+    nodes = np.full(len(rows), len(families)) if sound is None else sound.sum(axis=0)
+    error = np.sqrt(8.0 * np.sum(nodes * (nodes + 2.0)))
+    if abs(float(whole @ whole) - 2.0 * nodes.sum()) > UNLIKELY_ERRORS * error:
         return True
-    child, parent = families.children[families.family_of_edge], families.parents
-    if nodes <= FEW_NODES:
-        child, parent = np.triu_indices(nodes, 1)
-        joint = (squares @ squares.T)[child, parent]
+    return bool((np.abs(_joint_excess(excess, families, sound)) > 2.0 * UNLIKELY_ERRORS).any())
+
+
+def _joint_excess(excess: FloatArray, families: Families, sound: BoolArray | None) -> FloatArray:
+    """Sums of products of two nodes' excesses over the root of their rows, (pairs,)."""
+    if len(families) <= FEW_NODES:
+        pairs = np.triu_indices(len(families), 1)
+        products = (excess @ excess.T)[pairs]
     else:
-        joint = np.array([squares[c] @ squares[p] for c, p in zip(child, parent, strict=True)])
-    return bool((np.abs(joint / count - 1.0) > 2.0 * far).any())
+        pairs = (families.children[families.family_of_edge], families.parents)
+        products = np.array([excess[c] @ excess[p] for c, p in zip(*pairs, strict=True)])
+    if sound is None:
+        return np.asarray(products / np.sqrt(excess.shape[1]))
+    weights = sound.astype(np.float64)
+    rows = np.array([weights[c] @ weights[p] for c, p in zip(*pairs, strict=True)])
+    return np.asarray(products / np.sqrt(np.maximum(rows, 1.0)))
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ there, less the covariance of their scores given these cells (Louis, 1982). Its 
 covariance of all parameters; equations that share missing cells are correlated.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -80,22 +81,30 @@ class InformationPass(Pass):
         return merged(left[0], right[0]), left[1] + right[1]
 
 
-def observed_errors(fitted: Fitted, level: float, table: Table | None = None) -> Assembly:
+def observed_errors(fitted: Fitted, level: float, law: "ParameterLaw | None" = None) -> Assembly:
     """Standard errors, intervals and the joint covariance of the coefficients.
 
     Errors are those of maximum likelihood. Intervals allow for the freedom that the equation's
     own parameters take, as those of complete rows do: with no hole they would be the same.
-    `table` holds the rows if they are not those of the fit.
+    `law` is what the rows say of the parameters if they are not just those of the fit.
     """
-    law = parameter_law(fitted, table)
+    law = parameter_law(fitted) if law is None else law
     exact = fitted.network.variance_array[law.nodes] == 0.0
     intercept = fitted.data.options.intercept
     found = _Errors(law.model, law.rows, law.covariance, level, intercept, exact)
     return found.assembly(fitted, law.nodes, law.edges)
 
 
-def parameter_law(fitted: Fitted, table: Table | None = None) -> "ParameterLaw":
-    """What the rows say of all parameters together, in one more pass."""
+def parameter_law(
+    fitted: Fitted,
+    table: Table | None = None,
+    also_lost: Callable[[Parameters], FloatArray] | None = None,
+) -> "ParameterLaw":
+    """What the rows say of all parameters together, in one more pass.
+
+    `table` holds the rows if they are not those of the fit; `also_lost` is the information that is
+    lost beside what the holes take.
+    """
     network, options = fitted.network, fitted.data.options
     nodes, families = network.dag.families.sorted_by_size
     count = len(families.parents) + 2 * len(families)
@@ -111,6 +120,7 @@ def parameter_law(fitted: Fitted, table: Table | None = None) -> "ParameterLaw":
     moments, lost = ask(
         fitted.data.table() if table is None else table, InformationPass(equations, model)
     )
+    lost = lost if also_lost is None else lost + also_lost(model)
     again = Maximum.of(moments, np.zeros(len(families)))
     known = (network.variance_array[nodes] == 0.0) | (again.ranks < families.sizes)
     covariance = _covariance(model, moments, lost, known, options.intercept)

@@ -8,9 +8,20 @@
 /* What all rows add up to. */
 typedef struct {
     double *products, *sums, *law_sums, *column_sums;
+    double *lost; /* information that doubts take, a square matrix of scores a family, or NULL */
 } MixtureTotals;
 
 enum { WRONG, REDRAWN, OWN, OWN_SUM, OWN_SQUARES, SHIFTED, SHIFTED_SUM, SHIFTED_SQUARES, COLUMN_SUMS };
+
+/* The arguments of the kernel, by name. */
+typedef struct {
+    Matrix rows;
+    Families families;
+    const double *coefficients, *variances, *means, *foreign;
+    double base, foreign_odds;
+    unsigned char *wrong;
+    double *densities, *foreign_chances, *filled, *chances;
+} MixtureTask;
 
 /* A block of rows: column c of row s is at [c * SIDE + s]. */
 typedef struct {
@@ -50,27 +61,31 @@ static void count_wrong(const Mixture *mixture, const RowSearch *search, const M
     own[SHIFTED_SQUARES] += shifted * squares;
 }
 
-/* One combination of the cells in doubt: which are wrong, their errors and variances. */
+/* So many, if all groups have the largest size. */
+#define MOST_COMBINATIONS (MOST_DOUBTED / MOST_JOINT << MOST_JOINT)
+
+/* One combination of a group of cells in doubt: which are wrong, their errors and variances. */
 typedef struct {
     ptrdiff_t count, members[MOST_JOINT];
     double score, errors[MOST_JOINT], variance[MOST_JOINT * MOST_JOINT];
 } Combination;
 
-/* The combinations of the cells in doubt, given those that are firmly wrong. */
+/* The combinations of the cells in doubt, group by group, given those that are firmly wrong. */
 typedef struct {
-    ptrdiff_t count, found;
-    double carried[MOST_WRONG * MOST_JOINT]; /* V_B Omega_BD: what an error in doubt takes off */
-    double precision[MOST_JOINT * MOST_JOINT], gradient[MOST_JOINT];
-    double mean[MOST_JOINT], covariance[MOST_JOINT * MOST_JOINT], chance[MOST_JOINT];
+    ptrdiff_t count, groups;
+    ptrdiff_t starts[MOST_DOUBTED + 1]; /* where the combinations of each group start */
+    double carried[MOST_WRONG * MOST_DOUBTED]; /* V_B Omega_BD: what an error in doubt takes off */
+    double precision[MOST_DOUBTED * MOST_DOUBTED], gradient[MOST_DOUBTED];
+    double mean[MOST_DOUBTED], covariance[MOST_DOUBTED * MOST_DOUBTED], chance[MOST_DOUBTED];
     double log_sum;
-    Combination each[1 << MOST_JOINT];
+    Combination each[MOST_COMBINATIONS];
 } Combinations;
 
 /* Take the doubted cells out of the pattern, and say how they hang on those that stay. */
 static void condition(const Mixture *mixture, RowSearch *search, Combinations *all, double *lower)
 {
     Pattern *now = search->now;
-    double raw[MOST_WRONG], white[MOST_JOINT][MOST_WRONG];
+    double raw[MOST_WRONG], white[MOST_DOUBTED][MOST_WRONG];
     ptrdiff_t kept = 0;
     all->count = search->doubted_count;
     for (ptrdiff_t k = 0; k < now->count; k++) {
@@ -98,34 +113,35 @@ static void condition(const Mixture *mixture, RowSearch *search, Combinations *a
             all->gradient[d] -= white[d][k] * now->white[k];
             for (ptrdiff_t i = k; i < kept; i++)
                 sum += now->inverse[k * MOST_WRONG + i] * white[d][i];
-            all->carried[k * MOST_JOINT + d] = sum;
+            all->carried[k * MOST_DOUBTED + d] = sum;
         }
         for (ptrdiff_t other = 0; other <= d; other++) {
             double sum = coupling(mixture, cell, search->doubted[other]);
             for (ptrdiff_t k = 0; k < kept; k++)
                 sum -= white[d][k] * white[other][k];
-            all->precision[d * MOST_JOINT + other] = all->precision[other * MOST_JOINT + d] = sum;
+            all->precision[d * MOST_DOUBTED + other] = all->precision[other * MOST_DOUBTED + d] = sum;
         }
     }
 }
 
-/* The precision of the cells in doubt with their gradients as a last column, swept on some cells:
+/* The precision of a group's cells with their gradients as a last column, swept on some cells:
  * among these it is minus the variance of their errors, and in the last column the errors. */
 #define SWEPT (MOST_JOINT + 1)
 typedef struct {
     double entries[MOST_JOINT * SWEPT], score; /* score: halves of the squares and log pivots */
+    ptrdiff_t first, size; /* of the group */
     ptrdiff_t count, members[MOST_JOINT];
 } Swept;
 
 /* Sweep on one more cell; 0 if its precision has vanished. */
-static int sweep(const Mixture *mixture, const RowSearch *search, const Combinations *all,
-                 const Swept *from, ptrdiff_t cell, Swept *to)
+static int sweep(const Mixture *mixture, const RowSearch *search, const Swept *from, ptrdiff_t cell,
+                 Swept *to)
 {
     const double *pivot_row = from->entries + cell * SWEPT, pivot = pivot_row[cell];
     const double inverse = 1.0 / pivot;
-    if (!(pivot > 1e-14 * mixture->diagonal[search->doubted[cell]]))
+    if (!(pivot > 1e-14 * mixture->diagonal[search->doubted[from->first + cell]]))
         return 0;
-    for (ptrdiff_t i = 0; i < all->count; i++) {
+    for (ptrdiff_t i = 0; i < from->size; i++) {
         const double factor = from->entries[i * SWEPT + cell] * inverse;
         for (ptrdiff_t j = 0; j < SWEPT; j++)
             to->entries[i * SWEPT + j] = from->entries[i * SWEPT + j] - factor * pivot_row[j];
@@ -136,6 +152,8 @@ static int sweep(const Mixture *mixture, const RowSearch *search, const Combinat
     to->entries[cell * SWEPT + cell] = -inverse;
     to->score = from->score + 0.5 * pivot_row[MOST_JOINT] * pivot_row[MOST_JOINT] * inverse +
                 0.5 * log(inverse);
+    to->first = from->first;
+    to->size = from->size;
     to->count = from->count + 1;
     memcpy(to->members, from->members, sizeof to->members);
     to->members[from->count] = cell;
@@ -143,81 +161,101 @@ static int sweep(const Mixture *mixture, const RowSearch *search, const Combinat
 }
 
 /* Write down the combination of the cells that were swept on. */
-static void note_combination(const Mixture *mixture, const RowSearch *search, Combinations *all,
-                             const Swept *swept)
+static void note_combination(const Mixture *mixture, const RowSearch *search, const Swept *swept,
+                             Combination *one)
 {
-    Combination *one = &all->each[all->found++];
     one->count = swept->count;
     one->score = swept->score;
     for (ptrdiff_t i = 0; i < swept->count; i++) {
         const double *own = swept->entries + swept->members[i] * SWEPT;
-        one->members[i] = swept->members[i];
+        one->members[i] = swept->first + swept->members[i];
         one->errors[i] = own[MOST_JOINT];
         for (ptrdiff_t j = 0; j < swept->count; j++)
             one->variance[i * MOST_JOINT + j] = -own[swept->members[j]];
-        one->score += log_wrong(mixture, search, search->doubted[swept->members[i]], one->errors[i],
+        one->score += log_wrong(mixture, search, search->doubted[one->members[i]], one->errors[i],
                                 one->variance[i * MOST_JOINT + i]);
     }
 }
 
-/* All combinations that hold the cells swept on and some of the later ones. */
-static void combine_from(const Mixture *mixture, const RowSearch *search, Combinations *all,
-                         const Swept *from, ptrdiff_t first)
+/* All combinations of a group that hold the cells swept on and some of the later ones; how many. */
+static ptrdiff_t combine_from(const Mixture *mixture, const RowSearch *search, const Swept *from,
+                              ptrdiff_t cell, Combination *to)
 {
     Swept next;
-    note_combination(mixture, search, all, from);
-    for (ptrdiff_t cell = first; cell < all->count; cell++)
-        if (sweep(mixture, search, all, from, cell, &next))
-            combine_from(mixture, search, all, &next, cell + 1);
+    ptrdiff_t found = 1;
+    note_combination(mixture, search, from, to);
+    for (; cell < from->size; cell++)
+        if (sweep(mixture, search, from, cell, &next))
+            found += combine_from(mixture, search, &next, cell + 1, to + found);
+    return found;
 }
 
-/* Weigh all combinations of the cells in doubt. */
-static void combine(const Mixture *mixture, const RowSearch *search, Combinations *all)
+/* Chances of a group's combinations in place of their scores; the log of the sum of these. */
+static double weigh_combinations(Combination *each, ptrdiff_t count)
 {
-    Swept none = {.score = 0.0};
     double most = UNLIKELY, total = 0.0, counted = 0.0;
-    for (ptrdiff_t i = 0; i < all->count; i++) {
-        memcpy(none.entries + i * SWEPT, all->precision + i * MOST_JOINT,
-               (size_t)all->count * sizeof(double));
-        none.entries[i * SWEPT + MOST_JOINT] = all->gradient[i];
-    }
-    all->found = 0;
-    combine_from(mixture, search, all, &none, 0);
-    for (ptrdiff_t s = 0; s < all->found; s++)
-        most = fmax(most, all->each[s].score);
-    for (ptrdiff_t s = 0; s < all->found; s++) {
-        const double weight = exp(all->each[s].score - most);
+    for (ptrdiff_t s = 0; s < count; s++)
+        most = fmax(most, each[s].score);
+    for (ptrdiff_t s = 0; s < count; s++) {
+        const double weight = exp(each[s].score - most);
         total += weight;
-        counted += all->each[s].score = weight > 1e-6 ? weight : 0.0;
+        counted += each[s].score = weight > 1e-6 ? weight : 0.0;
     }
-    all->log_sum = most + log(total);
-    memset(all->mean, 0, sizeof all->mean);
-    memset(all->chance, 0, sizeof all->chance);
-    memset(all->covariance, 0, sizeof all->covariance);
-    for (ptrdiff_t s = 0; s < all->found; s++) {
-        Combination *one = &all->each[s];
-        const double weight = one->score /= counted; /* from here on its chance */
-        for (ptrdiff_t i = 0; weight > 0.0 && i < one->count; i++) {
-            all->mean[one->members[i]] += weight * one->errors[i];
-            all->chance[one->members[i]] += weight;
+    for (ptrdiff_t s = 0; s < count; s++)
+        each[s].score /= counted;
+    return most + log(total);
+}
+
+/* Mean and covariance of the errors of a group. */
+static void average_combinations(Combinations *all, ptrdiff_t group, ptrdiff_t first, ptrdiff_t last)
+{
+    const Combination *each = all->each + all->starts[group], *stop = all->each + all->starts[group + 1];
+    for (const Combination *one = each; one < stop; one++)
+        for (ptrdiff_t i = 0; one->score > 0.0 && i < one->count; i++) {
+            all->mean[one->members[i]] += one->score * one->errors[i];
+            all->chance[one->members[i]] += one->score;
         }
-    }
-    for (ptrdiff_t s = 0; s < all->found; s++) { /* about the mean: errors may be huge */
-        const Combination *one = &all->each[s];
-        double centred[MOST_JOINT];
+    for (const Combination *one = each; one < stop; one++) { /* about the mean: errors may be huge */
+        double centred[MOST_DOUBTED];
         if (one->score == 0.0)
             continue;
-        for (ptrdiff_t a = 0; a < all->count; a++)
+        for (ptrdiff_t a = first; a < last; a++)
             centred[a] = -all->mean[a];
         for (ptrdiff_t i = 0; i < one->count; i++)
             centred[one->members[i]] += one->errors[i];
-        for (ptrdiff_t a = 0; a < all->count; a++)
-            for (ptrdiff_t b = 0; b < all->count; b++)
-                all->covariance[a * MOST_JOINT + b] += one->score * centred[a] * centred[b];
+        for (ptrdiff_t a = first; a < last; a++)
+            for (ptrdiff_t b = first; b < last; b++)
+                all->covariance[a * MOST_DOUBTED + b] += one->score * centred[a] * centred[b];
         for (ptrdiff_t i = 0; i < one->count; i++)
             for (ptrdiff_t j = 0; j < one->count; j++)
-                all->covariance[one->members[i] * MOST_JOINT + one->members[j]] +=
+                all->covariance[one->members[i] * MOST_DOUBTED + one->members[j]] +=
                     one->score * one->variance[i * MOST_JOINT + j];
+    }
+}
+
+/* Weigh all combinations of the cells in doubt, group by group. */
+static void combine(const Mixture *mixture, const RowSearch *search, Combinations *all)
+{
+    all->groups = search->group_count;
+    all->log_sum = 0.0;
+    all->starts[0] = 0;
+    memset(all->mean, 0, sizeof all->mean);
+    memset(all->chance, 0, sizeof all->chance);
+    for (ptrdiff_t d = 0; d < all->count; d++)
+        memset(all->covariance + d * MOST_DOUBTED, 0, (size_t)all->count * sizeof(double));
+    for (ptrdiff_t g = 0; g < all->groups; g++) {
+        const ptrdiff_t first = search->groups[g], last = search->groups[g + 1];
+        Combination *each = all->each + all->starts[g];
+        Swept none = {.score = 0.0, .first = first, .size = last - first};
+        for (ptrdiff_t i = first; i < last; i++) {
+            double *own = none.entries + (i - first) * SWEPT;
+            memcpy(own, all->precision + i * MOST_DOUBTED + first, (size_t)(last - first) * sizeof *own);
+            own[MOST_JOINT] = all->gradient[i];
+        }
+        const ptrdiff_t found = combine_from(mixture, search, &none, 0, each);
+        all->starts[g + 1] = all->starts[g] + found;
+        all->log_sum += weigh_combinations(each, found);
+        average_combinations(all, g, first, last);
     }
 }
 
@@ -226,6 +264,24 @@ typedef struct {
     double weight;
     double *corrections, *chances; /* (columns,): expected errors, chances to be wrong */
 } Expectation;
+
+/* Number the firm cells, and after them the doubted ones. */
+static void index_cells(RowSearch *search)
+{
+    const Pattern *now = search->now;
+    for (ptrdiff_t k = 0; k < now->count; k++)
+        search->index[now->cells[k]] = (int16_t)k;
+    for (ptrdiff_t d = 0; d < search->doubted_count; d++)
+        search->index[search->doubted[d]] = (int16_t)(now->count + d);
+}
+
+static void forget_cells(RowSearch *search)
+{
+    for (ptrdiff_t k = 0; k < search->now->count; k++)
+        search->index[search->now->cells[k]] = NOWHERE;
+    for (ptrdiff_t d = 0; d < search->doubted_count; d++)
+        search->index[search->doubted[d]] = NOWHERE;
+}
 
 /* Add to the products of a cell with others: `values` by their index among firm and doubted cells. */
 INLINE void add_cell_products(const Mixture *mixture, const RowSearch *search, const MixtureTotals *totals,
@@ -238,44 +294,43 @@ INLINE void add_cell_products(const Mixture *mixture, const RowSearch *search, c
     }
 }
 
+/* What the covariance of a doubted cell with those of its group makes of what they carry. */
+INLINE double carried_spread(const RowSearch *search, const Combinations *all, ptrdiff_t firm,
+                             ptrdiff_t group, ptrdiff_t cell)
+{
+    double sum = 0.0;
+    for (ptrdiff_t c = search->groups[group]; c < search->groups[group + 1]; c++)
+        sum -= all->carried[firm * MOST_DOUBTED + c] * all->covariance[c * MOST_DOUBTED + cell];
+    return sum;
+}
+
 /* Covariances of the errors of firm cells (first) and doubted ones, added to the products. */
 static void add_error_covariances(const Mixture *mixture, RowSearch *search, const Combinations *all,
                             const MixtureTotals *totals, double weight)
 {
     const Pattern *now = search->now;
     const ptrdiff_t firm = now->count;
-    double values[MOST_WRONG + MOST_JOINT];
-    for (ptrdiff_t k = 0; k < firm; k++)
-        search->index[now->cells[k]] = (int16_t)k;
-    for (ptrdiff_t d = 0; d < all->count; d++)
-        search->index[search->doubted[d]] = (int16_t)(firm + d);
+    double values[MOST_WRONG + MOST_DOUBTED];
+    index_cells(search);
     for (ptrdiff_t k = 0; k < firm; k++) {
         double *spread = values + firm;
-        for (ptrdiff_t d = 0; d < all->count; d++) {
-            spread[d] = 0.0;
-            for (ptrdiff_t c = 0; c < all->count; c++)
-                spread[d] -= all->carried[k * MOST_JOINT + c] * all->covariance[c * MOST_JOINT + d];
-        }
-        for (ptrdiff_t j = 0; j < firm; j++) {
-            values[j] = now->variance[k * MOST_WRONG + j];
-            for (ptrdiff_t d = 0; d < all->count; d++)
-                values[j] -= spread[d] * all->carried[j * MOST_JOINT + d];
-        }
+        memcpy(values, now->variance + k * MOST_WRONG, (size_t)firm * sizeof *values);
+        for (ptrdiff_t g = 0; g < all->groups; g++)
+            for (ptrdiff_t d = search->groups[g]; d < search->groups[g + 1]; d++) {
+                spread[d] = carried_spread(search, all, k, g, d);
+                for (ptrdiff_t j = 0; spread[d] != 0.0 && j < firm; j++)
+                    values[j] -= spread[d] * all->carried[j * MOST_DOUBTED + d];
+            }
         add_cell_products(mixture, search, totals, now->cells[k], values, weight);
     }
-    for (ptrdiff_t d = 0; d < all->count; d++) {
-        for (ptrdiff_t j = 0; j < firm; j++) {
-            values[j] = 0.0;
-            for (ptrdiff_t c = 0; c < all->count; c++)
-                values[j] -= all->carried[j * MOST_JOINT + c] * all->covariance[c * MOST_JOINT + d];
+    for (ptrdiff_t g = 0; g < all->groups; g++)
+        for (ptrdiff_t d = search->groups[g]; d < search->groups[g + 1]; d++) {
+            for (ptrdiff_t j = 0; j < firm; j++)
+                values[j] = carried_spread(search, all, j, g, d);
+            memcpy(values + firm, all->covariance + d * MOST_DOUBTED, (size_t)all->count * sizeof(double));
+            add_cell_products(mixture, search, totals, search->doubted[d], values, weight);
         }
-        memcpy(values + firm, all->covariance + d * MOST_JOINT, (size_t)all->count * sizeof(double));
-        add_cell_products(mixture, search, totals, search->doubted[d], values, weight);
-    }
-    for (ptrdiff_t k = 0; k < firm; k++)
-        search->index[now->cells[k]] = NOWHERE;
-    for (ptrdiff_t d = 0; d < all->count; d++)
-        search->index[search->doubted[d]] = NOWHERE;
+    forget_cells(search);
 }
 
 /* Errors of firm and doubted cells: means, chances, and variances added to the products. */
@@ -289,7 +344,7 @@ static void add_joint(const Mixture *mixture, RowSearch *search, const Combinati
         to->corrections[cell] = now->errors[k];
         to->chances[cell] = 1.0;
         for (ptrdiff_t d = 0; d < all->count; d++)
-            to->corrections[cell] -= all->carried[k * MOST_JOINT + d] * all->mean[d];
+            to->corrections[cell] -= all->carried[k * MOST_DOUBTED + d] * all->mean[d];
         count_wrong(mixture, search, totals, cell, to->corrections[cell],
                     now->variance[k * MOST_WRONG + k], weight);
     }
@@ -298,12 +353,104 @@ static void add_joint(const Mixture *mixture, RowSearch *search, const Combinati
         to->chances[search->doubted[d]] = all->chance[d];
     }
     add_error_covariances(mixture, search, all, totals, weight);
-    for (ptrdiff_t s = 0; s < all->found; s++)
+    for (ptrdiff_t s = 0; s < all->starts[all->groups]; s++)
         for (ptrdiff_t i = 0; all->each[s].score > 0.0 && i < all->each[s].count; i++) {
             const Combination *one = &all->each[s];
             count_wrong(mixture, search, totals, search->doubted[one->members[i]], one->errors[i],
                         one->variance[i * MOST_JOINT + i], weight * one->score);
         }
+}
+
+/* The scores of a family, if one combination of the doubted cells is wrong: coefficients, constant
+ * and variance, times the variance of the noise or its square. */
+static void combination_scores(const MixtureTask *task, const RowSearch *search, const Combinations *all,
+                               const Combination *one, ptrdiff_t family, double *scores)
+{
+    const Families *families = &task->families;
+    const ptrdiff_t firm = search->now->count, first = families->offsets[family];
+    const ptrdiff_t parents = families->offsets[family + 1] - first;
+    double errors[MOST_DOUBTED] = {0}, weights[MOST_DOUBTED] = {0}, rest = 0.0, spread = 0.0;
+    ptrdiff_t place[MOST_DOUBTED]; /* of the doubted cell in the family, -1 if it is not there */
+    for (ptrdiff_t i = 0; i < one->count; i++)
+        errors[one->members[i]] = one->errors[i];
+    for (ptrdiff_t d = 0; d < MOST_DOUBTED; d++)
+        place[d] = -1;
+    for (ptrdiff_t k = 0; k <= parents; k++) {
+        const ptrdiff_t cell = k < parents ? families->parents[first + k] : family;
+        const ptrdiff_t index = search->index[cell];
+        const double weight = k < parents ? -task->coefficients[first + k] : 1.0;
+        double value = search->deviation[cell];
+        if (index >= firm) {
+            value -= errors[index - firm];
+            weights[index - firm] = weight;
+            place[index - firm] = k;
+        } else if (index >= 0) {
+            value -= search->now->errors[index];
+            for (ptrdiff_t d = 0; d < all->count; d++)
+                value += all->carried[index * MOST_DOUBTED + d] * errors[d];
+        }
+        scores[k] = value; /* that of the child is written over by the constant's */
+        rest += weight * value;
+    }
+    for (ptrdiff_t k = 0; k < parents; k++)
+        scores[k] *= rest;
+    for (ptrdiff_t i = 0; i < one->count; i++) {
+        double across = 0.0; /* covariance of the residual with the cell */
+        for (ptrdiff_t j = 0; j < one->count; j++)
+            across += weights[one->members[j]] * one->variance[i * MOST_JOINT + j];
+        spread += weights[one->members[i]] * across;
+        if (place[one->members[i]] >= 0 && place[one->members[i]] < parents)
+            scores[place[one->members[i]]] += across;
+    }
+    scores[parents] = rest;
+    scores[parents + 1] = 0.5 * (rest * rest + spread);
+}
+
+/* The covariance of a family's scores over the combinations of a group, added to what is lost. */
+static void add_lost_scores(const MixtureTask *task, const RowSearch *search, const Combinations *all,
+                            ptrdiff_t group, ptrdiff_t family, double weight, double *scores, double *lost)
+{
+    const ptrdiff_t size = task->families.offsets[family + 1] - task->families.offsets[family] + 2;
+    double *mean = scores + size;
+    memset(mean, 0, (size_t)size * sizeof *mean);
+    for (int pass = 0; pass < 2; pass++)
+        for (ptrdiff_t s = all->starts[group]; s < all->starts[group + 1]; s++) {
+            const double chance = all->each[s].score;
+            if (chance == 0.0)
+                continue;
+            combination_scores(task, search, all, &all->each[s], family, scores);
+            for (ptrdiff_t i = 0; i < size; i++)
+                if (pass == 0)
+                    mean[i] += chance * scores[i];
+                else
+                    for (ptrdiff_t j = 0; j < size; j++)
+                        lost[i * size + j] += weight * chance * (scores[i] - mean[i]) * (scores[j] - mean[j]);
+        }
+}
+
+/* What doubts about a row's cells take from the information. Doubted cells of one family are in one
+ * group. */
+static void add_lost(const MixtureTask *task, RowSearch *search, const Combinations *all, double weight,
+                     double *scores, double *lost)
+{
+    const Families *families = &task->families;
+    const ptrdiff_t firm = search->now->count;
+    index_cells(search);
+    for (ptrdiff_t f = 0; all->count > 0 && f < families->count; f++) {
+        const int64_t first = families->offsets[f], last = families->offsets[f + 1];
+        const ptrdiff_t size = (ptrdiff_t)(last - first) + 2;
+        ptrdiff_t doubted = search->index[f] - firm, group = 0;
+        for (int64_t e = first; e < last; e++) {
+            const ptrdiff_t parent = search->index[families->parents[e]] - firm;
+            doubted = parent > doubted ? parent : doubted;
+        }
+        while (doubted >= search->groups[group + 1])
+            group++;
+        if (doubted >= 0)
+            add_lost_scores(task, search, all, group, f, weight, scores, lost);
+        lost += size * size;
+    }
+    forget_cells(search);
 }
 
 /* Whether a candidate is neither in the pattern nor among the cells in doubt. */
@@ -343,18 +490,8 @@ typedef struct {
     Pattern patterns[2];
     Combinations combinations;
     double lower[MOST_WRONG * MOST_WRONG];
-    double *corrections, *chances;
+    double *corrections, *chances, *scores;
 } MixtureSpace;
-
-/* The arguments of the kernel, by name. */
-typedef struct {
-    Matrix rows;
-    Families families;
-    const double *coefficients, *variances, *means, *foreign;
-    double base, foreign_odds;
-    unsigned char *wrong;
-    double *densities, *foreign_chances, *filled, *chances;
-} MixtureTask;
 
 /* Log density of the row as one of ours is known: the chance that it is foreign, and its weight. */
 static void weigh_row(const MixtureTask *task, ptrdiff_t row, double log_density, double *weight)
@@ -424,12 +561,13 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
         wrong[search->now->cells[k]] = block->missing[search->now->cells[k]] ? 2 : 1;
     memset(space->corrections, 0, (size_t)columns * sizeof(double));
     memset(space->chances, 0, (size_t)columns * sizeof(double));
+    clear_index(search);
+    group_doubted_cells(mixture, search);
     double slight = 0.0;
     for (ptrdiff_t c = 0; c < search->candidate_count; c++)
         if (is_slight(mixture, search, &search->candidates[c]))
             slight += fmax(search->candidates[c].gain, 0.0) +
                       log1p(exp(-fabs(search->candidates[c].gain)));
-    clear_index(search);
     condition(mixture, search, &space->combinations, space->lower);
     combine(mixture, search, &space->combinations);
     const double log_density = task->base - 0.5 * block->squares[side] + search->now->score +
@@ -438,6 +576,8 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
     Expectation to = {block->weights[side], space->corrections, space->chances};
     add_joint(mixture, search, &space->combinations, totals, &to);
     add_slight(mixture, search, totals, &to);
+    if (totals->lost)
+        add_lost(task, search, &space->combinations, to.weight, space->scores, totals->lost);
     for (ptrdiff_t c = 0; c < columns; c++) {
         block->deviations[c * SIDE + side] -= space->corrections[c];
         if (chances)
@@ -541,7 +681,7 @@ static void add_row_products(const Mixture *mixture, Block16 *block, const Mixtu
 static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
 {
     const size_t width = (size_t)columns, table = (size_t)MOST_CANDIDATES * MOST_WRONG;
-    const size_t values = width * (3 * SIDE + 5) + 2 * table;
+    const size_t values = width * (3 * SIDE + 7) + 4 + 2 * table;
     *space = malloc(sizeof **space + values * sizeof(double) + width * sizeof(ValueLaws) +
                     (width + 1) * sizeof(ptrdiff_t) + width * sizeof(int16_t) + width);
     if (!*space)
@@ -557,7 +697,8 @@ static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
     block->bent = next += columns;
     (*space)->corrections = next += columns;
     (*space)->chances = next += columns;
-    search->couplings = next += columns;
+    (*space)->scores = next += columns;
+    search->couplings = next += 2 * columns + 4;
     search->white = next += table;
     search->values = (ValueLaws *)(next + table);
     search->far = (ptrdiff_t *)(search->values + columns);
@@ -596,16 +737,24 @@ static ptrdiff_t mixture_moments(const Argument *given)
     const MixtureTask task = {given[0].matrix,     given[1].families,  given[2].values,
                               given[3].values,     given[4].values,    given[13].values,
                               given[12].real,      given[14].real,     given[15].values,
-                              given[16].values,    given[17].values,   given[18].values,
-                              given[19].values};
+                              given[17].values,    given[18].values,   given[19].values,
+                              given[20].values};
     const double *settings = given[11].values, *by_column = given[10].values;
     const ptrdiff_t columns = given[0].matrix.columns;
     Mixture mixture = {columns,         given[9].length / 3, given[6].values,     given[7].values,
                              given[5].values, given[8].values,     by_column,           by_column + columns,
                              given[9].values, by_column + 2 * columns, settings[0],     settings[1],
                              NULL};
-    const MixtureTotals totals = {given[20].values, given[21].values, given[22].values, given[23].values};
+    const MixtureTotals totals = {given[21].values, given[22].values, given[23].values,
+                                  given[24].values, given[25].values};
     MixtureSpace *space;
+    ptrdiff_t scores = 0;
+    for (ptrdiff_t f = 0; f < task.families.count; f++) {
+        const int64_t size = task.families.offsets[f + 1] - task.families.offsets[f] + 2;
+        scores += (ptrdiff_t)(size * size);
+    }
+    if (totals.lost && given[25].length != scores)
+        return REFUSED;
     if (mixture.law_count >= MOST_LAWS || task.families.count != mixture.columns)
         return REFUSED;
     if (open_mixture_space(&space, mixture.columns) < 0)
@@ -618,10 +767,12 @@ static ptrdiff_t mixture_moments(const Argument *given)
     for (ptrdiff_t c = 0; c < columns; c++)
         open_laws(mixture.laws, mixture.law_count, mixture.parameters + c * PARAMETERS,
                   &mixture.by_column[c]);
-    memset(totals.products, 0, (size_t)given[20].length * sizeof(double));
-    memset(totals.sums, 0, (size_t)given[21].length * sizeof(double));
-    memset(totals.law_sums, 0, (size_t)given[22].length * sizeof(double));
-    memset(totals.column_sums, 0, (size_t)given[23].length * sizeof(double));
+    memset(totals.products, 0, (size_t)given[21].length * sizeof(double));
+    memset(totals.sums, 0, (size_t)given[22].length * sizeof(double));
+    memset(totals.law_sums, 0, (size_t)given[23].length * sizeof(double));
+    memset(totals.column_sums, 0, (size_t)given[24].length * sizeof(double));
+    if (totals.lost)
+        memset(totals.lost, 0, (size_t)scores * sizeof(double));
     expect_rows(&mixture, &task, space, &totals);
     free(mixture.by_column);
     free(space);

@@ -13,8 +13,9 @@
 
 /* Cells of a row that may be wrong; with more the row is wrong as a whole. */
 #define MOST_WRONG 96
-/* Cells in doubt that are looked at jointly, in all 2^n combinations. */
+/* Cells in doubt that hang together are looked at jointly, in all 2^n combinations; all of them. */
 #define MOST_JOINT 6
+#define MOST_DOUBTED 24
 #define MOST_CANDIDATES 512
 #define UNLIKELY (-1e300)
 /* The density of wrong values exceeds that of an error's own spread by this factor at most, in logs:
@@ -64,9 +65,11 @@ typedef struct {
     double *couplings, *white; /* (candidates, cells of the pattern) */
     ptrdiff_t candidate_count;
     double worths[MOST_WRONG]; /* of the cells of the pattern */
-    ptrdiff_t doubted[MOST_JOINT];
-    double doubt[MOST_JOINT];
+    ptrdiff_t doubted[MOST_DOUBTED]; /* group after group */
+    double doubt[MOST_DOUBTED];
     ptrdiff_t doubted_count;
+    ptrdiff_t groups[MOST_DOUBTED + 1]; /* where each group of doubted cells starts */
+    ptrdiff_t group_count;
 } RowSearch;
 
 /* Where the entry of Omega for two cells is, or -1. */
@@ -402,7 +405,7 @@ static void doubt(RowSearch *search, ptrdiff_t cell, double gain)
         }
         least = search->doubt[k] < search->doubt[least] ? k : least;
     }
-    if (search->doubted_count < MOST_JOINT)
+    if (search->doubted_count < MOST_DOUBTED)
         least = search->doubted_count++;
     else if (search->doubt[least] >= gain)
         return;
@@ -434,4 +437,64 @@ static void list_doubtful_cells(const Mixture *mixture, RowSearch *search)
             }
         }
     }
+}
+
+/* The group that a cell stands for, along the links. */
+INLINE ptrdiff_t root_of(ptrdiff_t *links, ptrdiff_t cell)
+{
+    while (links[cell] != cell)
+        cell = links[cell] = links[links[cell]];
+    return cell;
+}
+
+/* Sort the doubted cells into groups that hang together, directly or by wrong cells between them.
+ * Of a group that is too large the most doubtful cells stay. The index of all cells must be empty,
+ * and is again. */
+static void group_doubted_cells(const Mixture *mixture, RowSearch *search)
+{
+    const Pattern *now = search->now;
+    const ptrdiff_t count = search->doubted_count;
+    ptrdiff_t cells[MOST_DOUBTED + MOST_WRONG], links[MOST_DOUBTED + MOST_WRONG], all = count;
+    double doubt[MOST_DOUBTED];
+    for (ptrdiff_t d = 0; d < count; d++) {
+        cells[d] = search->doubted[d];
+        doubt[d] = search->doubt[d];
+        search->index[cells[d]] = (int16_t)d;
+    }
+    for (ptrdiff_t k = 0; k < now->count; k++)
+        if (search->index[now->cells[k]] == NOWHERE) {
+            search->index[now->cells[k]] = (int16_t)all;
+            cells[all++] = now->cells[k];
+        }
+    for (ptrdiff_t k = 0; k < all; k++)
+        links[k] = k;
+    for (ptrdiff_t k = 0; count > 1 && k < all; k++)
+        for (int64_t n = mixture->starts[cells[k]]; n < mixture->starts[cells[k] + 1]; n++) {
+            const ptrdiff_t other = search->index[mixture->neighbours[n]];
+            if (other >= 0 && mixture->omega[n] != 0.0)
+                links[root_of(links, other)] = root_of(links, k);
+        }
+    search->group_count = search->doubted_count = 0;
+    for (ptrdiff_t g = 0; g < count; g++) {
+        const ptrdiff_t root = root_of(links, g);
+        ptrdiff_t size = 0, first = search->doubted_count;
+        for (ptrdiff_t d = 0; d < g; d++)
+            size += root_of(links, d) == root;
+        if (size > 0) /* this group is done */
+            continue;
+        for (ptrdiff_t d = g; d < count; d++) {
+            if (root_of(links, d) != root)
+                continue;
+            ptrdiff_t ahead = 0; /* cells of the group that are in greater doubt */
+            for (ptrdiff_t other = g; other < count; other++)
+                ahead += root_of(links, other) == root && (doubt[other] > doubt[d] ||
+                                                           (doubt[other] == doubt[d] && other < d));
+            if (ahead < MOST_JOINT)
+                search->doubted[search->doubted_count++] = cells[d];
+        }
+        search->groups[search->group_count++] = first;
+    }
+    search->groups[search->group_count] = search->doubted_count;
+    for (ptrdiff_t k = 0; k < all; k++)
+        search->index[cells[k]] = NOWHERE;
 }
