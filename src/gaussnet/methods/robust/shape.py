@@ -46,7 +46,7 @@ rounds."""
 BROKEN, MEDIAN_SQUARE = 2.0, 0.4549364
 """An equation is broken if squared residuals have a median so many times that of Gaussian noise."""
 
-MANY_BROKEN = 4
+MANY_BROKEN = 3
 """If rows break so many equations, a third of all is enough for them to be foreign."""
 
 APART = 3.0
@@ -189,7 +189,7 @@ def _solved(products: FloatArray) -> tuple[FloatArray, float]:
 def rows_are_foreign(mixture: Mixture) -> bool:
     """Whether the rows of the second network break most equations of the first, or many.
 
-    Rows that follow all equations but a few have unusual noise there, which is shape; medians
+    Rows that follow all equations but one or a few have unusual noise there, which is shape; medians
     tell, of residuals in units of their own standard deviation. And a second network must explain
     the rows better than noise with heavy tails does.
     """
@@ -209,7 +209,7 @@ def rows_are_foreign(mixture: Mixture) -> bool:
     is_better = mixture.log_likelihood - price > tails
     broken = np.array(medians) > BROKEN * MEDIAN_SQUARE
     least = 0.5 if broken.sum() < MANY_BROKEN else 1.0 / 3.0
-    return bool(np.mean(broken) >= least and is_better)
+    return bool(broken.sum() > 1 and np.mean(broken) >= least and is_better)
 
 
 def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
