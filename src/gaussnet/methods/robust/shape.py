@@ -189,9 +189,9 @@ def _solved(products: FloatArray) -> tuple[FloatArray, float]:
 def rows_are_foreign(mixture: Mixture) -> bool:
     """Whether the rows of the second network break most equations of the first, or many.
 
-    Rows that follow all equations but one or a few have unusual noise there, which is shape; medians
-    tell, of residuals in units of their own standard deviation. And a second network must explain
-    the rows better than noise with heavy tails does.
+    Rows that follow all equations but one or a few have unusual noise there, which is shape;
+    medians tell, of residuals in units of their own standard deviation. And a second network must
+    explain the rows better than noise with heavy tails does.
     """
     families, foreign = mixture.layout.families, mixture.foreign
     chosen = np.flatnonzero(mixture.foreign_rows)
