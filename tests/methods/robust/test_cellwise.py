@@ -175,7 +175,7 @@ def test_odd_tables_have_an_answer(trouble):
         ("none", 1.01),
         ("20 % of cells, k = 3", 2.0),
         ("structured 20 %, gamma 4", 10.0),
-        ("20 % of rows of another network", 2.0),
+        ("20 % of rows of another network", 3.0),
         ("20 % of rows in a cluster", 1.1),
     ],
 )

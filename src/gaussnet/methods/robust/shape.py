@@ -46,8 +46,9 @@ rounds."""
 BROKEN, MEDIAN_SQUARE = 2.0, 0.4549364
 """An equation is broken if squared residuals have a median so many times that of Gaussian noise."""
 
-MANY_BROKEN = 3
-"""If rows break so many equations, a third of all is enough for them to be foreign."""
+MANY_BROKEN = 4
+"""If rows break so many equations, a third of all is enough for them to be foreign; fewer may have
+an unknown cause in common."""
 
 APART = 3.0
 """What is so many times farther off than the next value below it stands apart."""
