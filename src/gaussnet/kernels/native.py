@@ -456,8 +456,7 @@ def mixture_moments(
         np.empty((nodes, 8)),
     )
     settings = (task.laws, task.by_column, task.settings, task.base)
-    count = 0 if lost is None else len(lost)
-    given = (*task.equation, *task.precision, *settings, foreign, task.foreign_odds, wrong, count)
+    given = (*task.equation, *task.precision, *settings, foreign, task.foreign_odds, wrong)
     written = (*found[:2], filled, chances, *found[2:], lost)
     if chances is not None:
         chances[:] = 0.0

@@ -64,7 +64,8 @@
     KERNEL(list_parents, "g i[4,F] i[2,K] b[K] d[3,K] d[F] n I[N]") \
     KERNEL(find_cells, "i[4,F] i[2,K] j[N;F] i[N] -> I[N]") \
     KERNEL(mixture_moments, "x g d[E] d[F] d[F] d[N] o[F+1;N] j[N;F] d[F] d[K,3] d[6,2,F] d[2] s " \
-                            "?d[R] s B[R,F] nQ -> D[R] D[R] ?D[R,F] ?D[R,F] D[N] D[F] D[K,3] D[F,8] ?D[Q]")
+                            "?d[R] s B[R,F] -> D[R] D[R] ?D[R,F] ?D[R,F] D[N] D[F] D[K,3] D[F,8] " \
+                            "?D[S+4E+4F]")
 
 /* Rows of data as they came: strides in bytes, of either sign; `single` says float32. */
 typedef struct {
