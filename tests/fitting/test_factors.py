@@ -287,12 +287,33 @@ def test_words_for_missing_values_are_missing_and_none_is_a_level(tmp_path):
         (lambda f: f.assign(fuel=[f"car {k}" for k in range(500)]), "if it is a name"),
         (lambda f: f.assign(fuel="Gas"), "'Gas' in every row"),
         (lambda f: f.rename(columns={"fuel": "Fuel"}), "did you mean 'Fuel'"),
+        (
+            lambda f: f.assign(fuel=np.where(f["fuel"] == "Gas", "-999", f["fuel"])),
+            "stands for a mi",
+        ),
+        (lambda f: f.assign(fuel="2020-01-01"), "expected a number"),
     ],
 )
 def test_what_a_file_cannot_do_is_told(tmp_path, change, said):
     path = write_csv(tmp_path / "odd.csv", change(FRAME))
     with pytest.raises(GaussnetError, match=said):
+        gn.fit(path, TEXT, missing_values=[-999])
+
+
+def test_text_that_is_not_utf8_makes_no_levels(tmp_path):
+    path = tmp_path / "latin.csv"
+    frame = FRAME.assign(fuel=np.where(FRAME["fuel"] == "Gas", "\u00d6l", FRAME["fuel"]))
+    frame.to_csv(path, index=False, encoding="latin-1")
+    with pytest.raises(DataError, match="not UTF-8: save the file as UTF-8"):
         gn.fit(path, TEXT)
+    frame.to_csv(path, index=False)
+    assert gn.fit(path, TEXT).dag.factors["fuel"] == ("Diesel", "Petrol", "\u00d6l")
+
+
+def test_a_graph_of_categories_alone(file):
+    fit = gn.fit(file, "[fuel]")
+    assert fit.network == gn.fit(FRAME, "[fuel]").network
+    assert set(fit.ignored) == {"weight", "mpg"}
 
 
 def test_a_category_that_begins_late_is_seen(tmp_path):

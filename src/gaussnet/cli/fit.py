@@ -201,7 +201,8 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
     if request.levels:
         graph = graph.with_factors(_levels(request.levels))
     if client is None:
-        _, graph = with_factors(request.data, graph)
+        codes = _codes(request.missing_values) or ()
+        _, graph = with_factors(request.data, graph, codes)
     given, dag = in_column_order(request.data, graph, split_columns(request.columns))
     data = given if by_path else open_data(given, dag.nodes, factors=dag.factors)
     tell("learning")

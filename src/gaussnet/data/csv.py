@@ -163,7 +163,21 @@ def text_chunks(file: CsvFile, index: int) -> Iterator[list[str | None]]:
 def label_chunks(file: CsvFile, index: int) -> Iterator[list[str | None]]:
     """The cells of a column of categories, some thousand at a time; None for missing ones."""
     for cells in text_chunks(file, index):
+        if not "".join(cell or "" for cell in cells).isprintable():
+            _require_utf8(cells, file, index)
         yield [None if cell is None or cell.strip() in MISSING_LABELS else cell for cell in cells]
+
+
+def _require_utf8(cells: Sequence[str | None], file: CsvFile, index: int) -> None:
+    """Refuse bytes that are no text, which would be odd names of levels."""
+    for cell in cells:
+        try:
+            (cell or "").encode()
+        except UnicodeEncodeError:
+            raise DataError(
+                f"the column {file.columns[index]!r} of {file.name!r} holds text that is not "
+                "UTF-8: save the file as UTF-8"
+            ) from None
 
 
 def columns_of_text(file: CsvFile) -> list[str]:

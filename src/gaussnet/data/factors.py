@@ -9,7 +9,7 @@ import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -40,10 +40,11 @@ DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
 Levels = Mapping[str, tuple[str, ...]]
 
 
-def with_factors(data: Any, dag: Dag) -> tuple[Any, Dag]:
+def with_factors(data: Any, dag: Dag, codes: Iterable[float] = ()) -> tuple[Any, Dag]:
     """The data and the graph with indicators in place of nodes whose columns hold categories.
 
-    Files stay as they are: one reading finds the levels, and `open_factors` the indicators.
+    Files stay as they are: one reading finds the levels, and `open_factors` the indicators. Numbers
+    that stand for a missing value are no levels.
 
     Examples
     --------
@@ -68,6 +69,13 @@ def with_factors(data: Any, dag: Dag) -> tuple[Any, Dag]:
         return data, dag
     if not found:
         return data, dag
+    for node, levels in found.items():
+        coded = [level for level in levels if _plain_number(level) in map(plain_label, codes)]
+        if coded:
+            raise DataError(
+                f"the category {node!r} holds {shorten(coded)}, which stands for a missing value: "
+                "leave these cells empty"
+            )
     factored = dag.with_factors(found)
     return with_indicators(data, found), factored
 
@@ -138,7 +146,9 @@ def open_factors(
         for name, levels in coded.items()
     )
     numbers = ArraySource(opened.rows, opened.ignored) if isinstance(opened, Loaded) else opened
-    source = Reordered(Beside((numbers, *parts), tuple(coded)), places)
+    # The first part tells of columns that nobody asked for, and has none itself without numbers.
+    first = (numbers,) if plain else (replace(parts[0], ignored=numbers.ignored),)
+    source = Reordered(Beside((*first, *parts[not plain :]), tuple(coded)), places)
     if not isinstance(opened, Loaded):
         return source
     chunks = [np.column_stack(chunk) for chunk in source.chunks()]
@@ -173,7 +183,7 @@ class Indicators:
     """Of the labels."""
     name: str
     levels: tuple[str, ...]
-    ignored = ()
+    ignored: tuple[str, ...] = ()
 
     @property
     def width(self) -> int:

@@ -191,13 +191,13 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
     graph = as_dag(dag)
+    codes = checked_codes(missing_values)
     if client is None:
-        data, graph = with_factors(data, graph)
+        data, graph = with_factors(data, graph, codes)
     given, ordered = in_column_order(data, with_roots(graph, roots), columns)
     check_mask_order(interventions, ordered)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     study = Study(interventions, groups, clusters, weights, shifts)
-    codes = checked_codes(missing_values)
     options = ReadOptions(ordered, intercept, split, missing, height, study, codes)
     run = Run(thread_count(threads), progress)
     how = (chosen, spread)
