@@ -248,6 +248,57 @@ def test_a_node_without_noise_in_a_condition_is_refused():
         )
 
 
+@pytest.mark.parametrize("unit", [1e-120, 1e-60, 1e60, 1e120])
+def test_units_do_not_matter(unit):
+    nodes = ["dose", "enzyme", "product", "waste"]
+    found = gn.fit(FRAME.assign(**{one: unit * FRAME[one] for one in nodes}), TEXT, shifts=SAID)
+    for parent, child in found.dag.arrows:
+        own, other = found.coefficient(parent, child), FIT.coefficient(parent, child)
+        assert own.value == pytest.approx(other.value, rel=1e-9)
+        assert own.error == pytest.approx(other.error, rel=1e-9)
+        assert own.freedom == pytest.approx(other.freedom, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (lambda f: f.assign(waste=1e160 * f["waste"]), "no finite answer"),
+        (lambda f: f.assign(enzyme=2.0 * f["dose"]), "collinear|without noise"),
+        (lambda f: f.assign(dose=1.0), "without noise|do not vary"),
+        (lambda f: f.assign(waste=2.0 * f["product"]), "without noise"),
+        (lambda f: f.assign(dose=np.inf), "infinite"),
+    ],
+)
+def test_columns_that_have_no_answer_are_told(change, words):
+    with pytest.raises(GaussnetError, match=words):
+        gn.fit(change(FRAME), TEXT, shifts=SAID)
+
+
+def test_too_few_rows_have_no_errors_or_no_answer():
+    """Whatever the rows, there is an answer or a sentence, and no error where none is known."""
+    for rows in range(3, 14):
+        try:
+            found = gn.fit(FRAME.iloc[:rows], TEXT, shifts=SAID)
+        except GaussnetError:
+            continue
+        errors = [found.coefficient(*edge).error for edge in found.dag.arrows]
+        assert all(np.isnan(error) or error > 0.0 for error in errors)
+        str(found)
+
+
+def test_the_condition_may_be_a_cause_too():
+    """A category of the graph, in a frame: its text still tells the conditions."""
+    found = gn.fit(FRAME, TEXT + "; dose ~ condition", shifts=SAID)
+    assert list(found.networks) == ["control", "drug", "heat"]
+    own = [found.network.coefficients[f"condition[{one}]", "dose"] for one in ("drug", "heat")]
+    means = FRAME.groupby("condition")["dose"].mean()
+    assert own == pytest.approx(
+        [means["drug"] - means["control"], means["heat"] - means["control"]]
+    )
+    groups = gn.fit(FRAME, "dose ~ enzyme; waste ~ condition", groups=STRATA % 2)
+    assert groups.pooled.ignored == ("product",)
+
+
 def test_tables_and_words():
     table = FIT.shift_table()
     assert table["node"] == ["product", "product", "waste"]

@@ -115,14 +115,14 @@ def with_indicators(data: Any, factors: Levels) -> Any:
     """The frame with columns of 0 and 1 for the levels of these factors, where it has them."""
     if not factors or not is_frame(data):
         return data
-    from gaussnet.data.frames import frame_labels, has_column, in_place_of
+    from gaussnet.data.frames import frame_labels, has_column, with_more_columns
 
     for name, levels in factors.items():
         own = [indicator(name, level) for level in levels]
         if has_column(data, name) and not any(has_column(data, one) for one in own):
             values = [plain_label(one) for one in frame_labels(data, name)]
             made = _indicators(values, name, levels)
-            data = in_place_of(data, name, dict(zip(own[1:], made, strict=True)))
+            data = with_more_columns(data, dict(zip(own[1:], made, strict=True)))
     return data
 
 

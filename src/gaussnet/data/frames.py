@@ -182,24 +182,23 @@ def has_column(frame: Any, name: str) -> bool:
     return name in {str(column) for column in _as_narwhals(frame).collect_schema().names()}
 
 
-def in_place_of(frame: Any, name: str, columns: Mapping[str, FloatArray]) -> Any:
-    """The frame with these columns after the others, and without the one of this name.
+def with_more_columns(frame: Any, columns: Mapping[str, FloatArray]) -> Any:
+    """The frame with these columns after the others.
 
     Examples
     --------
     >>> import pandas as pd
     >>> frame = pd.DataFrame({"fuel": ["Gas"], "mpg": [40.0]})
-    >>> in_place_of(frame, "fuel", {"fuel[Gas]": np.ones(1)}).columns.tolist()
-    ['mpg', 'fuel[Gas]']
+    >>> with_more_columns(frame, {"fuel[Gas]": np.ones(1)}).columns.tolist()
+    ['fuel', 'mpg', 'fuel[Gas]']
     """
     table = _as_narwhals(frame)
     whole = table.collect() if isinstance(table, nw.LazyFrame) else table
-    (old,) = (column for column in whole.columns if str(column) == name)
     made = [
         nw.new_series(label, column, nw.Float64, backend=whole.implementation)
         for label, column in columns.items()
     ]
-    return whole.drop(old).with_columns(*made).to_native()
+    return whole.with_columns(*made).to_native()
 
 
 def frame_names(frame: Any) -> list[str]:

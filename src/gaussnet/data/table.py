@@ -210,7 +210,11 @@ def open_table(  # noqa: PLR0913 (what the data are, and how they are read)
 
         settings = (tuple(names), page_rows, run)
         return open_cluster(data, settings, client, study, codes)
-    opened = recoded(open_data(data, names, run.largest_whole_bytes, factors), codes)
+    opened = open_data(data, names, run.largest_whole_bytes, factors)
+    if factors and isinstance(opened, Loaded):  # columns that became indicators were asked for
+        ignored = tuple(name for name in opened.ignored if name not in factors)
+        opened = replace(opened, ignored=ignored)
+    opened = recoded(opened, codes)
     if study is not None and not study.is_empty:
         return _open_study(study, data, opened, (tuple(names), page_rows, run))
     if not isinstance(opened, Loaded):

@@ -25,6 +25,7 @@ from gaussnet.data.table import Table, open_table
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.group_fits import AGREED, MOST_ROUNDS, FamilySums, family_sums
+from gaussnet.fitting.learn import EXTREME
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.base import Method, Scale
@@ -66,10 +67,15 @@ class Strata:
         """What the rows leave open of all these."""
         leverage = _leverages(self.grams, self.variances)
         freedom = self.rows - 1.0 - leverage
-        with np.errstate(divide="ignore", invalid="ignore"):
-            unbiased = np.where(freedom > 0.0, self.variances * self.rows / freedom, np.nan)
-            covariance = np.linalg.inv((self.grams / unbiased[:, None, None]).sum(axis=0))
-        return StratumErrors(covariance, unbiased, freedom)
+        if not (freedom > 1e-9).all():  # a condition pays for all of its rows: nothing is left
+            size = self.grams.shape[1]
+            return StratumErrors(
+                np.full((size, size), np.nan), np.full(len(freedom), np.nan), freedom
+            )
+        unbiased = self.variances * self.rows / freedom
+        unit = unbiased.min()
+        information = np.einsum("s,sij->ij", unit / unbiased, self.grams)
+        return StratumErrors(unit * np.linalg.inv(information), unbiased, freedom)
 
 
 class StratumErrors(NamedTuple):
@@ -262,7 +268,8 @@ def fit_shifts(
     assert conditions is not None
     assert shifted is not None
     _check_shifted(options.dag, shifted)
-    sums = [_condition_sums(table.group(number), options) for number in range(len(conditions))]
+    with np.errstate(over="ignore", invalid="ignore"):
+        sums = [_condition_sums(table.group(number), options) for number in range(len(conditions))]
     nodes = range(len(options.dag))
     found = tuple(_solved(sums, shifted[:, node], options.dag, node) for node in nodes)
     plain = (_solved(sums, np.zeros_like(shifted[:, node]), options.dag, node) for node in nodes)
@@ -346,7 +353,10 @@ def _solved(
             f"the node {name!r} has no row that serves its equation with or without a shift: give "
             "more rows, or leave out the shift"
         )
-    strata = [_merged(rest), *(one for one in apart if one is not None)]
+    with np.errstate(over="ignore", invalid="ignore"):
+        strata = [_merged(rest), *(one for one in apart if one is not None)]
+    if not all(np.isfinite(one.products).all() and np.isfinite(one.rows) for one in strata):
+        raise EstimationError(f"the node {name!r} has no finite answer, {EXTREME}")
     rows = np.array([one.rows for one in strata])
     grams = np.array([one.products[:-1, :-1] for one in strata])
     crosses = np.array([one.products[:-1, -1] for one in strata])
@@ -407,17 +417,17 @@ def _in_turn(
     grams: FloatArray, crosses: FloatArray, squares: FloatArray, rows: FloatArray, start: FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Coefficients and variances that agree with each other."""
-    variances = start
+    variances, slopes = start, _weighted(grams, crosses, np.ones(len(rows)))
     for _ in range(MOST_ROUNDS):
         if not (variances > 0.0).all():
             break
-        slopes = _weighted(grams, crosses, 1.0 / variances)
+        slopes = _weighted(grams, crosses, variances.min() / variances)
         new = _residual_squares(slopes, grams, crosses, squares) / rows
         change = np.abs(new / variances - 1.0).max()
         variances = new
         if change < AGREED:
             break
-    return _weighted(grams, crosses, 1.0 / np.maximum(variances, np.finfo(float).tiny)), variances
+    return slopes, variances
 
 
 def _weighted(grams: FloatArray, crosses: FloatArray, weights: FloatArray) -> FloatArray:
@@ -436,7 +446,7 @@ def _residual_squares(
 
 def _leverages(grams: FloatArray, variances: FloatArray) -> FloatArray:
     """Coefficients that each stratum pays for, (strata,); they add up to the parents."""
-    parts = grams / variances[:, None, None]
+    parts = grams * (variances.min() / variances)[:, None, None]
     inverse = np.linalg.inv(parts.sum(axis=0))
     return np.asarray(np.einsum("sij,ji->s", parts, inverse))
 
@@ -452,8 +462,9 @@ def _estimate(value: float, own: Strata, direction: FloatArray, constants: Float
     parts = np.einsum("i,sij,j->s", moved, own.grams, moved) / errors.unbiased
     parts = parts + constants * errors.unbiased / own.rows
     with np.errstate(divide="ignore", invalid="ignore"):
-        lost = float(np.nansum(np.where(parts > 0.0, parts**2 / errors.freedom, 0.0)))
-    freedom = variance**2 / lost if lost > 0.0 else np.nan
+        shares = np.where(parts > 0.0, parts / variance, 0.0)
+        lost = float(np.nansum(shares**2 / errors.freedom))
+    freedom = 1.0 / lost if lost > 0.0 else np.nan
     return Estimate(value, float(np.sqrt(variance)), freedom)
 
 
