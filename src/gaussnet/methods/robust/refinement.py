@@ -35,7 +35,7 @@ from gaussnet.types import BoolArray, FloatArray, IntArray
 FIRST_ROUNDS, MOST_ROUNDS = 10, 150
 """Of each start before the likelihood chooses, and of the chosen one."""
 
-SAMPLE_ROWS = 2_000
+SAMPLE_ROWS = 1_000
 """Starts are tried on so many rows; if there are not half as many more, on all of them."""
 
 CLEAR_SHARE = 0.002
