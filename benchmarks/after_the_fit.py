@@ -1,11 +1,21 @@
 """What people do after a fit, as ratios to the fit itself or to dense algebra.
 
 Run alone: OPENBLAS_NUM_THREADS=1 python -m benchmarks.after_the_fit
+How time grows with rows and nodes, and its picture:
+OPENBLAS_NUM_THREADS=1 python -m benchmarks.after_the_fit growth
 """
 
 import os
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
+
+import resource
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 import pandas as pd
@@ -13,8 +23,13 @@ import polars as pl
 import pyarrow as pa
 
 import gaussnet as gn
+from benchmarks.growth import Curve
+from benchmarks.pictures import draw_curves
 from benchmarks.sections import Line, at_most
 from benchmarks.timing import best_times
+from gaussnet.data.write import write_rows
+
+PICTURE = Path(__file__).parents[1] / "docs" / "images" / "after-the-fit-growth.png"
 
 
 def problem(nodes, rows):
@@ -86,11 +101,165 @@ def answers() -> list[Line]:
     ]
 
 
+def plans(nodes=5_000) -> list[Line]:
+    """Plans and certificates of a large graph, by method and law; each question is new."""
+    dag, lines = gn.simulate.erdos_renyi(nodes, 5, seed=1), []
+    tree = gn.simulate.random_tree(nodes, seed=1)
+    asked = {
+        "plan, least squares, exact": lambda: gn.plan(dag, tv=0.1, law="exact"),
+        "plan, least squares, union": lambda: gn.plan(dag, tv=0.1, law="union"),
+        "plan, batch-average, exact": lambda: gn.plan(
+            dag, tv=0.1, law="exact", method="batch-average"
+        ),
+        "plan, cauchy-tree, exact": lambda: gn.plan(
+            tree, tv=0.1, law="exact", method="cauchy-tree"
+        ),
+        "certify, batch-average": lambda: gn.certify(dag, rows=10**6, method="batch-average"),
+    }
+    for name, ask in asked.items():
+        start = time.process_time()
+        ask()
+        took = time.process_time() - start
+        lines.append(at_most(f"{name}, {nodes:,} nodes", took, "s CPU", 0.5))
+    return lines
+
+
+def robust(nodes=300, rows=2_000) -> list[Line]:
+    """Standard errors and the test of contamination beside the robust fit."""
+    dag, _, values = problem(nodes, rows)
+    hit = np.random.default_rng(3).random(values.shape) < 0.02
+    values[hit] += np.random.default_rng(4).normal(0.0, 50.0, np.count_nonzero(hit))
+    fit = gn.fit(values, dag, "robust")
+    times = best_times(
+        {
+            "fit": lambda: gn.fit(values, dag, "robust"),
+            "errors": fit.uncertainty,
+            "auto": lambda: gn.fit(values, dag, "auto"),
+            "check": fit.check_graph,
+        },
+        repeats=2,
+    )
+    size = f"{nodes} x {rows:,}, 2 % wrong"
+    limits = {"errors": 3, "auto": 3, "check": 30}
+    return [
+        at_most(f"robust {name}, {size}", times[name] / times["fit"], "x robust fit", limit)
+        for name, limit in limits.items()
+    ]
+
+
+def distances(nodes=1_000) -> list[Line]:
+    """Hellinger and total variation beside KL and sampling."""
+    dag, network, values = problem(nodes, 2_000)
+    other = gn.fit(values, dag).network
+    draws = gn.total_variation(network, other, accuracy=0.01).samples
+    times = best_times(
+        {
+            "kl": lambda: gn.kl_divergence(network, other),
+            "hellinger": lambda: gn.hellinger(network, other),
+            "tv": lambda: gn.total_variation(network, other, accuracy=0.01),
+            "sampling": lambda: network.sample(draws, seed=1),
+        },
+        repeats=2,
+    )
+    allowed = 20 * times["kl"] + times["sampling"]
+    return [
+        at_most(f"hellinger, {nodes:,} nodes", times["hellinger"] / times["kl"], "x KL", 20),
+        at_most(f"TV to 1 %, {nodes:,} nodes", times["tv"] / allowed, "x (20 KL + sampling)", 1),
+    ]
+
+
+def shell(nodes=100) -> list[Line]:
+    """Commands from their start to their end, the second time, so that all is compiled."""
+    dag, _, values = problem(nodes, 50_000)
+    with TemporaryDirectory() as folder:
+        (Path(folder) / "graph.txt").write_text(
+            "".join(
+                f"[{node}|{':'.join(dag.parents(node))}]".replace("|]", "]") for node in dag.nodes
+            )
+        )
+        for rows in (500, 50_000):
+            write_rows(Path(folder) / f"{rows}.csv", dag.nodes, [values[:rows]])
+        asked = {
+            "gaussnet plan": (0.6, ["plan", "graph.txt", "--tv", "0.1"]),
+            "gaussnet fit, 500 rows": (0.25, ["fit", "500.csv", "--dag", "graph.txt"]),
+            "gaussnet fit, 50,000 rows": (0.6, ["fit", "50000.csv", "--dag", "graph.txt"]),
+        }
+        return [
+            at_most(f"{name}, {nodes} nodes", _command(folder, words), "s CPU", limit)
+            for name, (limit, words) in asked.items()
+        ]
+
+
+def _command(folder: str, words: list[str]) -> float:
+    """The least CPU seconds of three runs of a command."""
+    found = []
+    for _ in range(3):
+        before = resource.getrusage(resource.RUSAGE_CHILDREN)
+        command = [sys.executable, "-m", "gaussnet", *words]
+        subprocess.run(command, cwd=folder, check=True, capture_output=True)
+        after = resource.getrusage(resource.RUSAGE_CHILDREN)
+        found.append(after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+    return min(found)
+
+
+def growth(counts: list[int], made: Callable[[int], tuple[int, int]]) -> Curve:
+    """CPU seconds of calls on graphs of degree 5; `made` gives nodes and rows of a count."""
+    curves: Curve = {}
+    for count in counts:
+        calls = _calls(*problem(*made(count)))
+        for name, took in best_times(calls, seconds=1.0, repeats=7).items():
+            curves.setdefault(name, {})[count] = took
+    return curves
+
+
+def _calls(
+    dag: gn.Dag, network: gn.GaussianNetwork, values: np.ndarray
+) -> dict[str, Callable[[], object]]:
+    """What is done with a fit; about a third of the rows lack a cell where cells are missing."""
+    fit = gn.fit(values, dag)
+    holes = values.copy()
+    holes[np.random.default_rng(3).random(values.shape) < 0.3 / values.shape[1]] = np.nan
+    return {
+        "fit": lambda: gn.fit(values, dag),
+        "standard errors": fit.uncertainty,
+        "node table": fit.node_table,
+        "residuals": fit.residuals,
+        "log density": lambda: network.log_density(values),
+        "sample": lambda: network.sample(len(values), seed=1),
+        "predict one node": lambda: network.predict(values, dag.nodes[-1]),
+        "impute": lambda: network.impute(holes),
+        "KL": lambda: gn.kl_divergence(network, fit.network),
+    }
+
+
+def slope(curve: dict[float, float]) -> float:
+    """Of the logarithm of the time against that of the count, over the last three points."""
+    points = np.log(np.array(list(curve.items())[-3:]))
+    return float(np.polyfit(*points.T, 1)[0])
+
+
 def section() -> list[Line]:
     """All of them."""
-    return [*graph_checks(), *frames(), *answers()]
+    large = [*graph_checks(5_000), *frames(1_000, 10_000)]
+    answered = [*answers(), *plans(), *robust(), *distances(), *shell()]
+    return [*graph_checks(), *frames(), *large, *answered]
+
+
+def show_growth() -> None:
+    """Print the slopes, and draw the curves."""
+    curves = {
+        "rows": growth([2_000, 8_000, 32_000, 128_000], lambda rows: (50, rows)),
+        "nodes": growth([100, 400, 1_600], lambda nodes: (nodes, 1_000)),
+    }
+    for what, curve in curves.items():
+        for name, points in curve.items():
+            print(f"{what:6} {name:18} slope {slope(points):.2f}")
+    draw_curves(curves, PICTURE)
 
 
 if __name__ == "__main__":
-    for line in section():
-        print(f"{line.what:55} {line.figure:8.2f} {line.unit:18} {line.target} {line.met}")
+    if sys.argv[1:] == ["growth"]:
+        show_growth()
+    else:
+        for line in section():
+            print(f"{line.what:55} {line.figure:8.2f} {line.unit:18} {line.target} {line.met}")

@@ -53,3 +53,17 @@ def draw_growth(curves: dict[str, Curve], path: Path) -> None:
     grid[0, 0].legend(frameon=False)
     figure.savefig(path, dpi=120)
     plt.close(figure)
+
+
+def draw_curves(curves: dict[str, Curve], path: Path) -> None:
+    """CPU seconds of several calls against rows and nodes."""
+    figure, grid = plt.subplots(1, len(curves), figsize=(10.0, 4.6), layout="constrained")
+    for axes, (what, curve) in zip(grid, curves.items(), strict=True):
+        for name, points in curve.items():
+            axes.loglog(list(points), list(points.values()), "o-", label=name)
+        axes.set_xlabel(what)
+        axes.set_ylabel("CPU seconds")
+        axes.grid(alpha=0.3)
+    grid[-1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure.savefig(path, dpi=120)
+    plt.close(figure)

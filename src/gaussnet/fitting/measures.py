@@ -13,7 +13,6 @@ import numpy as np
 from scipy.special import chdtr, chdtrc, chndtr
 
 from gaussnet import kernels
-from gaussnet.data.frames import FrameKind, new_frame
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError
@@ -26,6 +25,7 @@ from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from gaussnet.data.frames import FrameKind
     from gaussnet.fitting.result import Fit
 
 CLOSE = 0.05
@@ -69,8 +69,10 @@ class FitMeasures(Mapping[str, float]):
         )
         return ResultTable("Measures of fit", columns)
 
-    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+    def to_frame(self, kind: "FrameKind" = "pandas") -> Any:
         """The measures as a "pandas" or "polars" data frame."""
+        from gaussnet.data.frames import new_frame  # slow to import
+
         return new_frame({"measure": list(self), "value": list(self.values())}, kind)
 
     def to_markdown(self) -> str:

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from gaussnet.data.columns import is_frame
-from gaussnet.data.frames import FrameKind, new_frame
 from gaussnet.errors import SettingError
 from gaussnet.fitting.tables import Column, Format, ResultTable, probability_words
 from gaussnet.fitting.text import shown, text_table
@@ -20,6 +19,7 @@ from gaussnet.named_rows import named
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from gaussnet.data.frames import FrameKind
     from gaussnet.fitting.result import Fit
     from gaussnet.methods.robust.contamination import ContaminationTest
 
@@ -99,7 +99,7 @@ class Outliers:
             for cell in self
         ]
 
-    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+    def to_frame(self, kind: "FrameKind" = "pandas") -> Any:
         """The cells as a "pandas" or "polars" data frame, worst first.
 
         Examples
@@ -112,7 +112,10 @@ class Outliers:
         >>> frame[["row", "node", "recorded", "probability"]].values.tolist()
         [[3, 'wet', 900.0, 1.0]]
         """
+        from gaussnet.data.frames import new_frame  # slow to import
+
         columns = zip(*self, strict=True) if len(self) else ((),) * len(Outlier._fields)
+
         return new_frame(
             {name: list(own) for name, own in zip(Outlier._fields, columns, strict=True)}, kind
         )

@@ -4,12 +4,14 @@ import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
-from gaussnet.data.frames import FrameKind, new_frame
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import cut_table, shown
 from gaussnet.graph.dag import counted, shorten
+
+if TYPE_CHECKING:
+    from gaussnet.data.frames import FrameKind
 
 Format = Literal["text", "number", "count", "p-value", "measure", "probability"]
 Cell = str | float | int | None
@@ -98,7 +100,7 @@ class ResultTable:
         """The rows as plain values, for JSON."""
         return list(self)
 
-    def to_frame(self, kind: FrameKind = "pandas") -> Any:
+    def to_frame(self, kind: "FrameKind" = "pandas") -> Any:
         """The table as a "pandas" or "polars" data frame, with all digits.
 
         Examples
@@ -109,6 +111,8 @@ class ResultTable:
         >>> list(fit.node_table().to_frame("pandas").columns)[:3]
         ['node', 'parents', 'intercept']
         """
+        from gaussnet.data.frames import new_frame  # slow to import
+
         return new_frame({column.name: list(column.values) for column in self.columns}, kind)
 
     def to_markdown(self, *, notes: bool = True) -> str:
