@@ -14,7 +14,6 @@ from itertools import combinations, permutations
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.sparse.csgraph import connected_components
 
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_likelihood import equation_matrix
@@ -373,6 +372,8 @@ class _Search:
 
     def _groups(self, chosen: list[int]) -> list[list[int]]:
         """The chosen cells in groups that hang together, directly or by wrong cells between."""
+        from scipy.sparse.csgraph import connected_components  # slow to import
+
         every = list({*chosen, *self.pattern.cells})
         linked = self.judge.omega[np.ix_(every, every)] != 0.0
         _, labels = connected_components(linked, directed=False)
