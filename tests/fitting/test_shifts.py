@@ -174,6 +174,15 @@ def test_noise_by_level_of_a_category():
     assert [one.condition for one in found.shifts] == ["drug", "heat"]
 
 
+@pytest.mark.parametrize("called", ["none", None, ""])
+def test_the_condition_without_a_name_is_the_one_to_compare_with(called):
+    frame = FRAME.assign(condition=FRAME["condition"].replace("control", called))
+    found = gn.fit(frame, TEXT, shifts={"condition": ["product"]})
+    assert list(found.networks) == ["none", "drug", "heat"]
+    assert [one.condition for one in found.shifts] == ["drug", "heat"]
+    assert found.network == found.networks["none"]
+
+
 def test_cells_set_from_outside_serve_their_children_alone():
     """Hard and soft at once: drug sets enzyme in all its rows, and shifts product."""
     frame = FRAME.copy()

@@ -249,7 +249,7 @@ def open_shifts(
             )
         source = open_labels(data, str(column), "shifts")
         if not isinstance(said, Mapping):
-            present = sorted(label_counts(source), key=lambda one: _natural(_condition(one)))
+            present = sorted(label_counts(source), key=lambda one: _rank(_condition(one)))
             said = dict.fromkeys(present[1:], said)
         labels = Mapped(nodes, str(column), {plain_label(one): own for one, own in said.items()})
     elif isinstance(given, str):
@@ -259,15 +259,18 @@ def open_shifts(
     counted = label_counts(source)
     labels.check(counted)
     called = {label: _condition(label) for label in counted}
-    names = tuple(
-        sorted(set(called.values()), key=lambda name: (name != UNSHIFTED, _natural(name)))
-    )
+    names = tuple(sorted(set(called.values()), key=_rank))
     codes = {label: float(names.index(name)) for label, name in called.items()}
     shifted = np.zeros((len(names), len(nodes)), dtype=bool)
     for label, number in codes.items():
         targets = [list(nodes).index(name) for name in labels.targets(label)]
         shifted[int(number), targets] = True
     return names, shifted, Coded(source, codes)
+
+
+def _rank(condition: str) -> tuple[bool, tuple[int, float, str]]:
+    """Conditions in order: that without a name first."""
+    return condition != UNSHIFTED, _natural(condition)
 
 
 def _condition(label: Any) -> str:
