@@ -41,8 +41,9 @@ SAMPLE_ROWS = 1_000
 CLEAR_SHARE = 0.002
 """The walk's start is good enough if no more of the cells are in doubt than this."""
 
-MOST_TOUCHED = 0.7
-"""Whole rows are looked at if the walk doubts cells in no more of them."""
+MOST_TOUCHED, FEW_CELLS = 0.7, 0.5
+"""Whole rows are looked at if the walk doubts cells in no more of them, unless so few cells of each
+explain all."""
 
 SHAPE_ROUNDS = 4
 """So often columns are asked whether they are wrong or have a shape of their own."""
@@ -159,13 +160,16 @@ def _likeliest_start(
     equation = _equation(walk, walk.solution)
     if (doubted.mean(axis=0) < 0.5).all() and _rests_on_most(walk).all():
         found.append(start(equation, doubted))
-    if judged.all() and doubted.any(axis=1).mean() < MOST_TOUCHED:
+    found = [mixture for mixture in found if not _has_collapsed(walk, mixture)]
+    is_clear = bool(found) and _is_clear(found[0])
+    touched = doubted.any(axis=1)
+    few_cells = is_clear and touched.any() and doubted[touched].mean() < FEW_CELLS
+    if judged.all() and touched.mean() < MOST_TOUCHED and not few_cells:
         concentrated, foreign = row_start(rows, layout, walk.intercept)
         by_rows = start(concentrated, np.zeros(rows.shape, dtype=bool), foreign)
-        if by_rows.foreign is None or rows_are_foreign(by_rows):
-            found.append(by_rows)
-    found = [mixture for mixture in found if not _has_collapsed(walk, mixture)]
-    if not found or not _is_clear(found[0]):
+        is_sound = by_rows.foreign is None or rows_are_foreign(by_rows)
+        found += [by_rows] if is_sound and not _has_collapsed(walk, by_rows) else []
+    if not is_clear:
         found.append(start(*rank_start(rows, layout, walk.intercept)))
     return replace(max(found, key=_evidence), slight=SLIGHT)
 
