@@ -88,6 +88,8 @@ def test_groups_are_compared(call):
         (("--interventions", "absent"), "no column for"),
         (("--clusters", "site", "--method", "cauchy"), "cannot use them"),
         (("--groups", "site", "--out", "model.json"), "a file holds one network"),
+        (("--groups", "site", "--cluster", "tcp://here:1"), "got --groups with --cluster"),
+        (("--shifts", "target", "--cluster", "tcp://here:1"), "got --shifts with --cluster"),
     ],
 )
 def test_bad_input_is_one_sentence(call, options, sentence):

@@ -2,6 +2,7 @@
 
 import json
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pandas as pd
@@ -16,9 +17,10 @@ from gaussnet.cli import main
 from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.errors import DataError, EstimationError, GaussnetError, SettingError
-from gaussnet.fitting.shifts import fit_shifts
+from gaussnet.fitting.shifts import Strata, _shifts, fit_shifts
 from gaussnet.methods.groups import ReadOptions
 from gaussnet.methods.names import method_named, scale_named
+from gaussnet.methods.standard_errors import adjusted
 
 TEXT = "dose; enzyme ~ dose; product ~ enzyme + dose; waste ~ product"
 SAID = {"condition": {"drug": ["product"], "heat": ["product", "waste"]}}
@@ -36,6 +38,13 @@ def study(rows=300, seed=0):
     return pd.DataFrame(
         {"dose": dose, "enzyme": enzyme, "product": product, "waste": waste, "condition": condition}
     )
+
+
+def streamed(path, dag, missing="raise", page_rows=40, said=SAID):
+    """The fit to a file of any size that is read page by page."""
+    least = method_named("least-squares")
+    options = ReadOptions(dag, True, None, missing, page_rows, Study(shifts=said))
+    return fit_shifts(Run(**STREAMED), path, options, (least, scale_named(None, least)))
 
 
 FRAME = study()
@@ -144,12 +153,9 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
 def test_files_give_the_same_bits_read_whole_or_page_by_page(tmp_path, name):
     path = tmp_path / name
     FRAME.to_csv(path, index=False) if name == "rows.csv" else FRAME.to_parquet(path)
-    dag, least = gn.Dag.parse(TEXT), method_named("least-squares")
+    dag = gn.Dag.parse(TEXT)
     paged = gn.fit(FRAME, dag, shifts=SAID, page_rows=40)
-    options = ReadOptions(dag, True, None, "raise", 40, Study(shifts=SAID))
-    how = (least, scale_named(None, least))
-    streamed = fit_shifts(Run(**STREAMED), path, options, how)
-    for found in (gn.fit(path, dag, shifts=SAID, page_rows=40), streamed):
+    for found in (gn.fit(path, dag, shifts=SAID, page_rows=40), streamed(path, dag)):
         assert found.networks == paged.networks
         assert found.shifts == paged.shifts
 
@@ -209,6 +215,131 @@ def test_missing_values_are_treated_as_ever():
     x, y = FRAME[["product"]].to_numpy(), FRAME["waste"].to_numpy()
     slopes, *_ = maximum_likelihood(x, y, (STRATA == 2).astype(int))
     assert by_node.network.coefficients["product", "waste"] == pytest.approx(slopes[0], abs=1e-7)
+
+
+HOLED = FRAME.assign(dose=FRAME["dose"].where(np.arange(300) != 123))
+"""With one missing value, in row 123."""
+
+
+@pytest.mark.parametrize("name", ["rows.csv", "rows.parquet"])
+def test_missing_values_of_streamed_files(tmp_path, name):
+    path, dag = tmp_path / name, gn.Dag.parse(TEXT)
+    HOLED.to_csv(path, index=False) if name == "rows.csv" else HOLED.to_parquet(path)
+    with pytest.raises(DataError, match=r"^1 value is missing, the first in row 123 of .*fill"):
+        streamed(path, dag)
+    for missing in ("drop-rows", "drop-by-node"):
+        held = gn.fit(HOLED, dag, shifts=SAID, missing=missing, page_rows=40)
+        found = streamed(path, dag, missing)
+        assert found.networks == held.networks
+        assert found.shifts == held.shifts
+        assert found.rows == (299 if missing == "drop-rows" else 300)
+
+
+def test_a_missing_value_is_told_by_its_row_in_the_data_and_with_what_shifts_take():
+    with pytest.raises(DataError) as caught:
+        gn.fit(HOLED, TEXT, shifts=SAID)
+    assert str(caught.value) == (
+        "1 value is missing, the first in row 123 of column 'dose', counted from 0: "
+        "give missing='drop-by-node' or 'drop-rows', or fill them"
+    )
+    every = FRAME.assign(
+        dose=FRAME["dose"].where(np.arange(300) % 2 == 0),
+        waste=FRAME["waste"].where(np.arange(300) % 2 == 1),
+    )
+    with pytest.raises(DataError, match=r"each of the 300 rows .*give missing='drop-by-node'$"):
+        gn.fit(every, TEXT, shifts=SAID, missing="drop-rows")
+
+
+@pytest.mark.parametrize("missing", ["drop-rows", "drop-by-node"])
+def test_a_condition_without_a_whole_row_says_nothing(tmp_path, missing):
+    """Unless it shifts a node, which then has nothing to learn the shift from."""
+    drug = FRAME["condition"] == "drug"
+    holes, dag = FRAME.assign(enzyme=FRAME["enzyme"].where(~drug)), gn.Dag.parse(TEXT)
+    holes.to_csv(tmp_path / "rows.csv", index=False)
+    said = {"condition": {"heat": ["product"]}}
+    found = gn.fit(holes, dag, shifts=said, missing=missing)
+    alone = gn.fit(FRAME[~drug], dag, shifts=said)
+    assert found.networks["heat"].coefficients["enzyme", "product"] == pytest.approx(
+        alone.networks["heat"].coefficients["enzyme", "product"], rel=1e-12
+    )
+    assert streamed(tmp_path / "rows.csv", dag, missing, 65_536, said).networks == found.networks
+    with pytest.raises(EstimationError, match="'product' has no row that serves"):
+        gn.fit(holes, dag, shifts=SAID, missing=missing)
+
+
+def labelled(**called):
+    """The conditions of the study under other labels."""
+    own = np.array([called[one] for one in FRAME["condition"]], dtype=object)
+    return FRAME.assign(condition=pd.Series(own, dtype=object))
+
+
+def test_labels_that_a_mapping_names_are_conditions_of_their_own():
+    """However much they look like no label."""
+    frame = labelled(control="none", drug="NA", heat=None)
+    found = gn.fit(frame, TEXT, shifts={"condition": {"NA": ["product"]}})
+    plain = gn.fit(FRAME, TEXT, shifts={"condition": {"drug": ["product"]}})
+    assert list(found.networks) == ["none", "NA"]
+    (one,), (other,) = found.shifts, plain.shifts
+    assert (one.condition, one.rows) == ("NA", (FRAME["condition"] == "drug").sum())
+    assert one.intercept.value == pytest.approx(other.intercept.value, rel=1e-9)
+    with pytest.raises(DataError, match="are both called 'none', and shift different nodes"):
+        gn.fit(frame, TEXT, shifts={"condition": {"none": ["product"]}})
+
+
+def test_all_labels_that_say_nothing_are_the_condition_to_compare_with():
+    found = gn.fit(
+        labelled(control=None, drug="none", heat="heat"), TEXT, shifts={"condition": ["waste"]}
+    )
+    plain = gn.fit(FRAME, TEXT, shifts={"condition": {"heat": ["waste"]}})
+    assert list(found.networks) == ["none", "heat"]
+    (one,), (other,) = found.shifts, plain.shifts
+    assert one.rows == other.rows
+    assert one.intercept.value == pytest.approx(other.intercept.value, rel=1e-9)
+
+
+def test_a_node_may_be_called_as_what_says_nothing():
+    frame = FRAME.rename(columns={"waste": "NA"})
+    target = np.where(FRAME["condition"] == "heat", "NA", "")
+    found = gn.fit(frame, TEXT.replace("waste", "NA"), shifts=target)
+    assert list(found.networks) == ["none", "NA"]
+    assert [one.rows for one in found.shifts] == [(FRAME["condition"] == "heat").sum()]
+
+
+@pytest.mark.parametrize("keyword", ["shifts", "interventions"])
+@pytest.mark.parametrize("said", [{"condition": {"drug": ["produkt"]}}, "condition"])
+def test_an_unknown_node_is_told_with_the_keyword_that_was_given(keyword, said):
+    with pytest.raises(DataError) as caught:
+        gn.fit(FRAME, TEXT, **{keyword: said})
+    (other,) = {"shifts", "interventions"} - {keyword}
+    assert str(caught.value).startswith(f"the {keyword} in 'condition' name ")
+    assert f"as {keyword}={{'condition': {{'drug': ['node']}}}}" in str(caught.value)
+    assert other not in str(caught.value)
+
+
+def test_what_is_not_known_has_no_p_value_and_leaves_the_others_alone():
+    """A condition that pays for all its rows: leverage 1 of 2 rows leaves no freedom."""
+    own = Strata(
+        np.ones(1),
+        np.zeros(2),
+        np.array([1.0, 1e-20]),
+        np.array([50.0, 2.0]),
+        np.zeros((2, 1)),
+        np.array([[[50.0]], [[1.0]]]),
+    )
+    lone = Strata(
+        np.empty(0), np.zeros(1), np.ones(1), np.ones(1), np.empty((1, 0)), np.empty((1, 0, 0))
+    )
+    shifted = np.array([[False, False], [False, True]])
+    (unknown,) = _shifts(gn.Dag.parse("x; y ~ x"), ("none", "heat"), shifted, [lone, own])
+    assert np.isnan(unknown.noise_p_value)
+    assert np.isnan(unknown.intercept.p_value())
+    known = [one.intercept.p_value() for one in FIT.shifts]
+    known += [one.noise_p_value for one in FIT.shifts]
+    for adjust in ("holm", "benjamini-hochberg"):
+        table = replace(FIT, shifts=(unknown, *FIT.shifts)).shift_table(adjust=adjust)
+        assert np.isnan([table["p_value"][0], table["noise_p_value"][0]]).all()
+        found = table["p_value"][1:] + table["noise_p_value"][1:]
+        assert found == adjusted(np.array(known), adjust).tolist()
 
 
 @pytest.mark.parametrize(

@@ -84,6 +84,9 @@ class FitRequest:
         if self.out is not None:
             check_ending(self.out)
             check_folder(self.out)
+        for name in ("groups", "shifts"):
+            if self.cluster is not None and getattr(self.study, name) is not None:
+                raise SettingError(f"got --{name} with --cluster: fit without the cluster")
 
 
 @dataclass(frozen=True, slots=True)

@@ -156,11 +156,14 @@ def treat_missing(table: AnyTable, families: Families, missing: Missing) -> tupl
     """
     survey: Survey = ask(table.surveyed(False), SurveyPass(families))
     survey.judge(table.names, missing)
+    return serving_rows(table, survey, missing), survey
+
+
+def serving_rows(table: AnyTable, survey: Survey, missing: Missing) -> AnyTable:
+    """The rows to learn from, where the survey of all of them has been judged."""
     if survey.first_hole is None:
-        return table.surveyed(True), survey
-    if missing == "drop-rows":
-        return table.complete(survey.complete), survey
-    return table.surveyed(False), survey
+        return table.surveyed(True)
+    return table.complete(survey.complete) if missing == "drop-rows" else table.surveyed(False)
 
 
 def _values(count: int) -> str:

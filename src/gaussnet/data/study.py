@@ -249,22 +249,31 @@ def open_shifts(
             )
         source = open_labels(data, str(column), "shifts")
         if not isinstance(said, Mapping):
-            present = sorted(label_counts(source), key=lambda one: _rank(_condition(one)))
-            said = dict.fromkeys(present[1:], said)
-        labels = Mapped(nodes, str(column), {plain_label(one): own for one, own in said.items()})
+            present = {label: _condition(label) for label in label_counts(source)}
+            first = min(present.values(), key=_rank, default=UNSHIFTED)
+            said = {label: said for label, name in present.items() if name != first}
+        mapping = {plain_label(one): own for one, own in said.items()}
+        labels = Mapped(nodes, str(column), mapping, "shifts")
     elif isinstance(given, str):
-        source, labels = open_labels(data, given, "shifts"), Named(nodes, given)
+        source, labels = open_labels(data, given, "shifts"), Named(nodes, given, "shifts")
     else:
-        source, labels = LabelList.of(_one_a_row(given, "shifts")), Named(nodes, "shifts")
+        source, labels = LabelList.of(_one_a_row(given, "shifts")), Named(nodes, "shifts", "shifts")
     counted = label_counts(source)
     labels.check(counted)
-    called = {label: _condition(label) for label in counted}
+    called = {one: str(one) if labels.tells(one) else _condition(one) for one in counted}
     names = tuple(sorted(set(called.values()), key=_rank))
     codes = {label: float(names.index(name)) for label, name in called.items()}
     shifted = np.zeros((len(names), len(nodes)), dtype=bool)
-    for label, number in codes.items():
-        targets = [list(nodes).index(name) for name in labels.targets(label)]
-        shifted[int(number), targets] = True
+    firsts: dict[str, Any] = {}
+    for label, name in called.items():
+        targets = labels.targets(label)
+        other = firsts.setdefault(name, label)
+        if set(labels.targets(other)) != set(targets):
+            raise DataError(
+                f"the labels {other!r} and {label!r} in {labels.column!r} are both called "
+                f"{name!r}, and shift different nodes: give one of them another label"
+            )
+        shifted[names.index(name), [list(nodes).index(node) for node in targets]] = True
     return names, shifted, Coded(source, codes)
 
 
@@ -286,17 +295,24 @@ class Named:
 
     nodes: Sequence[str]
     column: str
+    purpose: str = "interventions"
+    """The keyword that they were given for."""
+
+    def tells(self, label: Any) -> bool:
+        """Whether a label has a meaning although it may look like none."""
+        return label in self.nodes
 
     def targets(self, label: Any) -> tuple[str, ...]:
         """The nodes that a label names."""
         if label is None or label in self.nodes:
             return () if label is None else (label,)
         if isinstance(label, tuple):
-            return _known(label, self.nodes, self.column)
+            return _known(label, self.nodes, self.column, self.purpose)
         if label.lower() in NOTHING:
             return ()
         parts = [part.strip() for part in SEPARATORS.split(label)]
-        return _known([part for part in parts if part], self.nodes, self.column)
+        named = [part for part in parts if part]
+        return _known(named, self.nodes, self.column, self.purpose)
 
     def check(self, labels: Iterable[Any]) -> None:
         """Nothing more to check."""
@@ -309,12 +325,19 @@ class Mapped:
     nodes: Sequence[str]
     column: str
     mapping: Mapping[Any, Any]
+    purpose: str = "interventions"
+    """The keyword that they were given for."""
+
+    def tells(self, label: Any) -> bool:
+        """Whether a label has a meaning although it may look like none."""
+        return label in self.mapping and not isinstance(label, tuple)
 
     def targets(self, label: Any) -> tuple[str, ...]:
         """The nodes that stand for a label."""
         found = self.mapping.get(label, ())
         names = (found,) if isinstance(found, str) else tuple(found or ())
-        return _known([plain_label(name) for name in names], self.nodes, self.column)
+        plain = [plain_label(name) for name in names]
+        return _known(plain, self.nodes, self.column, self.purpose)
 
     def check(self, labels: Iterable[Any]) -> None:
         """Refuse a value that no row has, which is likely misspelt."""
@@ -328,15 +351,17 @@ class Mapped:
                 )
 
 
-def _known(names: Iterable[Any], nodes: Sequence[str], column: str) -> tuple[str, ...]:
+def _known(
+    names: Iterable[Any], nodes: Sequence[str], column: str, purpose: str = "interventions"
+) -> tuple[str, ...]:
     found = tuple(names)
     for name in found:
         if name not in nodes:
             raise DataError(
-                f"the interventions in {column!r} name {name!r}, which is no node of the graph"
+                f"the {purpose} in {column!r} name {name!r}, which is no node of the graph"
                 f"{_did_you_mean(name, nodes)}: name nodes, with commas between several, and "
-                "leave the cell empty where none was set, or say by a mapping what each value "
-                "means, as interventions={'condition': {'drug': ['node']}}"
+                "leave the cell empty where there is none, or say by a mapping what each value "
+                f"means, as {purpose}={{'condition': {{'drug': ['node']}}}}"
             )
     return found
 

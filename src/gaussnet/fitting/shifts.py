@@ -19,10 +19,10 @@ import numpy as np
 from scipy.special import chdtrc, fdtr, fdtrc, stdtr, stdtrit
 
 from gaussnet import display
-from gaussnet.data.missing import treat_missing
+from gaussnet.data.missing import MissingCells, SurveyPass, serving_rows
 from gaussnet.data.passes import NotFinite, Run
-from gaussnet.data.table import Table, open_table
-from gaussnet.errors import EstimationError, SettingError
+from gaussnet.data.table import Table, ask, open_table
+from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.group_fits import AGREED, MOST_ROUNDS, FamilySums, family_sums
 from gaussnet.fitting.learn import EXTREME
@@ -225,9 +225,10 @@ class ShiftFit:
         """What every condition does to the nodes that it shifts; p-values are adjusted."""
         check_level(level)
         ends = [one.intercept.interval(level) for one in self.shifts]
-        raw = [one.intercept.p_value() for one in self.shifts]
-        raw += [one.noise_p_value for one in self.shifts]
-        p_values = adjusted(np.array(raw), adjust).tolist()
+        tests = [one.intercept.p_value() for one in self.shifts]
+        p_values = np.array(tests + [one.noise_p_value for one in self.shifts])
+        known = np.isfinite(p_values)
+        p_values[known] = adjusted(p_values[known], adjust)
         count = len(self.shifts)
         return ResultTable(
             f"Shifts by {self.by}",
@@ -239,9 +240,9 @@ class ShiftFit:
                 Column("std_error", "std. error", [one.intercept.error for one in self.shifts]),
                 Column("low", "low", [low for low, _ in ends]),
                 Column("high", "high", [high for _, high in ends]),
-                Column("p_value", "adjusted p-value", p_values[:count], "p-value"),
+                Column("p_value", "adjusted p-value", p_values[:count].tolist(), "p-value"),
                 Column("noise_ratio", "noise sd ratio", [one.noise_ratio for one in self.shifts]),
-                Column("noise_p_value", "adjusted p-value", p_values[count:], "p-value"),
+                Column("noise_p_value", "adjusted p-value", p_values[count:].tolist(), "p-value"),
             ),
         )
 
@@ -269,7 +270,7 @@ def fit_shifts(
     assert shifted is not None
     _check_shifted(options.dag, shifted)
     with np.errstate(over="ignore", invalid="ignore"):
-        sums = [_condition_sums(table.group(number), options) for number in range(len(conditions))]
+        sums = _sums(table, options, len(conditions))
     nodes = range(len(options.dag))
     found = tuple(_solved(sums, shifted[:, node], options.dag, node) for node in nodes)
     plain = (_solved(sums, np.zeros_like(shifted[:, node]), options.dag, node) for node in nodes)
@@ -329,15 +330,40 @@ def _check_shifted(dag: Dag, shifted: BoolArray) -> None:
             )
 
 
-def _condition_sums(table: Table, options: ReadOptions) -> dict[int, FamilySums]:
-    """The sums of every node's family in the rows of one condition that serve it."""
-    if table.rows == 0:
-        return {}
+def _sums(table: Table, options: ReadOptions, conditions: int) -> list[dict[int, FamilySums]]:
+    """The sums of every node's family, by condition."""
+    parts = (table.group(number) for number in range(conditions))
     try:
-        return family_sums(equation_groups(table, options, None, may_lack=True)[0])
+        return [
+            family_sums(equation_groups(part, options, None, may_lack=True)[0]) for part in parts
+        ]
     except NotFinite:
-        whole, survey = treat_missing(table, options.dag.families, options.missing)
-        return family_sums(equation_groups(whole, options, survey, may_lack=True)[0])
+        _judge(table, options)
+    return [_sums_with_holes(table.group(number), options) for number in range(conditions)]
+
+
+def _judge(table: Table, options: ReadOptions) -> None:
+    """Refuse infinite and missing values of all conditions, with their rows in the data."""
+    missing = options.missing
+    survey = ask(table.surveyed(False), SurveyPass(options.dag.families))
+    try:
+        survey.judge(table.names, "drop-by-node" if missing == "drop-rows" else missing)
+    except MissingCells as problem:
+        advice = "give missing='drop-by-node' or 'drop-rows', or fill them"
+        raise problem.advising(advice) from None
+    if missing == "drop-rows" and survey.complete == 0:
+        raise DataError(
+            f"each of the {survey.rows} rows has a missing value: give missing='drop-by-node'"
+        )
+
+
+def _sums_with_holes(table: Table, options: ReadOptions) -> dict[int, FamilySums]:
+    """The sums of every node's family in the rows of one condition that serve it."""
+    survey = ask(table.surveyed(False), SurveyPass(options.dag.families))
+    if options.missing == "drop-rows" and survey.complete == 0:
+        return {}
+    rows = serving_rows(table, survey, options.missing)
+    return family_sums(equation_groups(rows, options, survey, may_lack=True)[0])
 
 
 def _solved(
@@ -481,9 +507,9 @@ def _shifts(
             estimate = _estimate(value, own, moved, constants)
             ratio = own.errors.unbiased[rank] / own.errors.unbiased[0]
             freedom = own.errors.freedom[rank], own.errors.freedom[0]
-            tails = float(fdtr(*freedom, ratio)), float(fdtrc(*freedom, ratio))
+            tail = np.minimum(fdtr(*freedom, ratio), fdtrc(*freedom, ratio))
             rows = int(own.rows[rank])
-            p_value = min(1.0, 2.0 * min(tails))
+            p_value = float(np.minimum(1.0, 2.0 * tail))
             shift = (dag.nodes[node], conditions[number], rows, estimate)
             listed.append(Shift(*shift, float(np.sqrt(ratio)), p_value))
     return tuple(listed)
