@@ -102,14 +102,14 @@ BAD_DATA = [
         FIT,
         rows("x,y\n1,2\nNaN,3\n3,4\n"),
         "1 value is missing, the first in row 1 of column 'x', counted from 0: give "
-        "--missing 'likelihood' (least squares from every cell that is there), 'drop-by-node' or "
+        "--missing 'likelihood' (from every cell that is there), 'drop-by-node' or "
         "'drop-rows', or fill them",
     ),
     (
         FIT,
         rows("x,y\n1,2\n2,\n3,4\n"),
         "1 value is missing, the first in row 1 of column 'y', counted from 0: give "
-        "--missing 'likelihood' (least squares from every cell that is there), 'drop-by-node' or "
+        "--missing 'likelihood' (from every cell that is there), 'drop-by-node' or "
         "'drop-rows', or fill them",
     ),
     (

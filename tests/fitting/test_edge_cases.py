@@ -145,7 +145,7 @@ def test_missing_values_raise_by_default_and_name_the_first(method):
         gn.fit(data, PAIR, method)
     assert str(caught.value) == (
         "2 values are missing, the first in row 7 of column 'y', counted from 0: give "
-        "missing='likelihood' (least squares from every cell that is there), 'drop-by-node' or "
+        "missing='likelihood' (from every cell that is there), 'drop-by-node' or "
         "'drop-rows', or fill them"
     )
 

@@ -396,3 +396,54 @@ def test_new_rows_in_files_are_compared_and_reported(file, tmp_path):
     assert scores.held_out == pytest.approx(FIT.network.score(FRAME))
     gn.write_report(FIT.network, tmp_path / "new.html", data=file)
     assert "fuel[Petrol]" in (tmp_path / "new.html").read_text()
+
+
+def a_study(rows=300):
+    rng = np.random.default_rng(12)
+    group = rng.choice(["b", "a", "c"], rows)
+    x = rng.normal(size=rows)
+    y = x + 1.2 * (group == "a") + rng.normal(size=rows)
+    return pd.DataFrame({"group": pd.Categorical(group, ["b", "a", "c"]), "x": x, "y": y})
+
+
+@pytest.mark.parametrize("kind", ["parquet", "feather"])
+def test_files_keep_the_order_of_stated_levels(tmp_path, kind):
+    frame, path = a_study(), str(tmp_path / f"study.{kind}")
+    getattr(frame, f"to_{kind}")(path)
+    ours, theirs = gn.fit(path, "y ~ group + x"), gn.fit(frame, "y ~ group + x")
+    assert ours.dag.factors == theirs.dag.factors == {"group": ("b", "a", "c")}
+    assert ours.network == theirs.network
+
+
+@pytest.mark.parametrize("code", [0, 1])
+def test_codes_that_would_empty_indicators_are_refused(code):
+    with pytest.raises(gn.DataError, match="columns of 0 and 1 that stand for 'group'"):
+        gn.fit(a_study(), "y ~ group + x", missing_values=[code], missing="likelihood")
+    assert gn.fit(a_study(), "y ~ group + x", missing_values=[-9]).rows == 300
+
+
+def test_predictions_take_levels_by_node():
+    network = gn.fit(a_study(), "y ~ group + x").network
+    rows = pd.DataFrame({"group": ["a", "b"], "x": [1.0, 2.0]})
+    expected = np.asarray(network.predict(rows, "y").mean)
+    several = network.predict({"group": ["a", "b"], "x": [1.0, 2.0]}, "y")
+    one = network.predict({"group": "a", "x": 1.0}, "y")
+    assert np.allclose(several.mean, expected)
+    assert np.allclose(one.mean, expected[:1])
+    with pytest.raises(gn.NetworkError, match="expected one of"):
+        network.predict({"group": "z", "x": 1.0}, "y")
+
+
+def test_a_graph_with_a_category_has_no_certificate():
+    dag = gn.fit(a_study(), "y ~ group + x").dag
+    with pytest.raises(gn.SettingError, match="has the category 'group'"):
+        gn.certify(dag, rows=300)
+
+
+def test_indicators_of_an_npy_file_are_taken_at_their_word(tmp_path):
+    frame, path = a_study(), tmp_path / "rows.npy"
+    fit = gn.fit(frame, "y ~ group + x")
+    columns = [(frame.group == level).to_numpy(dtype=float) for level in ("a", "c")]
+    np.save(path, np.column_stack((*columns, frame.x, frame.y)))
+    again = gn.fit(str(path), fit.dag, columns=["group[a]", "group[c]", "x", "y"])
+    assert again.network.coefficients == fit.network.coefficients

@@ -111,7 +111,7 @@ def test_data_without_a_hole_come_back_as_they_are():
 
 
 def test_what_cannot_be_drawn_is_refused():
-    with pytest.raises(SettingError, match="fit with missing='likelihood'"):
+    with pytest.raises(SettingError, match="robust, with missing='likelihood'"):
         gn.fit(holed(), DAG, missing="drop-by-node").draw_imputations(2)
     fit = gn.fit(holed(), DAG, missing="likelihood")
     with pytest.raises(SettingError, match="got count=0"):
@@ -122,3 +122,21 @@ def test_what_cannot_be_drawn_is_refused():
 
     with pytest.raises(EstimationError, match="impute where the data are"):
         copy(fit).impute()
+
+
+def test_flagged_cells_say_nothing_of_missing_ones():
+    dag = gn.Dag.parse("[x][y|x][z|y]")
+    truth = gn.GaussianNetwork.from_arrays(dag, [1.0, 1.0], [1.0, 1.0, 1.0])
+    rows = truth.sample(500, seed=1)
+    rows[0, 1], rows[0, 2] = np.nan, 1000.0
+    fit = gn.fit(rows, dag, "robust", missing="likelihood", columns=dag.nodes)
+    believed = np.where(np.arange(3) > 0, np.nan, rows[0])
+    expected = fit.network.impute(believed[None, :], columns=dag.nodes)[0, 1]
+    found = fit.impute()
+    assert found[0, 1] == pytest.approx(expected, rel=1e-9)
+    assert found[0, 2] == 1000.0
+    assert np.array_equal(found[1:], rows[1:])
+    # Draws have the mean of the cell given the believed ones, and a variance of 1 or so.
+    drawn = np.array([one[0, 1] for one in fit.draw_imputations(50, seed=2)])
+    assert abs(drawn.mean() - expected) < 5.0 * drawn.std() / np.sqrt(50)
+    assert 0.5 < drawn.std() < 2.0

@@ -240,7 +240,7 @@ def test_trimmed_fits_have_no_certificate():
         gn.fit(SPOILT, DAG, "robust"),
         gn.fit(holed, DAG, "robust", missing="drop-by-node"),
     ):
-        with pytest.raises(gn.SettingError, match="nodes leave out rows that do not fit"):
+        with pytest.raises(gn.SettingError, match="leave out rows that do not fit"):
             fit.certificate()
 
 

@@ -215,8 +215,11 @@ class ArrowSource:
                 yield _columns(batch.select(list(self.columns)))
 
 
-def columns_of_text(file: str) -> list[str]:
-    """The columns of a Parquet or Arrow file that hold text, categories, or True and False."""
+def columns_of_text(file: str) -> dict[str, bool]:
+    """The columns of a Parquet or Arrow file that hold text, categories, or True and False.
+
+    Says of each whether its type states levels, as that of text does not.
+    """
     arrow = pyarrow(file)
     from pyarrow import parquet
 
@@ -227,8 +230,38 @@ def columns_of_text(file: str) -> list[str]:
         with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
             schema = reader.schema
     kinds = arrow.types
-    asked = (kinds.is_string, kinds.is_large_string, kinds.is_dictionary, kinds.is_boolean)
-    return [one.name.strip() for one in schema if any(is_kind(one.type) for is_kind in asked)]
+    text, stated = (
+        {one.name.strip() for one in schema if any(is_kind(one.type) for is_kind in asked)}
+        for asked in (
+            (kinds.is_string, kinds.is_large_string),
+            (kinds.is_dictionary, kinds.is_boolean),
+        )
+    )
+    return {
+        one.name.strip(): one.name.strip() in stated
+        for one in schema
+        if one.name.strip() in text | stated
+    }
+
+
+def stated_levels(file: str, column: str) -> list[Any]:
+    """The levels of a column in the order that its type states; none for True and False."""
+    pyarrow(file)
+    from pyarrow import parquet
+
+    if suffix(file) == ".parquet":
+        with _named(file, "Parquet"), parquet.ParquetFile(file) as source:
+            names = source.schema_arrow.names
+            chosen = names[column_indices(names, [column], f"{file!r} has")[0]]
+            first = next(source.iter_batches(1, columns=[chosen]), None)
+    else:
+        with _named(file, "Arrow"), _ipc_reader(file, None) as reader:
+            names = reader.schema.names
+            chosen = names[column_indices(names, [column], f"{file!r} has")[0]]
+        with _named(file, "Arrow"), _ipc_reader(file, [chosen]) as reader:
+            first = next(iter(_batches(reader)), None)
+    values: Any = None if first is None else first.column(0)
+    return list(values.dictionary.to_pylist()) if hasattr(values, "dictionary") else []
 
 
 def parquet_labels(file: str, column: str, rows: int) -> Iterator[list[Any]]:

@@ -83,32 +83,40 @@ def with_factors(data: Any, dag: Dag, codes: Iterable[float] = ()) -> tuple[Any,
 def _file_levels(data: Any, dag: Dag) -> dict[str, tuple[str, ...]]:
     """The levels of the nodes whose columns in files hold categories, found by one reading."""
     try:
-        text = {name for file in files_of(data) for name in _columns_of_text(file)}
+        files = files_of(data)
+        text = {name: own for file in files for name, own in _columns_of_text(file).items()}
     except (GaussnetError, OSError):  # told where the files are read
         return {}
     found = {}
     for node in dag.nodes:
         if node in text:
             counts = label_counts(open_labels(data, node, "categories", is_category=True))
-            if not _are_numbers(counts):
-                found[node] = _levels(counts, node, ())
+            if text[node] or not _are_numbers(counts):
+                found[node] = _levels(counts, node, _stated(files[0], node) if text[node] else ())
     return found
 
 
-def _columns_of_text(file: str) -> Iterable[str]:
-    """The columns of a file that may hold categories."""
+def _stated(file: str, column: str) -> tuple[str, ...]:
+    """The levels of a column of an Arrow or Parquet file in the order that its type states."""
+    from gaussnet.data import arrow
+
+    return tuple(plain_label(level) for level in arrow.stated_levels(file, column))
+
+
+def _columns_of_text(file: str) -> Mapping[str, bool]:
+    """The columns of a file that may hold categories, and whether their types state levels."""
     if file == STANDARD_INPUT:  # cannot be read twice
-        return ()
+        return {}
     Stamp.of(file)  # refuses what cannot be read
     if suffix(file) in (".csv", ".tsv"):
         from gaussnet.data import csv
 
-        return csv.columns_of_text(csv.open_csv(file))
+        return dict.fromkeys(csv.columns_of_text(csv.open_csv(file)), False)
     if suffix(file) in (".parquet", ".arrow", ".feather"):
         from gaussnet.data import arrow
 
         return arrow.columns_of_text(file)
-    return ()
+    return {}
 
 
 def with_indicators(data: Any, factors: Levels) -> Any:
@@ -169,7 +177,7 @@ def _coded_factors(data: Any, names: Sequence[str], factors: Levels) -> Levels:
 def _has_column(data: Any, wanted: Sequence[str]) -> bool:
     """Whether the files have one of these columns; without one they name what they lack."""
     first = files_of(data)[0]
-    if first == STANDARD_INPUT:
+    if first == STANDARD_INPUT or suffix(first) == ".npy":  # columns without names
         return True
     opened = open_data(first, [], 0)
     return not {name.strip() for name in opened.ignored}.isdisjoint(wanted)

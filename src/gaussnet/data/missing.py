@@ -27,7 +27,7 @@ class MissingCells(DataError):
     """
 
     advice = (
-        "give missing='likelihood' (least squares from every cell that is there), 'drop-by-node' "
+        "give missing='likelihood' (from every cell that is there), 'drop-by-node' "
         "or 'drop-rows', or fill them"
     )
 

@@ -205,6 +205,11 @@ def open_table(  # noqa: PLR0913 (what the data are, and how they are read)
     check_page_rows(page_rows)
     if isinstance(data, Table):
         return data
+    if factors and not {0.0, 1.0}.isdisjoint(codes):
+        raise DataError(
+            f"missing_values={list(codes)} would empty the columns of 0 and 1 that stand for "
+            f"{next(iter(factors))!r}: set these cells to NaN in the columns where they are codes"
+        )
     if client is not None:
         from gaussnet.data.cluster import open_cluster
 

@@ -21,7 +21,9 @@ PURPOSE = "impute where the data are, or give rows to network.impute"
 def impute(fit: "Fit") -> Any:
     """The data of a fit with every missing cell at its conditional mean; see `Fit.impute`."""
     data = fit.required_data(PURPOSE)
-    return _like_given(data, filled(fit.network, given_rows(data)))
+    rows = given_rows(data)
+    found = filled(fit.network, _believed(fit, rows))
+    return _like_given(data, np.where(np.isnan(rows), found, rows))
 
 
 def draw_imputations(fit: "Fit", count: int, seed: int) -> list[Any]:
@@ -36,8 +38,19 @@ def draw_imputations(fit: "Fit", count: int, seed: int) -> list[Any]:
     drawn = []
     for child in children(seed, count):
         rng = np.random.default_rng(child)
-        drawn.append(_like_given(data, _drawn(law.draw(rng), rows, rng)))
+        found = _drawn(law.draw(rng), _believed(fit, rows), rng)
+        drawn.append(_like_given(data, np.where(np.isnan(rows), found, rows)))
     return drawn
+
+
+def _believed(fit: "Fit", rows: FloatArray) -> FloatArray:
+    """The rows with NaN for cells that the fit has flagged: these say nothing of the others."""
+    if fit.trimming is None:
+        return rows
+    found = rows.copy()
+    for node, indices in fit.trimming.found("flagged"):
+        found[fit.trimming.numbered(fit.trimming.cells[node].rows[indices]), node] = np.nan
+    return found
 
 
 def given_rows(data: FitData) -> FloatArray:

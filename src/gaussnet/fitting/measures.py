@@ -295,7 +295,8 @@ def _require_likelihood(fit: "Fit") -> None:
         raise EstimationError(
             f"measures of fit compare likelihoods at their maximum, and the method "
             f"{fit.method.name!r} does not maximise the likelihood of these rows: use "
-            "check_graph(), or fit by least squares to all rows"
+            "check_graph(), or set the cells that fit.outliers() lists to NaN and fit by least "
+            "squares with missing='likelihood'"
         )
     if fit.data is not None and fit.data.options.study.has_dependent_rows:
         raise EstimationError(

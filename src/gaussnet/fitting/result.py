@@ -595,6 +595,9 @@ class Fit:
     def impute(self) -> Any:
         """The data with every missing cell at what is expected there, given the rest of its row.
 
+        Cells that a robust fit has flagged stay as they are and say nothing of the missing ones;
+        `cleaned` replaces them as well.
+
         A pandas, polars or pyarrow frame in memory comes back as one, with all its columns; else
         there is an array (rows, nodes), in the order of ``dag.nodes``. Conditional means vary
         less than values do: for what is to be analysed further use `draw_imputations`.

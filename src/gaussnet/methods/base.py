@@ -265,7 +265,8 @@ class Method(ABC):
         """The law that the data leave the parameters, to draw networks from."""
         raise SettingError(
             "the law of the parameters is known where cells are missing and the likelihood was "
-            "maximised: fit with missing='likelihood' to draw imputations"
+            "maximised: fit by least squares or robust, with missing='likelihood', to draw "
+            "imputations"
         )
 
     def prediction_law(self, fitted: "Fitted") -> "ParameterLaw":

@@ -8,6 +8,7 @@ from math import sqrt
 import numpy as np
 
 from gaussnet import display
+from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.planning.laws import Bound, Degrees, MethodLaw, Phases
@@ -117,6 +118,11 @@ def certify(  # noqa: PLR0913 (every setting of a fit is one keyword)
     """
     count, delta = checked_rows(rows), checked_delta(delta)
     graph = as_dag(dag)
+    if graph.factors:
+        raise SettingError(
+            f"the graph has the category {next(iter(graph.factors))!r}, and a certificate is one "
+            "about Gaussian nodes: leave the category out"
+        )
     degrees = Degrees.of(graph)
     phases = phases_of_counts(count, split, intercept)
     known = law_for(method, graph)

@@ -104,6 +104,10 @@ class Cellwise(SequentialTrim):
         """Itself: cells that are missing are bridged as those that are wrong."""
         return self
 
+    def parameter_law(self, fitted: Fitted) -> "ParameterLaw":
+        """That of `prediction_law`."""
+        return self.prediction_law(fitted)
+
     def prediction_law(self, fitted: Fitted) -> "ParameterLaw":
         """What the cells that are believed say of all parameters together."""
         from gaussnet.methods.robust.believed_cells import believed_law

@@ -154,7 +154,7 @@ class SequentialTrim(Method):
         """Least squares, if nothing was trimmed; rows with missing cells are told elsewhere."""
         if findings.trimmed:
             raise SettingError(
-                f"{len(findings.left_out)} nodes leave out rows that do not fit, and a "
+                "some values were flagged, so that nodes leave out rows that do not fit, and a "
                 "certificate is one about clean rows: see fit.outliers() and fit.uncertainty()"
             )
         return LeastSquares(), MeanSquare() if isinstance(scale, GaussianCore) else scale

@@ -358,7 +358,7 @@ def _cells(data: object, dag: Dag, columns: Iterable[object] | None) -> Cells:
     """The columns of the data that are nodes."""
     names = dag.nodes
     if isinstance(data, Mapping):
-        data = _named_columns(data)
+        data = _named_columns(_level_columns(data, dag))
     data = checks.with_levels(data, dag)
     labels = checks.labels_by(data, dag, columns)
     place = dag.positions
@@ -375,6 +375,19 @@ def _cells(data: object, dag: Dag, columns: Iterable[object] | None) -> Cells:
             "or give NaN for a missing value"
         )
     return Cells(np.array(present, dtype=np.int64), found)
+
+
+def _level_columns(values: Mapping[Any, Any], dag: Dag) -> Mapping[Any, Any]:
+    """Values by node, with the indicators of categories in place of their levels."""
+    found: dict[Any, Any] = {}
+    for name, own in values.items():
+        if name not in dag.factors:
+            found[name] = own
+            continue
+        labels = [own] if isinstance(own, str) else list(np.atleast_1d(np.asarray(own)))
+        rows = [checks.level_values(dag, {name: label}, "value") for label in labels]
+        found |= {node: [row[node] for row in rows] for node in rows[0]} if rows else {}
+    return found
 
 
 def _named_columns(values: Mapping[Any, Any]) -> FloatArray:
