@@ -9,7 +9,7 @@ shift 2
 kind=${SANITIZE:-address,undefined}
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r setup.py pyproject.toml README.md LICENSE src tests "$copy"
+cp -r setup.py pyproject.toml README.md LICENSE src tests benchmarks "$copy"
 rm -f "$copy"/src/gaussnet/kernels/*.so
 python=$(realpath -s "$python") fuzzer=$PWD/fuzz/fuzz_kernels.py
 cd "$copy"

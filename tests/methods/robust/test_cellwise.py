@@ -207,3 +207,20 @@ def test_noise_of_another_shape_in_the_middle_of_a_chain_is_not_contamination(ki
         rows = np.column_stack((first, middle, 0.8 * middle + rng.normal(size=300)))
         fit = gn.fit(rows, "b ~ a; c ~ b", "robust", columns=["a", "b", "c"])
         assert len(fit.outliers()) < 0.015 * rows.size
+
+
+def test_flags_of_a_skewed_column_are_told_of():
+    rng = np.random.default_rng(27)
+    first = rng.normal(size=(480, 3))
+    skewed = np.exp(0.8 * first[:, 0] + 0.8 * rng.normal(size=480))
+    child = 2.0 * np.log(skewed) + first[:, 1] + rng.normal(size=480)
+    rows = np.column_stack((first, skewed, child, child + rng.normal(size=480)))
+    dag = gn.Dag.parse("s ~ a; c ~ s + b; d ~ c; e ~ a", nodes=list("abescd"))
+    fit = gn.fit(rows, dag, "robust", columns=list("abescd"))
+    assert len(fit.outliers()) >= 10
+    assert [note for note in fit.notes if "one side" in note]
+    gross = gn.simulate.random_network(dag, seed=3).sample(480, seed=4)
+    gross[:20, 3] = 1000.0
+    clear = gn.fit(gross, dag, "robust", columns=list("abescd"))
+    assert len(clear.outliers()) >= 20
+    assert not [note for note in clear.notes if "one side" in note]

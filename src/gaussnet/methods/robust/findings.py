@@ -25,6 +25,11 @@ MANY_ROWS = 0.25
 """A node that leaves out a larger share of the rows, or of its values, is told of first."""
 
 
+FEWEST_SKEWED, SKEWED_FROM = 10, 3.5
+"""So many flagged values of a node on one side, the nearest within so many standard deviations,
+look like a skewed column."""
+
+
 @dataclass(frozen=True, eq=False)
 class Trimming:
     """Suspicious cells and rows left out; nodes go by their positions in the graph."""
@@ -70,7 +75,7 @@ class Trimming:
 
     def notes(self, nodes: int) -> tuple[str, ...]:
         """What is worth knowing of the data as a whole, in a graph of so many nodes."""
-        said = self._doubts()
+        said = (*self._doubts(), *self._skewed())
         said += () if self.contamination is None else (self.contamination.sentence,)
         flagged = [self.count(node, "flagged") for node in self.cells]
         if not any(flagged):
@@ -81,6 +86,22 @@ class Trimming:
             *said,
             f"{sum(flagged)} of {self.rows * nodes} values ({share:.2%}) do not fit and were "
             f"flagged, in {touched} of {nodes} nodes: see fit.outliers()",
+        )
+
+    def _skewed(self) -> tuple[str, ...]:
+        """Whether flagged values of a node lie on one side and begin where right ones end."""
+        found = []
+        for node, indices in self.found("flagged"):
+            far = self.cells[node].deviations[indices]
+            is_one_sided = len(far) >= FEWEST_SKEWED and abs(np.sign(far).sum()) == len(far)
+            if is_one_sided and np.abs(far).min() < SKEWED_FROM:
+                found.append(node)
+        if not found:
+            return ()
+        where = "1 node" if len(found) == 1 else f"{len(found)} nodes"
+        return (
+            f"the flagged values of {where} all lie on one side and join the others without a gap: "
+            "they may be right and the column skewed, so try its logarithm",
         )
 
     def _doubts(self) -> tuple[str, ...]:
