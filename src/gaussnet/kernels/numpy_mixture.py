@@ -177,6 +177,8 @@ class _Rows:
         self.omega = np.zeros((width, width))
         self.entry_rows = np.repeat(np.arange(width), np.diff(task.precision[1]))
         self.omega[self.entry_rows, task.precision[2]] = task.precision[0]
+        self.linked = np.zeros((width, width), dtype=bool)
+        self.linked[self.entry_rows, task.precision[2]] = True
         self.gradients = (self.rest / self.variances) @ matrix
         self.odds, self.thresholds = task.by_column[: 2 * width].reshape(2, width)
         self.numbers = task.by_column[2 * width :].reshape(width, 10)
@@ -375,7 +377,7 @@ class _Search:
         from scipy.sparse.csgraph import connected_components  # slow to import
 
         every = list({*chosen, *self.pattern.cells})
-        linked = self.judge.omega[np.ix_(every, every)] != 0.0
+        linked = self.judge.linked[np.ix_(every, every)]
         _, labels = connected_components(linked, directed=False)
         group_of = dict(zip(every, labels.tolist(), strict=True))
         groups: dict[int, list[int]] = {}

@@ -63,6 +63,20 @@ def test_the_compiled_kernel_agrees_with_its_definition(seed, foreign, nodes, de
         np.testing.assert_allclose(a, b, rtol=1e-9, atol=1e-9)
 
 
+def test_families_of_a_coefficient_of_0_are_in_one_group_of_doubts():
+    dag = gn.Dag.parse("[a][b][c|a:b]", nodes=list("abc"))
+    network = gn.GaussianNetwork.from_arrays(dag, [0.0, 0.0], [1.0, 1.0, 1.0])
+    data, wrong = spoilt(network, 60, 0.3, 3.0, 6)
+    mixture = a_mixture(network, data, wrong)
+    lost = [np.zeros(4 + 4 + 16) for _ in range(2)]
+    for kernel, own in zip(
+        (kernels.mixture_moments, numpy_mixture.mixture_moments), lost, strict=True
+    ):
+        kernel(data, mixture.task(), mixture.wrong.copy(), None, None, None, own)
+    assert lost[1][8:].max() > 0.0
+    np.testing.assert_allclose(*lost, rtol=1e-9, atol=1e-9 * lost[1].max())
+
+
 def test_the_expectation_of_one_row_is_that_of_all_patterns():
     """Against all 2^4 patterns of a row of four cells, none of them left out."""
     network = a_network(5, nodes=4, degree=2.0)

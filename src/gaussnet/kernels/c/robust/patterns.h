@@ -471,7 +471,7 @@ static void group_doubted_cells(const Mixture *mixture, RowSearch *search)
     for (ptrdiff_t k = 0; count > 1 && k < all; k++)
         for (int64_t n = mixture->starts[cells[k]]; n < mixture->starts[cells[k] + 1]; n++) {
             const ptrdiff_t other = search->index[mixture->neighbours[n]];
-            if (other >= 0 && mixture->omega[n] != 0.0)
+            if (other >= 0) /* even if a coefficient is 0: a family is never in two groups */
                 links[root_of(links, other)] = root_of(links, k);
         }
     search->group_count = search->doubted_count = 0;
