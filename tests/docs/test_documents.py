@@ -17,6 +17,18 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
+def run_gaussnet(command, folder):
+    """Run a command of a page, ``gaussnet ...``, in a folder; it must succeed."""
+    done = subprocess.run(
+        [sys.executable, "-c", "from gaussnet.cli import main; main()", *command[1:]],
+        cwd=folder,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, (command, done.stderr)
+
+
 @pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: path.name)
 def test_snippets_print_what_the_document_says(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
@@ -64,14 +76,7 @@ def test_shell_commands_of_the_readme_run(tmp_path):
     for command in commands:
         if command[1] == "reproduce":
             command += ["--repetitions", "1", "--nodes", "20", "--rows", "200"]
-        done = subprocess.run(
-            [sys.executable, "-c", "from gaussnet.cli import main; main()", *command[1:]],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (command, done.stderr)
+        run_gaussnet(command, tmp_path)
     assert 10_000 < (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
@@ -92,11 +97,4 @@ def test_shell_commands_of_the_page_on_studies_run(tmp_path):
         (tmp_path / name).write_text("\n".join(["fuel,weight,mpg", *own]))
     (tmp_path / "graph.txt").write_text("weight ~ fuel; mpg ~ fuel + weight")
     for command in commands:
-        done = subprocess.run(
-            [sys.executable, "-c", "from gaussnet.cli import main; main()", *command[1:]],
-            cwd=tmp_path,
-            capture_output=True,
-            text=True,
-            check=False,
-        )
-        assert done.returncode == 0, (command, done.stderr)
+        run_gaussnet(command, tmp_path)

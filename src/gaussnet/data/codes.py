@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet.data.columns import Loaded
-from gaussnet.data.sources import Chunk, Source
+from gaussnet.data.sources import Chunk, Derived, Source
 from gaussnet.errors import SettingError
 from gaussnet.types import Rows
 
@@ -60,25 +60,10 @@ def recoded_rows(rows: Rows, codes: Codes) -> Rows:
 
 
 @dataclass(frozen=True, eq=False)
-class Recoded:
+class Recoded(Derived):
     """A source whose codes for missing values are NaN."""
 
-    source: Source
     codes: Codes
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return self.source.width
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """The columns that nobody asked for."""
-        return self.source.ignored
-
-    def count(self) -> int | None:
-        """Number of rows, if it is known."""
-        return self.source.count()
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
         """The chunks of the source, recoded."""

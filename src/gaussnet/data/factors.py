@@ -5,7 +5,6 @@ A graph knows its factors by name and levels (`Dag.factors`); the first level is
 turned into such columns wherever they are asked about.
 """
 
-import os
 import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -20,10 +19,11 @@ from gaussnet.data.sources import (
     STANDARD_INPUT,
     ArraySource,
     Chunk,
+    Derived,
     Source,
     Stamp,
     files_of,
-    is_paths,
+    is_path,
     open_data,
 )
 from gaussnet.errors import DataError, GaussnetError
@@ -54,7 +54,7 @@ def with_factors(data: Any, dag: Dag, codes: Iterable[float] = ()) -> tuple[Any,
     >>> dag.edges, frame["fuel[Petrol]"].tolist()
     ((('fuel[Petrol]', 'mpg'),), [1.0, 0.0, 1.0])
     """
-    if _is_path(data):
+    if is_path(data):
         found = _file_levels(data, dag)
     elif is_frame(data):
         from gaussnet.data.frames import frame_categories  # much to import, for frames alone
@@ -209,10 +209,9 @@ class Indicators:
 
 
 @dataclass(frozen=True, eq=False)
-class Reordered:
+class Reordered(Derived):
     """A source with its columns in another order."""
 
-    source: Source
     places: IntArray
     """Where each column stands in the source."""
 
@@ -220,15 +219,6 @@ class Reordered:
     def width(self) -> int:
         """Number of columns."""
         return len(self.places)
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """The columns that nobody asked for."""
-        return self.source.ignored
-
-    def count(self) -> int | None:
-        """Number of rows, if it is known."""
-        return self.source.count()
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
         """The chunks of the source."""
@@ -261,10 +251,6 @@ def _plain_number(label: str) -> Any:
         return plain_label(float(label))
     except ValueError:
         return label
-
-
-def _is_path(data: Any) -> bool:
-    return isinstance(data, str | os.PathLike) or is_paths(data)
 
 
 def _are_numbers(counts: Counter[Any]) -> bool:

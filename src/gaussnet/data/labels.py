@@ -1,6 +1,5 @@
 """Labels: one column of texts or numbers that says something of each row, wherever rows lie."""
 
-import os
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -14,11 +13,12 @@ from gaussnet.data.sources import (
     STANDARD_INPUT,
     Chain,
     Chunk,
+    Derived,
     Source,
     Stamp,
     cut,
     files_of,
-    is_paths,
+    is_path,
     is_source,
 )
 from gaussnet.errors import DataError, SettingError
@@ -103,7 +103,7 @@ def open_labels(data: Any, column: str, purpose: str, *, is_category: bool = Fal
         from gaussnet.data.frames import frame_labels
 
         return LabelList.of(frame_labels(data, column))
-    if is_source(data) or not (is_paths(data) or _is_path(data)):
+    if is_source(data) or not is_path(data):
         raise SettingError(
             f"got {purpose}={column!r} with data whose columns have no names: give one value for "
             "each row instead of the name of a column, or a frame"
@@ -125,10 +125,6 @@ def label_counts(source: Source) -> Counter[Any]:
     for (labels,) in source.chunks():
         counts.update(labels.tolist())
     return counts
-
-
-def _is_path(data: Any) -> bool:
-    return isinstance(data, str | os.PathLike)
 
 
 def _csv_labels(file: str, column: str) -> Iterator[Sequence[Any]]:
@@ -247,27 +243,12 @@ class OneGroup:
 
 
 @dataclass(frozen=True, eq=False)
-class Renumbered:
+class Renumbered(Derived):
     """A source with other numbers in one column."""
 
-    source: Source
     column: int
     numbers: IntArray
     """The new number for each old one."""
-
-    @property
-    def width(self) -> int:
-        """Number of columns."""
-        return self.source.width
-
-    @property
-    def ignored(self) -> tuple[str, ...]:
-        """The columns that nobody asked for."""
-        return self.source.ignored
-
-    def count(self) -> int | None:
-        """Number of rows, if it is known."""
-        return self.source.count()
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
         """The chunks of the source with the new numbers."""

@@ -113,12 +113,10 @@ class Chain:
 
 
 @dataclass(frozen=True, eq=False)
-class Watched:
-    """A source whose rows are those of the first reading whenever they are read; else refused."""
+class Derived:
+    """A source made of another one, row for row: `chunks` is all that differs."""
 
     source: Source
-    found: dict[tuple[int, int | None], tuple[int, int]] = field(default_factory=dict)
-    """Rows and checksum of what was read to its end, by the rows asked for."""
 
     @property
     def width(self) -> int:
@@ -133,6 +131,14 @@ class Watched:
     def count(self) -> int | None:
         """Number of rows, if it is known."""
         return self.source.count()
+
+
+@dataclass(frozen=True, eq=False)
+class Watched(Derived):
+    """A source whose rows are those of the first reading whenever they are read; else refused."""
+
+    found: dict[tuple[int, int | None], tuple[int, int]] = field(default_factory=dict)
+    """Rows and checksum of what was read to its end, by the rows asked for."""
 
     def chunks(self, first: int = 0, last: int | None = None) -> Iterator[Chunk]:
         """The chunks of the source; what they add up to is compared when all are read."""
@@ -425,6 +431,11 @@ def is_paths(data: Any) -> bool:
         and len(data) > 0
         and all(isinstance(one, str | os.PathLike) for one in data)
     )
+
+
+def is_path(data: Any) -> bool:
+    """Whether the data are a file, a folder or a list of files."""
+    return isinstance(data, str | os.PathLike) or is_paths(data)
 
 
 def files_in(folder: Path) -> list[str]:

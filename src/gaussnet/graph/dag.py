@@ -298,7 +298,7 @@ class Dag:
                 )
 
     def without_factors(self) -> Self:
-        """The graph with one node for each category, as before `with_factors`.
+        """The graph with one node for each category, without labels and definitions.
 
         Examples
         --------

@@ -162,9 +162,9 @@ def total_variation(
     `lower` is 0.
 
     With an `accuracy`, 0.01 say, draws stop as soon as half the interval is at most this share of
-    the estimate, and `samples` is the most there may be. The interval is looked at after 2,000
-    draws, 4,000, and so on; each look has its part of the failures that `level` allows, so the
-    interval keeps its level although the draws decide when to stop.
+    the estimate, and `samples` is the most there may be. The interval is looked at after some
+    thousand draws, twice as many, and so on; each look has its part of the failures that `level`
+    allows, so the interval keeps its level although the draws decide when to stop.
 
     Examples
     --------

@@ -170,26 +170,23 @@ def test_odd_tables_have_an_answer(trouble):
 
 
 @pytest.mark.parametrize(
-    ("case", "limit"),
+    "case",
     [
-        ("none", 1.01),
-        ("20 % of cells, k = 3", 2.0),
-        ("structured 20 %, gamma 4", 10.0),
-        ("20 % of rows of another network", 3.0),
-        ("20 % of rows in a cluster", 1.1),
+        "20 % of cells, k = 3",
+        "structured 20 %, gamma 4",
+        "20 % of rows of another network",
+        "20 % of rows in a cluster",
     ],
 )
-def test_wrong_cells_and_rows_that_hide_are_found(case, limit):
-    """Over least squares of someone who knows them; other programs are at 1.1 to 80."""
-    ours = oracle = 0.0
+def test_wrong_cells_and_rows_that_hide_from_trimming_are_found(case):
+    """Half of the divergence that trimming leaves, or less; here it is a third to a fortieth."""
+    divergences = {"robust": 0.0, "sequential-trim": 0.0}
     for seed in children(31415, 4):
-        truth, rows, wrong = rivals.draw(case, 10, seed)
-        known = np.where(wrong, np.nan, rows)
-        fit = gn.fit(rows, truth.dag, "robust", columns=truth.dag.nodes)
-        best = gn.fit(known, truth.dag, missing="drop-by-node", columns=truth.dag.nodes)
-        ours += gn.kl_divergence(truth, fit.network)
-        oracle += gn.kl_divergence(truth, best.network)
-    assert ours < limit * oracle
+        truth, rows, _ = rivals.draw(case, 10, seed)
+        for method in divergences:
+            fit = gn.fit(rows, truth.dag, method, columns=truth.dag.nodes)
+            divergences[method] += gn.kl_divergence(truth, fit.network)
+    assert divergences["robust"] < 0.5 * divergences["sequential-trim"]
 
 
 @pytest.mark.parametrize("kind", ["lognormal", "exponential", "gamma", "laplace"])

@@ -40,12 +40,12 @@ WALK_ALONE = (
 class Cellwise(SequentialTrim):
     """Wrong cells as a mixture, by maximum likelihood over the cells that are believed.
 
-    Begins with the walk of `SequentialTrim`, whose settings it has. If that doubts nothing and
-    residuals have no long tails, the answer is least squares. Else every cell is judged against all
-    others of its row, parents, children and their other parents alike; what is wrong is treated as
-    missing, and what is in doubt counts in part. A column whose doubted values its relatives
-    confirm, or which only has another shape than a Gaussian one, is believed. Whole rows may be
-    foreign.
+    Begins with the walk of `SequentialTrim`, whose settings it has. If that doubts nothing and the
+    fourth moments of residuals are those of Gaussian noise, the answer is least squares. Else
+    every cell is judged against all others of its row, parents, children and their other parents
+    alike; what is wrong is treated as missing, and what is in doubt counts in part. A column whose
+    doubted values its relatives confirm, or which only has another shape than a Gaussian one, is
+    believed. Whole rows may be foreign.
 
     Examples
     --------
