@@ -48,13 +48,13 @@ def _through_file(ending: str, read: Callable[[Path], object]) -> Callable[[byte
 
 def _csv_rows(raw: bytes) -> object:
     """Both readers of CSV; where pyarrow finds numbers, they are those of the careful one."""
-    table = csv_files.read_header(lambda: io.BytesIO(raw), "noise.csv", ",")
+    table = csv_files.read_header(lambda: io.BytesIO(raw), "noise.csv", csv_files.Dialect())
     places = list(range(min(2, len(table.columns))))
     fast = csv_files.arrow_columns(table, places)
     careful = csv_files.careful_columns(table, places)
     if fast is not None and not np.array_equal(fast, careful, equal_nan=True):
         raise AssertionError("pyarrow and the careful reader differ")
-    return csv_files.read_csv(lambda: io.BytesIO(raw), NAMES, "noise.csv", ",")
+    return csv_files.read_csv(lambda: io.BytesIO(raw), NAMES, "noise.csv", csv_files.Dialect())
 
 
 PARSERS: tuple[Callable[[bytes], object], ...] = (

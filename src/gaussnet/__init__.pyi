@@ -1,6 +1,7 @@
 """The public names of gaussnet, and where each is defined: the one list of them."""
 
 from . import networks as networks, simulate as simulate, sklearn as sklearn
+from .data.paths import CsvPath as CsvPath
 from .data.study import Weights as Weights
 from .errors import (
     CycleError as CycleError,

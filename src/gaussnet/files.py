@@ -51,12 +51,15 @@ def file_name(path: Path) -> str:
 def suffix(path: Path) -> str:
     """The ending of a file name in small letters, with its dot; "" if there is none.
 
+    That of a compressed file has two parts.
+
     Examples
     --------
-    >>> suffix("data/Rows.CSV"), suffix("rows")
-    ('.csv', '')
+    >>> suffix("data/Rows.CSV"), suffix("rows"), suffix("rows.csv.gz")
+    ('.csv', '', '.csv.gz')
     """
-    return os.path.splitext(file_name(path))[1].lower()
+    stem, ending = os.path.splitext(file_name(path).lower())
+    return os.path.splitext(stem)[1] + ending if ending == ".gz" else ending
 
 
 def read_bytes(path: Path) -> bytes:

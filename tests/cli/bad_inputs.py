@@ -17,7 +17,7 @@ NETWORK = (
     '{"name": "x", "intercept": 0, "variance": 1, "parents": {}}]}'
 )
 FIT = "fit rows.csv --dag graph.txt --out model.json"
-DATA_ENDINGS = ".csv, .tsv, .parquet, .arrow, .feather, .npy"
+DATA_ENDINGS = ".csv, .tsv, .csv.gz, .tsv.gz, .parquet, .arrow, .feather, .npy"
 GRAPH_ENDINGS = ".dot, .gv, .gml, .graphml, .json, .csv, .txt, .rds"
 
 
@@ -206,7 +206,7 @@ BAD_DATA = [
         FIT,
         rows("x;y\n1;2\n"),
         "the first line of 'rows.csv' has one column 'x;y': separate the columns by ',', not by "
-        "';'",
+        "';', or give --sep ';'",
     ),
     (
         "fit rows.parquet --dag graph.txt",

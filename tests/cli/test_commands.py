@@ -1,11 +1,13 @@
 """`gaussnet fit`, `sample`, `compare` and `simulate`."""
 
+import gzip
 import io
 import json
 import re
 import shlex
 import subprocess
 import sys
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -113,6 +115,22 @@ def test_fit_prints_coefficients_with_errors_scales_and_notes(gaussnet):
     for scale in fit.network.scales:
         assert f"{scale:.4g}" in words
     assert "note: 1 column is not in the graph and ignored: '[red]time'" in words
+
+
+@pytest.mark.usefixtures("folder")
+def test_several_files_patterns_and_signs_are_one_table(gaussnet):
+    for name, part in (("day-1.csv", ROWS[:100]), ("day-2.csv", ROWS[100:250])):
+        text = "season;rain;wet\n" + "\n".join(";".join(map(repr, row)) for row in part.tolist())
+        Path(name).write_text(text.replace(".", ","))
+    packed = "season;rain;wet\n" + "\n".join(";".join(map(repr, r)) for r in ROWS[250:].tolist())
+    Path("rest.csv.gz").write_bytes(gzip.compress(packed.replace(".", ",").encode()))
+    signs = ("--sep", ";", "--decimal", ",", "--dag", "graph.txt")
+    gaussnet("fit", "day-*.csv", "rest.csv.gz", *signs, "--out", "all.json")
+    assert gn.read_network("all.json") == gn.fit(ROWS, DAG).network
+    gaussnet("report", "day-*.csv", "rest.csv.gz", *signs, "--out", "all.html")
+    assert "learnt from 2 files" in Path("all.html").read_text()
+    model = ("--model", "all.json", "--sep", ";", "--decimal", ",", "--out", "new.html")
+    gaussnet("report", "day-1.csv", "day-2.csv", *model)
 
 
 @pytest.mark.usefixtures("folder")

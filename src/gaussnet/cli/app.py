@@ -1,14 +1,46 @@
 """The `gaussnet` command: the options of every subcommand; its work is imported when it runs."""
 
 import sys
-from collections.abc import Callable
 from io import TextIOWrapper
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
 from gaussnet import __version__
+from gaussnet.cli.options import (
+    GRAPHS,
+    AllowSingular,
+    Clusters,
+    Columns,
+    Data,
+    Date,
+    Decimal,
+    Delta,
+    Graph,
+    Intercept,
+    Interventions,
+    Json,
+    JsonNotTable,
+    Level,
+    Levels,
+    Method,
+    Missing,
+    MissingValues,
+    Model,
+    Plot,
+    RandomSeed,
+    Roots,
+    Scale,
+    Separator,
+    Several,
+    Shifts,
+    Title,
+    Weights,
+    WeightsKind,
+    given_rows,
+    show,
+)
 from gaussnet.errors import GaussnetError, SettingError
 
 app = typer.Typer(
@@ -21,74 +53,6 @@ app = typer.Typer(
 )
 networks = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(networks, name="networks")
-
-GRAPHS = "The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds."
-Several = list[str] | None
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")]
-JsonNotTable = Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")]
-RandomSeed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
-Data = Annotated[
-    str,
-    typer.Argument(
-        help="Rows: .csv, .tsv, .parquet, .arrow, .feather, .npy, a folder; - reads CSV."
-    ),
-]
-Method = Annotated[
-    str,
-    typer.Option(
-        help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust, auto or "
-        "sequential-trim."
-    ),
-]
-Scale = Annotated[
-    str | None,
-    typer.Option(help="mean-square, mad, kl-optimal or core (the method's own by default)."),
-]
-Intercept = Annotated[bool, typer.Option(help="Whether the equations have a constant.")]
-Missing = Annotated[
-    str,
-    typer.Option(help="On missing values: raise, drop-rows, drop-by-node or likelihood."),
-]
-MissingValues = Annotated[
-    str | None,
-    typer.Option(help="Numbers that stand for a missing value, as -999 or -999,-99."),
-]
-Interventions = Annotated[
-    str | None,
-    typer.Option(help="Column that names the nodes set from outside in each row, by commas."),
-]
-Shifts = Annotated[
-    str | None,
-    typer.Option(help="Column that names the nodes shifted in each row: own intercept, own noise."),
-]
-Weights = Annotated[str | None, typer.Option(help="Column of the rows' weights.")]
-WeightsKind = Annotated[
-    str | None, typer.Option(help="What weights mean: precision, frequency or sampling.")
-]
-Clusters = Annotated[
-    str | None, typer.Option(help="Column of clusters: their rows are not independent.")
-]
-Roots = Annotated[
-    str, typer.Option(help="Nodes without parents: independent, or correlated as in lavaan.")
-]
-Levels = Annotated[
-    Several,
-    typer.Option(help="Levels of a category, the reference first: fuel=Diesel,Gas; or as found."),
-]
-AllowSingular = Annotated[
-    bool,
-    typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
-]
-Columns = Annotated[
-    str | None, typer.Option(help="Names of the columns of a .npy file: rain,wet,...")
-]
-Title = Annotated[str | None, typer.Option(help="Title of the report.")]
-Date = Annotated[str | None, typer.Option(help="Date to stand in the report; none by default.")]
-Level = Annotated[float, typer.Option(help="Of the intervals and the certificate in the report.")]
-Model = Annotated[Path, typer.Argument(help="A network: .json, .csv or .rds of bnlearn.")]
-Graph = Annotated[Path, typer.Argument(help="The graph: .txt, .dot, .csv, .json, ...")]
-Delta = Annotated[float, typer.Option(help="Probability with which it may fail.")]
-Plot = Annotated[Path | None, typer.Option(help="Guaranteed TV against rows (.png)")]
 
 
 def main() -> None:
@@ -105,16 +69,6 @@ def main() -> None:
     except MemoryError:
         typer.echo("gaussnet: there is not enough memory: ask for fewer rows or nodes", err=True)
         sys.exit(1)
-
-
-def _print(found: Any, as_json: bool, show: Callable[[Any], None]) -> None:
-    """Print what was found, as JSON or as the command shows it."""
-    from gaussnet.cli.printing import print_json
-
-    if as_json:
-        print_json(found.to_dict())
-    else:
-        show(found)
 
 
 @app.callback(invoke_without_command=True)
@@ -157,6 +111,8 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     roots: Roots = "independent",
     levels: Levels = None,
     columns: Columns = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Learn the numbers of a network from rows and a graph.
@@ -178,21 +134,30 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind, shifts)
     how = (method, scale, intercept, missing, allow_singular)
     request = FitRequest(
-        data, dag, *how, out, cluster, missing_values, study, columns, roots, levels
+        given_rows(data, sep, decimal),
+        dag,
+        *how,
+        out,
+        cluster,
+        missing_values,
+        study,
+        columns,
+        roots,
+        levels,
     )
     if groups is not None:
         if out is not None:
             raise SettingError("got --groups with --out: a file holds one network")
         target = None if report is None else ReportRequest(report)
-        _print(run_groups(request, target), as_json, print_groups)
+        show(run_groups(request, target), as_json, print_groups)
         return
     if shifts is not None:
         if report is not None:
             raise SettingError("got --shifts with --report: a report is of one condition")
-        _print(run_shifts(request), as_json, print_shifts)
+        show(run_shifts(request), as_json, print_shifts)
         return
     found = run_fit(request, None if report is None else ReportRequest(report))
-    _print(found, as_json, print_fit)
+    show(found, as_json, print_fit)
 
 
 @app.command()
@@ -219,6 +184,8 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     roots: Roots = "independent",
     levels: Levels = None,
     columns: Columns = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
     as_json: Json = False,
 ) -> None:
     """Write one HTML file: the network drawn, its numbers and errors, residuals, origin.
@@ -237,19 +204,19 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
         report_network,
     )
 
-    target = ReportRequest(out, title, date, level)
+    target, rows = ReportRequest(out, title, date, level), given_rows(data, sep, decimal)
     if dag is not None and model is None:
         study = StudyRequest(interventions, None, clusters, weights, weights_kind)
         how = (method, scale, intercept, missing, allow_singular)
         request = FitRequest(
-            data, dag, *how, None, None, missing_values, study, columns, roots, levels
+            rows, dag, *how, None, None, missing_values, study, columns, roots, levels
         )
         written = report_fit(request, target)
     elif model is not None and dag is None:
-        written = report_network(data, model, target, columns)
+        written = report_network(rows, model, target, columns)
     else:
         raise SettingError("give either --dag, to learn a network, or --model, to show a saved one")
-    _print(written, as_json, print_report)
+    show(written, as_json, print_report)
 
 
 @app.command()
@@ -295,7 +262,7 @@ def compare(
     """
     from gaussnet.cli.saved_networks import compare_networks, print_comparison
 
-    _print(compare_networks(first, second, samples, seed), as_json, print_comparison)
+    show(compare_networks(first, second, samples, seed), as_json, print_comparison)
 
 
 @app.command()
@@ -326,7 +293,7 @@ def simulate(  # noqa: PLR0913, PLR0917 (one argument an option)
     spoil = Contamination(share, spoilt_nodes, pattern, value, size)  # type: ignore[arg-type]
     found = simulate_rows(kind, nodes, degree, rows, spoil if share else None, seed)
     files.write(found)
-    _print(found, as_json, lambda found: print_simulated(found, files))
+    show(found, as_json, lambda found: print_simulated(found, files))
 
 
 @app.command()
@@ -356,7 +323,7 @@ def query(
         parse_values(texts, option, network.dag.factors)
         for texts, option in ((given, "--given"), (do, "--do"))
     )
-    _print(query_network(network, known, fixed, target, level), as_json, print_answer)
+    show(query_network(network, known, fixed, target, level), as_json, print_answer)
 
 
 @app.command()
@@ -380,7 +347,7 @@ def explore(
     from gaussnet.cli.saved_networks import explore_network, print_explored
 
     found = explore_network(model, out, around, level, title)
-    _print(found, as_json, print_explored)
+    show(found, as_json, print_explored)
 
 
 @app.command()
@@ -397,7 +364,7 @@ def demo(
     """
     from gaussnet.cli.demonstration import demonstrate, print_demonstration
 
-    _print(demonstrate(nodes, rows, share, seed), as_json, print_demonstration)
+    show(demonstrate(nodes, rows, share, seed), as_json, print_demonstration)
 
 
 @app.command()
@@ -501,7 +468,7 @@ def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
     if plot is not None:
         rows = result.rows["least-squares"]["exact"]
         planning.plot_guarantee(dag, rows, delta, intercept, plot)
-    _print(result, as_json, planning.print_plan)
+    show(result, as_json, planning.print_plan)
 
 
 @app.command()
@@ -525,4 +492,4 @@ def certify(
     result = planning.certificate_table(dag, rows, delta, intercept)
     if plot is not None:
         planning.plot_guarantee(dag, rows, delta, intercept, plot)
-    _print(result, as_json, planning.print_certificates)
+    show(result, as_json, planning.print_certificates)

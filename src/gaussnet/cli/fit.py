@@ -18,7 +18,8 @@ from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, p
 from gaussnet.data.column_order import in_column_order
 from gaussnet.data.factors import with_factors
 from gaussnet.data.missing import Missing
-from gaussnet.data.sources import STANDARD_INPUT, open_data
+from gaussnet.data.paths import STANDARD_INPUT, files_of
+from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
@@ -63,7 +64,7 @@ class StudyRequest:
 class FitRequest:
     """What to learn from what, and how."""
 
-    data: str
+    data: str | list[str]
     graph: Path
     method: str = "least-squares"
     scale: str | None = None
@@ -462,7 +463,7 @@ def report_fit(request: FitRequest, target: ReportRequest) -> Written:
 
 
 def report_network(
-    data: str, model: Path, target: ReportRequest, columns: str | None = None
+    data: str | list[str], model: Path, target: ReportRequest, columns: str | None = None
 ) -> Written:
     """Write the report of a saved network on rows."""
     network = gn.read_network(model)
@@ -474,7 +475,7 @@ def report_network(
 
 def _write_report(
     result: gn.Fit | gn.GroupFit | gn.GaussianNetwork,
-    source: str,
+    source: str | list[str],
     target: ReportRequest,
     rows: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
@@ -485,7 +486,7 @@ def _write_report(
         **rows,
         level=target.level,
         title=target.title,
-        source=None if source == STANDARD_INPUT else source,
+        source=None if STANDARD_INPUT in files_of(source) else source,
         command=shlex.join(["gaussnet", *sys.argv[1:]]),
         date=target.date,
     )

@@ -109,7 +109,8 @@ def in_shell_words(sentence: str) -> str:
     >>> in_shell_words("a value is missing: fill it, or give missing='drop-rows'")
     "a value is missing: fill it, or give --missing 'drop-rows'"
     """
-    sentence = re.sub(r"\b(missing|method|scale|roots)=(?=')", r"--\1 ", sentence)
+    sentence = re.sub(r"gn\.CsvPath\(path, (\w+)=('.*?')\)", r"--\1 \2", sentence)
+    sentence = re.sub(r"\b(missing|method|scale|roots|sep|decimal)=(?=')", r"--\1 ", sentence)
     sentence = sentence.replace(
         "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"
     ).replace("give a frame", "give a file with named columns")

@@ -22,12 +22,12 @@ from gaussnet.data.columns import as_rows, column_indices, other_columns
 from gaussnet.data.design import Design, Selection, uncounted
 from gaussnet.data.labels import Beside
 from gaussnet.data.passes import Pass, Run
+from gaussnet.data.paths import files_of
 from gaussnet.data.sources import (
     ArraySource,
     Chain,
     Complete,
     Source,
-    files_of,
     is_source,
     open_source,
 )

@@ -1,6 +1,5 @@
 """Which column is which: data without names are refused unless their order is stated."""
 
-import os
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -8,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from gaussnet.data.columns import Loaded, is_frame
-from gaussnet.data.sources import files_of, is_paths, is_source
+from gaussnet.data.paths import files_of, is_path
+from gaussnet.data.sources import is_source
 from gaussnet.data.table import Table
 from gaussnet.errors import DataError, FileError, SettingError
 from gaussnet.files import suffix
@@ -79,7 +79,7 @@ def has_names(data: Any) -> bool:
     """
     if isinstance(data, Loaded | Table) or is_source(data):
         return True
-    if isinstance(data, str | os.PathLike) or is_paths(data):
+    if is_path(data):
         return all(map(_file_has_names, files_of(data)))
     return names_of(data) is not None or is_frame(data) or hasattr(data, "columns")
 
@@ -121,7 +121,7 @@ def _check_same_names(data: Any, names: Sequence[str]) -> None:
 
 def _taken(data: Any, chosen: Sequence[int], width: int) -> Any:
     """These columns alone."""
-    if isinstance(data, str | os.PathLike) or is_paths(data):
+    if is_path(data):
         raise FileError(
             f"the files have {width} columns without names, of which the graph has other than "
             "these in this order: write a file with named columns, or with the nodes' columns alone"

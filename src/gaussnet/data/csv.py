@@ -16,9 +16,10 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from gaussnet.data.columns import Loaded, arrow_numbers, column_indices, other_columns
+from gaussnet.data.paths import decimal_sign, delimiter, open_text
 from gaussnet.data.sources import Chunk, Stamp, cut
 from gaussnet.errors import DataError, FileError
-from gaussnet.files import decode, suffix
+from gaussnet.files import decode
 from gaussnet.types import FloatArray
 
 MISSING = ("", "NA", "N/A", "#N/A", "NaN", "nan", "null", "NULL", "None", "none")
@@ -34,13 +35,64 @@ Opener = Callable[[], BinaryIO]
 
 
 @dataclass(frozen=True, slots=True)
+class Dialect:
+    """How the cells of a text file are separated and written."""
+
+    delimiter: str = ","
+    decimal: str = "."
+
+    @classmethod
+    def of(cls, file: str) -> "Dialect":
+        """As the path says, or the ending of its name."""
+        return cls(delimiter(file), decimal_sign(file))
+
+    def number(self, cell: str) -> float | None:
+        """The number in a cell, NaN for missing, None for anything else.
+
+        Examples
+        --------
+        >>> Dialect().number(" 0.5"), Dialect(";", ",").number("0,5"), Dialect().number("0,5")
+        (0.5, 0.5, None)
+        """
+        word = cell.strip()
+        if word in MISSING:
+            return np.nan
+        if not word.isascii() or "_" in word:
+            return None
+        if self.decimal != ".":
+            if "." in word:  # 1.234 may be a thousand and more
+                return None
+            word = word.replace(self.decimal, ".")
+        try:
+            return float(word)
+        except ValueError:
+            return None
+
+    def numbers(self, cells: list[str]) -> list[float] | int:
+        """The numbers of all cells, or the index of the first cell that is none."""
+        whole = "".join(cells)
+        if self.decimal == "." and whole.isascii() and "_" not in whole:
+            try:
+                return [float(cell) for cell in cells]
+            except ValueError:
+                pass
+        numbers = []
+        for index, cell in enumerate(cells):
+            number = self.number(cell)
+            if number is None:
+                return index
+            numbers.append(number)
+        return numbers
+
+
+@dataclass(frozen=True, slots=True)
 class CsvFile:
     """A file, its header, and where its rows begin."""
 
     open: Opener
     name: str
     """For messages."""
-    delimiter: str
+    dialect: Dialect
     header: bytes
     columns: tuple[str, ...]
 
@@ -61,17 +113,17 @@ class CsvFile:
         return stream
 
 
-def read_csv(open_file: Opener, names: Sequence[str], file: str, delimiter: str) -> Loaded:
+def read_csv(open_file: Opener, names: Sequence[str], file: str, dialect: Dialect) -> Loaded:
     """The named columns of a file that can be opened more than once; `file` is for messages.
 
     Examples
     --------
     >>> text = b"time,wet,rain\\n1,0.5,2\\n2,NA,3\\n"
-    >>> read_csv(lambda: io.BytesIO(text), ["rain", "wet"], "rows.csv", ",").rows
+    >>> read_csv(lambda: io.BytesIO(text), ["rain", "wet"], "rows.csv", Dialect()).rows
     array([[2. , 0.5],
            [3. , nan]])
     """
-    opened = read_header(open_file, file, delimiter)
+    opened = read_header(open_file, file, dialect)
     indices = find_columns(opened, names)
     columns = arrow_columns(opened, indices)
     if columns is None:
@@ -79,25 +131,25 @@ def read_csv(open_file: Opener, names: Sequence[str], file: str, delimiter: str)
     return Loaded(columns.T, other_columns(opened.columns, indices))
 
 
-def read_header(open_file: Opener, file: str, delimiter: str) -> CsvFile:
+def read_header(open_file: Opener, file: str, dialect: Dialect) -> CsvFile:
     """The first line that is not blank, cut into the names of the columns."""
     with open_file() as stream:
         header = _header_bytes(stream)
     if _has_bare_returns(header):  # lines that end as on old Macs
         with open_file() as stream:
             raw = stream.read().replace(b"\r\n", b"\n").replace(b"\r", b"\n")
-        return read_header(lambda: io.BytesIO(raw), file, delimiter)
+        return read_header(lambda: io.BytesIO(raw), file, dialect)
     text = decode(header, file)
     if not text.strip():
         raise FileError(f"{file!r} is empty: expected a first line that names the columns")
     try:
-        (cells,) = csv.reader([text.strip("\r\n")], delimiter=delimiter, strict=True)
+        (cells,) = csv.reader([text.strip("\r\n")], delimiter=dialect.delimiter, strict=True)
     except (csv.Error, ValueError):
         raise FileError(
             f"the first line of {file!r} has a quote that is not closed: mend the names of the "
             "columns"
         ) from None
-    return CsvFile(open_file, file, delimiter, header, tuple(cells))
+    return CsvFile(open_file, file, dialect, header, tuple(cells))
 
 
 def careful_columns(file: CsvFile, indices: Sequence[int]) -> FloatArray:
@@ -186,7 +238,7 @@ def columns_of_text(file: CsvFile) -> list[str]:
     Examples
     --------
     >>> text = b"fuel,mpg\\nGas,1\\nDiesel,2.5\\n"
-    >>> columns_of_text(read_header(lambda: io.BytesIO(text), "cars.csv", ","))
+    >>> columns_of_text(read_header(lambda: io.BytesIO(text), "cars.csv", Dialect()))
     ['fuel']
     """
     with file.body() as stream:
@@ -197,9 +249,9 @@ def columns_of_text(file: CsvFile) -> list[str]:
     numbers = [0] * len(file.columns)
     has_text = [False] * len(file.columns)
     with suppress(csv.Error):  # told where the file is read
-        for cells in csv.reader(lines, delimiter=file.delimiter):
+        for cells in csv.reader(lines, delimiter=file.dialect.delimiter):
             for index, cell in enumerate(cells[: len(numbers)]):
-                number = _number(cell)
+                number = file.dialect.number(cell)
                 has_text[index] |= number is None or cell.strip() == "none"
                 numbers[index] += number is not None and number == number  # noqa: PLR0124
     return [
@@ -210,8 +262,8 @@ def columns_of_text(file: CsvFile) -> list[str]:
 
 
 def open_csv(file: str) -> CsvFile:
-    """A file whose ending says how its columns are separated."""
-    return _read_file_header(file, "\t" if suffix(file) == ".tsv" else ",")
+    """A file whose path says how its columns are separated."""
+    return read_header(lambda: open_text(file), file, Dialect.of(file))
 
 
 def _arrow_options(file: CsvFile, indices: Sequence[int]) -> tuple[Any, Any, Any]:
@@ -223,11 +275,12 @@ def _arrow_options(file: CsvFile, indices: Sequence[int]) -> tuple[Any, Any, Any
         arrow_csv.ReadOptions(
             column_names=labels, block_size=max(BLOCK_BYTES, 8 * len(file.header))
         ),
-        arrow_csv.ParseOptions(delimiter=file.delimiter, newlines_in_values=True),
+        arrow_csv.ParseOptions(delimiter=file.dialect.delimiter, newlines_in_values=True),
         arrow_csv.ConvertOptions(
             column_types=dict.fromkeys(wanted, float64()),
             include_columns=wanted,
             null_values=MISSING,
+            decimal_point=file.dialect.decimal,
         ),
     )
 
@@ -238,7 +291,7 @@ def find_columns(file: CsvFile, names: Sequence[str]) -> list[int]:
         return column_indices(file.columns, names, f"{file.name!r} has")
     except DataError:
         cells = file.columns
-        if all(_number(cell) is not None for cell in cells):
+        if all(file.dialect.number(cell) is not None for cell in cells):
             raise DataError(
                 f"the first line of {file.name!r} holds numbers, expected the names of the columns"
             ) from None
@@ -247,7 +300,8 @@ def find_columns(file: CsvFile, names: Sequence[str]) -> list[int]:
             raise
         raise DataError(
             f"the first line of {file.name!r} has one column {cells[0]!r:.60}: separate the "
-            f"columns by {file.delimiter!r}, not by {other!r}"
+            f"columns by {file.dialect.delimiter!r}, not by {other!r}, or give "
+            f"gn.CsvPath(path, sep={other!r})"
         ) from None
 
 
@@ -266,6 +320,14 @@ def _has_bare_returns(header: bytes) -> bool:
     return b"\r" in re.sub(rb'"[^"]*"', b"", header).replace(b"\r\n", b"")
 
 
+def _decimal_advice(cell: str, dialect: Dialect) -> str:
+    """What to do about a number with the other sign before its decimals."""
+    other = "," if dialect.decimal == "." else "."
+    if other == dialect.delimiter or Dialect(dialect.delimiter, other).number(cell) is None:
+        return ""
+    return f", or give gn.CsvPath(path, decimal={other!r}) if all numbers are written so"
+
+
 TextRows = list[tuple[int, list[str]]]
 """Some rows, each with the number of its last line."""
 
@@ -274,7 +336,7 @@ def _chunks(file: CsvFile) -> Iterator[TextRows]:
     with file.body() as stream:
         # Bytes that are no UTF-8 do no harm in columns that nobody reads.
         text = io.TextIOWrapper(stream, "utf-8", "surrogateescape", newline="")
-        reader = csv.reader(text, delimiter=file.delimiter, strict=True)
+        reader = csv.reader(text, delimiter=file.dialect.delimiter, strict=True)
         chunk: TextRows = []
         for line, cells in _rows(reader, file):
             if len(cells) != len(file.columns):
@@ -308,7 +370,7 @@ def _chunk_numbers(chunk: TextRows, file: CsvFile, indices: Sequence[int]) -> Fl
     odd: list[tuple[int, int, str]] = []
     for row, index in enumerate(indices):
         cells = [cells[index] for _, cells in chunk]
-        numbers = _numbers(cells)
+        numbers = file.dialect.numbers(cells)
         if isinstance(numbers, int):
             odd.append((chunk[numbers][0], index, cells[numbers]))
         else:
@@ -318,39 +380,10 @@ def _chunk_numbers(chunk: TextRows, file: CsvFile, indices: Sequence[int]) -> Fl
         raise DataError(
             f"the column {file.columns[index]!r} has {cell!r:.60} in line {line} of "
             f"{file.name!r}, expected a number: mend it, or leave it empty if it is missing"
+            f"{_decimal_advice(cell, file.dialect)}"
             f"{'' if file.is_named else ', or give a file, where text may be a category'}"
         )
     return columns
-
-
-def _numbers(cells: list[str]) -> list[float] | int:
-    """The numbers of all cells, or the index of the first cell that is none."""
-    whole = "".join(cells)
-    if whole.isascii() and "_" not in whole:
-        try:
-            return [float(cell) for cell in cells]
-        except ValueError:
-            pass
-    numbers = []
-    for index, cell in enumerate(cells):
-        number = _number(cell)
-        if number is None:
-            return index
-        numbers.append(number)
-    return numbers
-
-
-def _number(cell: str) -> float | None:
-    """The number in a cell, NaN for missing, None for anything else."""
-    word = cell.strip()
-    if word in MISSING:
-        return np.nan
-    if not word.isascii() or "_" in word:
-        return None
-    try:
-        return float(word)
-    except ValueError:
-        return None
 
 
 @dataclass(frozen=True)
@@ -358,17 +391,16 @@ class CsvSource:
     """Some columns of a file whose first line names them."""
 
     stamp: Stamp
-    delimiter: str
     names: tuple[str, ...]
     ignored: tuple[str, ...]
 
     @classmethod
-    def open(cls, file: str, names: Sequence[str], delimiter: str) -> "CsvSource":
+    def open(cls, file: str, names: Sequence[str]) -> "CsvSource":
         """Look at the first line of the file."""
         stamp = Stamp.of(file)
-        opened = _read_file_header(file, delimiter)
+        opened = open_csv(file)
         ignored = other_columns(opened.columns, find_columns(opened, names))
-        return cls(stamp, delimiter, tuple(names), ignored)
+        return cls(stamp, tuple(names), ignored)
 
     @property
     def width(self) -> int:
@@ -385,7 +417,7 @@ class CsvSource:
     def _chunks(self) -> Iterator[Chunk]:
         """What pyarrow reads; from where it refuses to go on, the careful reader's chunks."""
         self.stamp.check()
-        opened = _read_file_header(self.stamp.file, self.delimiter)
+        opened = open_csv(self.stamp.file)
         indices = find_columns(opened, self.names)
         done = 0
         if indices and find_spec("pyarrow") is not None:
@@ -398,7 +430,3 @@ class CsvSource:
             else:
                 return
         yield from cut(iter(careful_chunks(opened, indices)), done, None)
-
-
-def _read_file_header(file: str, delimiter: str) -> CsvFile:
-    return read_header(lambda: open(file, "rb"), file, delimiter)

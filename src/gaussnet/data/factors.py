@@ -15,15 +15,19 @@ import numpy as np
 
 from gaussnet.data.columns import Loaded, is_frame, plain_label
 from gaussnet.data.labels import Beside, label_counts, open_labels
-from gaussnet.data.sources import (
+from gaussnet.data.paths import (
+    ARROW_ENDINGS,
     STANDARD_INPUT,
+    TEXT_ENDINGS,
+    files_of,
+    is_path,
+)
+from gaussnet.data.sources import (
     ArraySource,
     Chunk,
     Derived,
     Source,
     Stamp,
-    files_of,
-    is_path,
     open_data,
 )
 from gaussnet.errors import DataError, GaussnetError
@@ -108,11 +112,11 @@ def _columns_of_text(file: str) -> Mapping[str, bool]:
     if file == STANDARD_INPUT:  # cannot be read twice
         return {}
     Stamp.of(file)  # refuses what cannot be read
-    if suffix(file) in (".csv", ".tsv"):
+    if suffix(file) in TEXT_ENDINGS:
         from gaussnet.data import csv
 
         return dict.fromkeys(csv.columns_of_text(csv.open_csv(file)), False)
-    if suffix(file) in (".parquet", ".arrow", ".feather"):
+    if suffix(file) in ARROW_ENDINGS:
         from gaussnet.data import arrow
 
         return arrow.columns_of_text(file)

@@ -9,16 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet.data.columns import is_frame, plain_label
+from gaussnet.data.paths import STANDARD_INPUT, TEXT_ENDINGS, files_of, is_path
 from gaussnet.data.sources import (
-    STANDARD_INPUT,
     Chain,
     Chunk,
     Derived,
     Source,
     Stamp,
     cut,
-    files_of,
-    is_path,
     is_source,
 )
 from gaussnet.errors import DataError, SettingError
@@ -156,13 +154,12 @@ def _arrow_labels(file: str, column: str) -> Iterator[Sequence[Any]]:
 
 
 _READERS: dict[str, Callable[[str, str], Iterator[Sequence[Any]]]] = {
-    ".csv": _csv_labels,
-    ".tsv": _csv_labels,
+    **dict.fromkeys(TEXT_ENDINGS, _csv_labels),
     ".parquet": _parquet_labels,
     ".arrow": _arrow_labels,
     ".feather": _arrow_labels,
 }
-_LEVEL_READERS = _READERS | {".csv": _csv_levels, ".tsv": _csv_levels}
+_LEVEL_READERS = _READERS | dict.fromkeys(TEXT_ENDINGS, _csv_levels)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,6 +20,14 @@ from numpy.typing import NDArray
 
 from gaussnet import kernels
 from gaussnet.data.columns import Loaded, open_rows
+from gaussnet.data.paths import (
+    STANDARD_INPUT,
+    TEXT_ENDINGS,
+    bytes_of,
+    files_of,
+    is_path,
+    open_text,
+)
 from gaussnet.errors import DataError, EstimationError, FileError
 from gaussnet.files import Path, check_not_pipe, file_name, reason, suffix
 from gaussnet.types import FloatArray, Rows
@@ -311,22 +319,21 @@ class Stamp:
             )
 
 
-STANDARD_INPUT = "-"
-
-
 def read_rows(path: Path, names: Sequence[str]) -> Loaded:
     """The columns of a file that these names call, in their order.
 
-    ``.csv`` and ``.tsv`` with a first line that names the columns; ``.parquet``, ``.arrow``,
+    ``.csv`` and ``.tsv`` with a first line that names the columns, ``.gz`` after it if it is
+    compressed, and cells as a `CsvPath` says; ``.parquet``, ``.arrow``,
     ``.feather`` (these need pyarrow); ``.npy`` with one column a name, in their order, or with
     named fields; ``-`` is CSV from the standard input.
     """
     file = file_name(path)
     if file == STANDARD_INPUT:
-        from gaussnet.data.csv import STANDARD_INPUT_NAME, read_csv
+        from gaussnet.data.csv import STANDARD_INPUT_NAME, Dialect, read_csv
 
         raw = sys.stdin.buffer.read()
-        return read_csv(lambda: io.BytesIO(raw), names, STANDARD_INPUT_NAME, ",")
+        dialect = Dialect.of(file)
+        return read_csv(lambda: io.BytesIO(raw), names, STANDARD_INPUT_NAME, dialect)
     ending = suffix(file)
     if ending not in READERS:
         raise FileError(
@@ -338,9 +345,9 @@ def read_rows(path: Path, names: Sequence[str]) -> Loaded:
 
 
 def _read_csv(file: str, names: Sequence[str]) -> Loaded:
-    from gaussnet.data.csv import read_csv
+    from gaussnet.data.csv import Dialect, read_csv
 
-    return read_csv(lambda: open(file, "rb"), names, file, _delimiter(file))
+    return read_csv(lambda: open_text(file), names, file, Dialect.of(file))
 
 
 def _read_parquet(file: str, names: Sequence[str]) -> Loaded:
@@ -361,13 +368,8 @@ def _read_npy(file: str, names: Sequence[str]) -> Loaded:
     return read_npy(file, names)
 
 
-def _delimiter(file: str) -> str:
-    return "\t" if suffix(file) == ".tsv" else ","
-
-
 READERS: dict[str, Callable[[str, Sequence[str]], Loaded]] = {
-    ".csv": _read_csv,
-    ".tsv": _read_csv,
+    **dict.fromkeys(TEXT_ENDINGS, _read_csv),
     ".parquet": _read_parquet,
     ".arrow": _read_arrow,
     ".feather": _read_arrow,
@@ -394,7 +396,7 @@ def open_data(
     """
     if isinstance(data, Loaded) or is_source(data):
         return data  # type: ignore[no-any-return]
-    if not is_paths(data) and not isinstance(data, str | os.PathLike):
+    if not is_path(data):
         return open_rows(data, names)
     if factors:
         from gaussnet.data.factors import open_factors
@@ -406,57 +408,9 @@ def open_data(
     return _open_files(files, names, largest_whole)
 
 
-def files_of(data: Any) -> list[str]:
-    """The files that a path, a folder or a list of paths means."""
-    if is_paths(data):
-        return [file_name(path) for path in data]
-    if not isinstance(data, str | os.PathLike):
-        raise DataError(
-            f"got data of type {type(data).__name__}, expected a Dask DataFrame or array, the path "
-            "of a file or folder, or a list of paths"
-        )
-    file = file_name(data)
-    return files_in(file) if file != STANDARD_INPUT and os.path.isdir(file) else [file]
-
-
 def is_source(data: Any) -> bool:
     """Whether the data can be read in chunks as they are."""
     return all(hasattr(data, name) for name in ("chunks", "count", "width", "ignored"))
-
-
-def is_paths(data: Any) -> bool:
-    """Whether the data are a list of files."""
-    return (
-        isinstance(data, list | tuple)
-        and len(data) > 0
-        and all(isinstance(one, str | os.PathLike) for one in data)
-    )
-
-
-def is_path(data: Any) -> bool:
-    """Whether the data are a file, a folder or a list of files."""
-    return isinstance(data, str | os.PathLike) or is_paths(data)
-
-
-def files_in(folder: Path) -> list[str]:
-    """The files of rows in a folder and the folders in it, in the order of their names.
-
-    Names that begin with a dot or an underscore are passed over.
-    """
-    found = []
-    for inner, folders, files in os.walk(file_name(folder)):
-        folders[:] = sorted(one for one in folders if one[0] not in "._")
-        found += [
-            os.path.join(inner, one)
-            for one in sorted(files)
-            if one[0] not in "._" and suffix(one) in READERS
-        ]
-    if not found:
-        raise FileError(
-            f"the folder {file_name(folder)!r} has no file of rows: expected names that end in "
-            f"{', '.join(READERS)}"
-        )
-    return found
 
 
 def open_source(file: str, names: Sequence[str]) -> Source:
@@ -468,7 +422,7 @@ def open_source(file: str, names: Sequence[str]) -> Source:
 
 
 def _open_files(files: Sequence[str], names: Sequence[str], largest_whole: int) -> Loaded | Source:
-    if sum(os.path.getsize(file) for file in files if os.path.isfile(file)) <= largest_whole:
+    if bytes_of(files) <= largest_whole:
         return _whole([read_rows(file, names) for file in files])
     sources = tuple(open_source(file, names) for file in files)
     return sources[0] if len(sources) == 1 else Chain(sources)
@@ -484,7 +438,7 @@ def _whole(parts: Sequence[Loaded]) -> Loaded:
 def _open_csv(file: str, names: Sequence[str]) -> Source:
     from gaussnet.data.csv import CsvSource
 
-    return CsvSource.open(file, names, _delimiter(file))
+    return CsvSource.open(file, names)
 
 
 def _open_parquet(file: str, names: Sequence[str]) -> Source:
@@ -506,8 +460,7 @@ def _open_npy(file: str, names: Sequence[str]) -> Source:
 
 
 _OPENERS: dict[str, Callable[[str, Sequence[str]], Source]] = {
-    ".csv": _open_csv,
-    ".tsv": _open_csv,
+    **dict.fromkeys(TEXT_ENDINGS, _open_csv),
     ".parquet": _open_parquet,
     ".arrow": _open_arrow,
     ".feather": _open_arrow,

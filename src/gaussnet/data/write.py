@@ -1,10 +1,11 @@
 """Files of rows out, page by page: the format goes by the ending of the file's name."""
 
 from collections.abc import Callable, Iterable, Sequence
-from typing import BinaryIO
+from typing import BinaryIO, cast
 
 import numpy as np
 
+from gaussnet.data.paths import delimiter
 from gaussnet.errors import DataError, FileError
 from gaussnet.files import Path, file_name, join_line, suffix, whole_file
 from gaussnet.types import FloatArray
@@ -15,8 +16,8 @@ Pages = Iterable[FloatArray]
 def write_rows(path: Path, names: Sequence[str], pages: Pages) -> None:
     """Write pages of rows, (rows, names) each, as one file, whole or not at all.
 
-    The endings are ``.csv``, ``.tsv``, ``.parquet``, ``.arrow``, ``.feather`` and ``.npy``,
-    which keeps no names. Every number keeps all digits.
+    The endings are ``.csv``, ``.tsv``, both also with ``.gz``, ``.parquet``, ``.arrow``,
+    ``.feather`` and ``.npy``, which keeps no names. Every number keeps all digits.
 
     Examples
     --------
@@ -62,6 +63,14 @@ def _write_tsv(stream: BinaryIO, names: Sequence[str], pages: Pages, file: str) 
     write_csv(stream, names, pages, "\t")
 
 
+def _write_packed(stream: BinaryIO, names: Sequence[str], pages: Pages, file: str) -> None:
+    """Text, compressed; the same rows give the same bytes."""
+    import gzip
+
+    with gzip.GzipFile("", "wb", fileobj=stream, mtime=0) as packed:
+        write_csv(cast(BinaryIO, packed), names, pages, delimiter(file))
+
+
 def _write_parquet(stream: BinaryIO, names: Sequence[str], pages: Pages, file: str) -> None:
     from gaussnet.data.arrow import write_parquet
 
@@ -81,6 +90,8 @@ def _write_npy(stream: BinaryIO, names: Sequence[str], pages: Pages, file: str) 
 _WRITERS: dict[str, Callable[[BinaryIO, Sequence[str], Pages, str], None]] = {
     ".csv": _write_csv,
     ".tsv": _write_tsv,
+    ".csv.gz": _write_packed,
+    ".tsv.gz": _write_packed,
     ".parquet": _write_parquet,
     ".arrow": _write_arrow,
     ".feather": _write_arrow,

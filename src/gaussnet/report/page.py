@@ -3,14 +3,14 @@
 import hashlib
 import os
 import platform
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from gaussnet import __version__, kernels
-from gaussnet.data.sources import files_in
+from gaussnet.data.paths import files_of
 from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, reason, suffix, write_text
 from gaussnet.fitting.checks import check_level
@@ -38,8 +38,14 @@ HASHED = (
 class Origin:
     """Where a report comes from, as far as it is known."""
 
-    source: Path | None = None
-    """The file of the data."""
+    source: Path | Sequence[Path] | None = None
+    """The file of the data, or all of them."""
+
+    @property
+    def words(self) -> str:
+        """The names of the files."""
+        return ", ".join(map(file_name, _paths(self.source)))
+
     command: str | None = None
     """The command line that made the report."""
     date: str | None = None
@@ -53,7 +59,7 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     columns: Iterable[object] | None = None,
     level: float = 0.95,
     title: str | None = None,
-    source: Path | None = None,
+    source: Path | Sequence[Path] | None = None,
     command: str | None = None,
     date: str | None = None,
     effects: Effects | None = None,
@@ -80,7 +86,8 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
         Pairs (cause, target) whose total effects are told; by default those of nodes without
         parents on nodes without children.
     source, command
-        The file that the data came from, whose hash is told, and the command that was given.
+        The file that the data came from, or a list of them, whose hash is told, and the command
+        that was given.
 
     Examples
     --------
@@ -140,11 +147,10 @@ def fit_page(findings: Findings, title: str, origin: Origin, groups: str = "") -
     return whole_page(title, parts, ["page.css", "fit.css"], "drawing.js", "fit.js")
 
 
-def hash_source(path: Path) -> str:
+def hash_source(path: Path | Sequence[Path]) -> str:
     """SHA-256 of the bytes of a file, or of all files of a folder, in the order of their names."""
     found = hashlib.sha256()
-    files = files_in(path) if os.path.isdir(path) else [file_name(path)]
-    for file in files:
+    for file in files_of(path):
         try:
             with open(file, "rb") as stream:
                 while block := stream.read(BLOCK_BYTES):
@@ -154,12 +160,19 @@ def hash_source(path: Path) -> str:
     return found.hexdigest()
 
 
+def _paths(source: Path | Sequence[Path] | None) -> Sequence[Path]:
+    if source is None:
+        return ()
+    return (source,) if isinstance(source, str | os.PathLike) else source
+
+
 def _title(findings: Findings, origin: Origin) -> str:
     """What is shown; a network that was given is not learnt from the rows beside it."""
     is_given = findings.fit is None
     if origin.source is None:
         return "A Gaussian network" if is_given else "A Gaussian network, learnt"
-    source = os.path.basename(file_name(origin.source))
+    paths = _paths(origin.source)
+    source = os.path.basename(file_name(paths[0])) if len(paths) == 1 else f"{len(paths)} files"
     return f"A Gaussian network, {'beside the rows of' if is_given else 'learnt from'} {source}"
 
 
@@ -174,7 +187,7 @@ def _again(findings: Findings, origin: Origin) -> str:
         facts.append(("method, scale", f"{fit.method!r}, {fit.scale!r}"))
         facts.append(("random numbers", "none"))
     if origin.source is not None:
-        facts.append(("data", file_name(origin.source)))
+        facts.append(("data", origin.words))
         facts.append(("SHA-256 of the data", hash_source(origin.source)))
     if findings.rows_hash:
         facts.append(("SHA-256 of the rows", findings.rows_hash))
