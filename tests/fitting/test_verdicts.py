@@ -48,6 +48,17 @@ def copied_column():
     return rows
 
 
+def follows_logarithm():
+    """A column whose child follows its logarithm."""
+    rows = ROWS.copy()
+    rng = np.random.default_rng(1)
+    rows[:, 0] = rng.lognormal(0.0, 0.8, 500)
+    rows[:, 1] = 2.0 * np.log(rows[:, 0]) + 0.5 * rng.standard_normal(500)
+    rows[:, 2] = 0.7 * rows[:, 1] + rng.standard_normal(500)
+    rows[:, 3] = 0.5 * rows[:, 1] + 0.6 * rows[:, 2] + rng.standard_normal(500)
+    return rows
+
+
 WRONG = gn.Dag.parse("[rain][wet|rain][mud|rain][slip|wet]", nodes=["rain", "wet", "mud", "slip"])
 SITUATIONS = {
     "clean data, the right graph": lambda: gn.fit(ROWS, DAG),
@@ -55,6 +66,7 @@ SITUATIONS = {
     "wild values, least squares": lambda: gn.fit(wild(), DAG),
     "wild values, robust": lambda: gn.fit(wild(), DAG, "robust"),
     "clean data, robust": lambda: gn.fit(ROWS, DAG, "robust"),
+    "a skewed column, robust": lambda: gn.fit(follows_logarithm(), DAG, "robust"),
     "skewed noise": lambda: gn.fit(changed("mud", lambda r: r.exponential(size=500) - 1), DAG),
     "heavy tails": lambda: gn.fit(changed("wet", lambda r: r.standard_t(5, 500), 5), DAG),
     "missing values, rows dropped": lambda: gn.fit(holes(), DAG, missing="drop-rows"),
@@ -77,9 +89,35 @@ def test_the_sentences_are_those_of_the_document(situation):
     assert SITUATIONS[situation]().summary().sentences == documented()[situation]
 
 
-def test_there_are_twelve_situations_and_each_reads_differently():
+def test_there_are_thirteen_situations_and_each_reads_differently():
     found = {make().summary().sentences for make in SITUATIONS.values()}
-    assert len(SITUATIONS) == len(found) == 12
+    assert len(SITUATIONS) == len(found) == 13
+
+
+def test_flagged_values_that_look_like_skew_are_a_warning():
+    fit = gn.fit(follows_logarithm(), DAG, "robust")
+    assert fit.trimming.skewed == (0,)
+    assert fit.summary().warns
+    assert "try its logarithm" in fit.summary().trust
+    gross = ROWS.copy()
+    gross[::25, 0] += 50.0
+    assert gn.fit(gross, DAG, "robust").trimming.skewed == ()
+
+
+@pytest.mark.parametrize("method", ["robust", "sequential-trim"])
+def test_confirmed_values_count_in_the_shape_of_residuals(method):
+    """They are far off and right, so that the noise has heavy tails."""
+    rows = changed("wet", lambda rng: rng.standard_t(3, 500), 5)
+    fit = gn.fit(rows, DAG, method)
+    assert len(fit.outliers("confirmed")) > 0
+    left = fit.residuals(standardized=True)[:, 1]
+    believed = np.ones(500, dtype=bool)
+    doubted = (*fit.outliers("flagged"), *fit.outliers("unverified"))
+    believed[[cell.row for cell in doubted if cell.node in ("wet", "rain")]] = False
+    worst = np.abs(left[believed]).max()
+    assert abs(fit.residual_shapes.worst[1]) == pytest.approx(worst, rel=1e-12)
+    assert "not Gaussian" in fit.summary().fits
+    assert "try robust" not in "".join(fit.notes)
 
 
 def test_a_contradicted_graph_is_in_the_first_words():

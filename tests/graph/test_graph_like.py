@@ -1,5 +1,7 @@
 """A graph may come as text, as edges or from networkx, wherever a graph is asked for."""
 
+from pathlib import Path
+
 import networkx
 import numpy as np
 import pandas as pd
@@ -120,3 +122,21 @@ def test_what_is_no_graph_is_refused_with_a_sentence(frame, given, error, senten
 def test_a_node_without_a_column_is_named(frame):
     with pytest.raises(gn.DataError, match="'wett'"):
         gn.fit(frame, "wett ~ rain")
+
+
+@pytest.mark.parametrize("as_path", [str, Path])
+def test_the_name_of_a_file_is_read_as_a_graph(tmp_path, as_path):
+    file = tmp_path / "graph.txt"
+    file.write_text("wet ~ rain\n", encoding="utf-8")
+    frame = pd.DataFrame({"rain": [1.0, 2.0, 3.0], "wet": [1.0, 2.0, 3.5]})
+    assert gn.fit(frame, as_path(file)).dag.edges == (("rain", "wet"),)
+
+
+def test_a_name_of_a_file_that_is_not_there_is_told_as_such():
+    with pytest.raises(gn.FileError, match=r"graph\.txt"):
+        gn.fit(pd.DataFrame({"a": [1.0, 2.0]}), "no such folder/graph.txt")
+
+
+def test_names_with_dots_stay_names():
+    assert as_dag("wet.txt ~ rain.csv").nodes == ("wet.txt", "rain.csv")
+    assert as_dag("petal.length").nodes == ("petal.length",)

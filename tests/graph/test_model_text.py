@@ -209,8 +209,8 @@ def test_between_quotes_a_name_stands_for_itself_and_a_quote_is_doubled(text, na
         ("y <- a", "<-", "is an arrow"),
         ("a -> y", "->", "is an arrow"),
         ("y = a", "=", "no meaning"),
-        ("y ~ a^2", "^", "no meaning"),
-        ("y ~ a/b", "/", "no meaning"),
+        ("y ~ a^2", "^", "power"),
+        ("y ~ a/b", "/", "divides"),
         ("y ~ a, b", ",", "no meaning"),
         ("y ~ 'a'", "'", "no meaning"),
         ("y ~ a [b]", "[", "no meaning"),
@@ -224,6 +224,8 @@ def test_other_terms_are_refused_with_their_text_sign_and_line(text, sign, meani
     assert message.startswith(f"line 3 of the formulas, {text!r}, uses {sign!r}, which ")
     assert meaning in message
     assert "\n" not in message
+    # What is computed from columns is to be a column itself.
+    assert ("add a column" in message) == (sign in "(^:/")
 
 
 @pytest.mark.parametrize(

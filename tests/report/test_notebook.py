@@ -4,6 +4,7 @@ import re
 from html.parser import HTMLParser
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gaussnet as gn
@@ -27,8 +28,10 @@ VALUES = {
     "FitSummary": FIT.summary(),
     "Plan": gn.plan(DAG, tv=0.1),
     "Certificate": FIT.certificate(),
-    "GraphCheck": FIT.check_graph(),
+    "GraphCheck without tests": FIT.check_graph(),
+    "GraphCheck": gn.fit(ROWS, gn.Dag.from_edges([], nodes=DAG.nodes)).check_graph(),
     "Outliers": gn.fit(ROWS, DAG, "robust").outliers(),
+    "Prediction": FIT.predict(ROWS, "wet"),
     "Effect": FIT.effect("season", "wet"),
     "PathEffect": NETWORK.paths("season", "wet")[0],
     "Sensitivity": FIT.sensitivity("rain", "wet"),
@@ -114,6 +117,40 @@ def test_results_of_several_fits_are_tables(name):
     tree = Tree(VALUES[name]._repr_html_())
     assert "table" in tree.tags
     assert "pre" not in tree.tags
+
+
+@pytest.mark.parametrize("name", ["GraphCheck", "Effect", "Prediction", "Outliers"])
+def test_answers_are_tables(name):
+    tree = Tree(VALUES[name]._repr_html_())
+    assert "table" in tree.tags
+    assert "pre" not in tree.tags
+
+
+def test_a_check_shows_its_verdict_first_and_all_tests_go_to_latex():
+    check = VALUES["wrong Fit"].check_graph()
+    words = Tree(check._repr_html_()).words
+    assert next(word for word in words if "{" not in word) == check.verdict
+    assert check.to_latex().count(r"\\") == 1 + len(check)
+    assert check.verdict.split(":")[0] in check.to_latex()
+    assert check.to_frame()["p_value"].tolist() == check.p_values.tolist()
+
+
+def test_a_prediction_names_rows_as_the_frame_does():
+    frame = pd.DataFrame(ROWS[:30], columns=list(DAG.nodes), index=[f"day {i}" for i in range(30)])
+    found = FIT.predict(frame, "wet")
+    words = Tree(found._repr_html_()).words
+    assert "day 9" in words
+    assert "day 10" not in words
+    assert "20 more rows are in to_frame()" in words
+    assert found.to_frame().index.tolist() == frame.index.tolist()
+
+
+def test_outliers_go_to_latex():
+    rows = ROWS.copy()
+    rows[[3, 50], 0] = 900.0, -70.0
+    found = gn.fit(rows, DAG, "robust").outliers()
+    assert found.to_latex().count(r"\\") == 1 + len(found)
+    assert "| 3 | season | 900.0 |" in found.to_markdown()
 
 
 def test_scores_go_to_frames_and_latex():

@@ -63,6 +63,19 @@ def test_residuals_have_a_panel_and_a_verdict_per_node():
         gn.fit(ROWS, DAG).plot_residuals(["snow"])
 
 
+def test_residuals_of_a_robust_fit_leave_out_what_it_flags_and_say_so():
+    rows = ROWS.copy()
+    rows[[3, 70], 0] = 900.0, -500.0
+    fit = gn.fit(rows, DAG, "robust")
+    panels = fit.plot_residuals().ravel()
+    title = panels[0].get_title()
+    assert "close to Gaussian" in title
+    assert "(without 2 suspicious values)" in title
+    for panel in panels[: len(DAG)]:
+        assert np.abs(panel.lines[0].get_ydata()).max() < 5.0
+    assert len(panels[0].lines[0].get_ydata()) == len(rows) - 2
+
+
 def test_outliers_have_a_mark_per_flagged_cell():
     rows = ROWS.copy()
     rows[[3, 90], 2] = 500.0, -80.0

@@ -2,22 +2,25 @@
 
 import math
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import numpy as np
 
 from gaussnet.data.column_order import has_names, in_column_order
-from gaussnet.data.passes import Run
-from gaussnet.data.table import ask, open_table
+from gaussnet.data.passes import Run, Stripe
+from gaussnet.data.table import Table, ask, open_table
 from gaussnet.errors import EstimationError, NetworkError, SettingError
+from gaussnet.fitting.residuals import doubted_cells
 from gaussnet.fitting.result import Fit
-from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import text_table
 from gaussnet.graph.dag import counted, shorten
+from gaussnet.methods.likelihood import ObservedLikelihoodPass, Parameters
 from gaussnet.model.scores import robust_score
 from gaussnet.named_rows import NamedRows, named
+from gaussnet.types import FloatArray, IntArray, Rows
 
 Fits = Mapping[str, Fit] | Iterable[Fit]
 
@@ -34,28 +37,89 @@ class Scores:
 
 
 def find_scores(fit: Fit) -> Scores:
-    r"""Scores on all rows that the network was learnt from.
+    r"""Scores on all rows that the network was learnt from; refused where values are not believed.
 
     .. math:: AIC = -2 \ell + 2 k, \qquad BIC = -2 \ell + \sum_i k_i \log m_i
 
     with :math:`k_i` the parameters of node i and :math:`m_i` its rows: all of them, but for
     ``missing="drop-by-node"`` and rows in which the node was set from outside. With
-    ``missing="likelihood"`` it is the likelihood of the cells that are there.
+    ``missing="likelihood"`` and robust fits it is the likelihood of the cells that are there.
+    A robust fit that flags cells rests on the others, and another fit on others again: such
+    likelihoods do not compare, so that `compare` alone finds them, on cells common to all.
     """
+    doubted = sum(len(rows) for rows in doubted_cells(fit).values())
+    if doubted:
+        raise EstimationError(
+            f"this fit does not believe {counted(doubted, 'value')}, and a likelihood of the "
+            "others does not compare with that of a fit that believes other values: "
+            "gaussnet.compare([fit, ...]) scores fits on the values that all of them believe"
+        )
+    table = _scored_table(fit)
+    if fit.trimming is not None and fit.trimming.bridged:  # some cells are missing
+        return _observed_scores(fit, table.in_memory("this").array)
+    return _scores(fit, ask(table, fit.method.likelihood_pass(fit.network)))
+
+
+def _scores(fit: Fit, found: tuple[FloatArray, IntArray]) -> Scores:
+    """From log-likelihoods, (any,), and the rows that each node rests on, (nodes,)."""
+    total = float(found[0].sum())
+    parameters = fit.details.ranks + 1 + int(fit.intercept)
+    count = int(parameters.sum())
+    penalty = float((parameters * np.log(found[1])).sum())
+    return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
+
+
+def _observed_scores(fit: Fit, rows: Rows) -> Scores:
+    """On the cells of these rows that are there."""
+    fit.network._check_has_density()
+    question = ObservedLikelihoodPass(Parameters.of(fit.network))
+    return _scores(fit, question.summarize(Stripe(rows, 0, len(rows))))
+
+
+def _scored_table(fit: Fit) -> Table:
+    """The rows of a fit, if they have a likelihood."""
     data = fit.required_data("score it where the data are, or give rows to network.score")
     if data.options.study.has_dependent_rows:
         raise EstimationError(
             "the rows have weights or clusters, so that their likelihood is not known: compare "
             "fits without them"
         )
-    sums, counts = ask(data.table(), fit.method.likelihood_pass(fit.network))
-    total = float(sums.sum())
-    parameters = fit.details.ranks + 1 + int(fit.intercept)
-    count = int(parameters.sum())
-    penalty = float((parameters * np.log(counts)).sum())
-    return Scores(total, count, 2.0 * count - 2.0 * total, penalty - 2.0 * total)
+    return data.table()
 
 
+def _common_rows(fits: list[Fit]) -> FloatArray:
+    """The rows that all fits share, with NaN in every cell that one of them does not believe.
+
+    Columns are in the order of the first fit's nodes.
+    """
+    nodes = fits[0].dag.nodes
+    common = _own_rows(fits[0], nodes).copy()
+    first = common.copy()
+    for fit in fits:
+        if not np.array_equal(first, _own_rows(fit, nodes), equal_nan=True):
+            raise EstimationError(
+                "the fits rest on different rows, and one of them flags values: compare fits to "
+                "the same rows"
+            )
+        for node, rows in doubted_cells(fit).items():
+            common[rows, nodes.index(fit.dag.nodes[node])] = np.nan
+    return common
+
+
+def _own_rows(fit: Fit, nodes: Sequence[str]) -> FloatArray:
+    """The rows of a fit, with columns in the order of these nodes."""
+    table = _scored_table(fit)
+    if fit.details.set_rows.any():
+        raise EstimationError(
+            "some values were set from outside, which a likelihood without the flagged values does "
+            "not allow for: compare on rows that no fit has seen"
+        )
+    order = [fit.dag.position(node) for node in nodes]
+    return np.asarray(table.in_memory("this").array, dtype=np.float64)[:, order]
+
+
+NO_SCORES = Scores(math.nan, 0, math.nan, math.nan)
+"""Of fits that share no rows."""
 UNSEEN = ("held_out", "robust")
 SCORES = {
     "log_likelihood": "log-likelihood",
@@ -85,7 +149,7 @@ class FitScores:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreTable:
+class ScoreTable(Tabular):
     """The scores of several fits, in the order given; printing it shows a table."""
 
     fits: tuple[FitScores, ...]
@@ -133,10 +197,6 @@ class ScoreTable:
     def _has_unseen(self) -> bool:
         return any(not math.isnan(one.held_out) for one in self.fits)
 
-    def _repr_html_(self) -> str:
-        """The table in a notebook."""
-        return self.table()._repr_html_()
-
     def __str__(self) -> str:
         heads = ["fit", "rows", "parameters", *SCORES.values()]
         heads = heads if self._has_unseen else heads[: -len(UNSEEN)]
@@ -149,7 +209,8 @@ def compare(fits: Fits, data: Any = None, *, columns: Iterable[object] | None = 
     """The scores of several fits over the same nodes, as a table that prints.
 
     Log-likelihood, AIC and BIC are on the rows that each fit was learnt from; AIC and BIC are
-    made for least squares, and a note says so for other methods. With `data` there are two
+    made for least squares, and a note says so for other methods. If robust fits flag values, all
+    fits are scored on the values that every one of them believes. With `data` there are two
     more columns, the mean log density of those rows and their `robust_score`. To see how far
     apart two *networks* are, use `kl_divergence`, `hellinger` or `total_variation`.
 
@@ -178,14 +239,33 @@ def compare(fits: Fits, data: Any = None, *, columns: Iterable[object] | None = 
             "got a fit as data, expected rows: to compare fits give a list, [first, second]"
         )
     unseen = None if data is None else _unseen(data, columns, list(by_name.values()))
-    table = tuple(_scored(name, fit, unseen) for name, fit in by_name.items())
-    notes = []
+    scoring, notes = _scoring(list(by_name.values()))
+    table = tuple(_scored(name, fit, scoring, unseen) for name, fit in by_name.items())
     if len({one.rows for one in table}) > 1:
         notes.append(
             "the fits rest on different numbers of rows: their log-likelihoods, AIC and BIC do "
             "not compare"
         )
     return ScoreTable(table, tuple(notes))
+
+
+def _scoring(fits: list[Fit]) -> tuple[Callable[[Fit], Scores], list[str]]:
+    """How fits are scored on their rows so that scores compare, and what is to be said of it."""
+    if not any(doubted_cells(fit) for fit in fits):
+        return lambda fit: fit.scores, []
+    try:
+        rows = _common_rows(fits)
+    except EstimationError as problem:
+        return lambda fit: NO_SCORES, [f"there is no common likelihood: {problem}"]
+
+    def scored(fit: Fit) -> Scores:
+        order = [fits[0].dag.position(node) for node in fit.dag.nodes]
+        return _observed_scores(fit, rows[:, order])
+
+    there = int(np.isfinite(rows).sum())
+    whose = "that it believes" if len(fits) == 1 else "that every fit believes"
+    note = f"log-likelihood, AIC and BIC are of the {there:,} values {whose}"
+    return scored, [note + "; AIC and BIC are approximate there"]
 
 
 def _unseen(data: Any, columns: Iterable[object] | None, fits: list[Fit]) -> NamedRows:
@@ -242,15 +322,16 @@ def fit_labels(fits: list[Fit]) -> list[str]:
     return labels
 
 
-def _scored(name: str, fit: Fit, data: Any) -> FitScores:
+def _scored(name: str, fit: Fit, scoring: Callable[[Fit], Scores], data: Any) -> FitScores:
     notes = []
-    if not fit.method.maximizes_likelihood:
+    if not fit.maximizes_likelihood and fit.trimming is None:
         notes.append("AIC and BIC are made for least squares, not for this method")
     if len(fit.notes):
         notes.append(f"{counted(len(fit.notes), 'note')} on the fit, in fit.notes")
     held_out = robust = likelihood = aic = bic = math.nan
     try:
-        likelihood, aic, bic = fit.log_likelihood, fit.aic, fit.bic
+        found = scoring(fit)
+        likelihood, aic, bic = found.log_likelihood, found.aic, found.bic
     except (EstimationError, NetworkError) as problem:
         notes.append(str(problem))
     if data is not None:

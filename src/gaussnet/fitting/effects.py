@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from gaussnet import display
 from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.uncertainty import (
     PURPOSE,
     ErrorChoice,
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Effect:
+class Effect(Tabular):
     """What one unit more of a node, set from outside, adds to another, and how sure that is."""
 
     cause: str
@@ -43,12 +43,26 @@ class Effect:
         """The confidence interval (low, high)."""
         return self.low, self.high
 
-    _repr_html_ = display.as_printed
+    @property
+    def path(self) -> str:
+        """The cause, the nodes that are passed through and the target, as they are printed."""
+        return " -> ".join((self.cause, *self.via, self.target))
+
+    def table(self) -> ResultTable:
+        """The effect as a table of one row."""
+        level = f"{100 * self.level:.4g}%"
+        columns = (
+            Column("effect", "effect", [self.path], "text"),
+            Column("estimate", "estimate", [self.value]),
+            Column("std_error", "std. error", [self.standard_error]),
+            Column("low", f"{level} low", [self.low]),
+            Column("high", f"{level} high", [self.high]),
+        )
+        return ResultTable("Effect along a path" if self.via else "Total effect", columns)
 
     def __str__(self) -> str:
-        path = " -> ".join((self.cause, *self.via, self.target))
         return (
-            f"{path}: {self.value:.4g} "
+            f"{self.path}: {self.value:.4g} "
             f"({100 * self.level:.4g}% interval {self.low:.4g} to {self.high:.4g})"
         )
 

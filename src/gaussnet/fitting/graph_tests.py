@@ -1,13 +1,13 @@
 """Tests of the graph: where the data disagree with its missing edges."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from scipy.special import stdtr
 
-from gaussnet import display
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.partial_correlations import (
@@ -17,6 +17,7 @@ from gaussnet.fitting.partial_correlations import (
     IncompleteRows,
     Points,
 )
+from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.standard_errors import Adjustment, adjusted
@@ -55,8 +56,12 @@ class MissingEdge(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class GraphCheck:
-    """The tests of missing edges, worst first, (listed,) each; iterating gives `MissingEdge`."""
+class GraphCheck(Tabular):
+    """The tests of missing edges, worst first, (listed,) each; iterating gives `MissingEdge`.
+
+    Printing it shows the verdict and the first ones; `to_frame`, `to_markdown` and `to_latex` have
+    all.
+    """
 
     dag: Dag
     level: float
@@ -112,7 +117,23 @@ class GraphCheck:
     def __repr__(self) -> str:
         return f"GraphCheck({counted(self.tests, 'missing edge')}, {self._alarms} contradicted)"
 
-    _repr_html_ = display.as_printed
+    def table(self) -> ResultTable:
+        """The tests as a table, worst first."""
+        edges, corrected = list(self), f"p-value ({NAMES[self.adjustment]})"
+        columns = (
+            Column("node", "node", [edge.node for edge in edges], "text"),
+            Column("other", "other", [edge.other for edge in edges], "text"),
+            Column("given", "given", [", ".join(edge.given) or None for edge in edges], "text"),
+            Column("correlation", "partial correlation", self.correlations.tolist(), "measure"),
+            Column("p_value", "p-value", self.p_values.tolist(), "p-value"),
+            Column("adjusted", corrected, self.adjusted.tolist(), "p-value"),
+        )
+        return ResultTable("Missing edges", columns, (self.verdict, *self.notes))
+
+    def _repr_html_(self) -> str:
+        """The verdict and the first tests in a notebook."""
+        table = replace(self.table(), notes=self.notes).to_html(LONGEST_TABLE)
+        return f"<p>{escape(self.verdict)}</p>{table if len(self) else ''}"
 
     def __str__(self) -> str:
         heads = ("node", "other", "given", "correlation", "p-value", "adjusted")

@@ -18,7 +18,7 @@ from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError
 from gaussnet.fitting.graph_tests import tested_rows
 from gaussnet.fitting.residuals import listed
-from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
@@ -37,7 +37,7 @@ COUNTS = ("npar", "ntotal", "df", "baseline.df")
 
 
 @dataclass(frozen=True, eq=False)
-class FitMeasures(Mapping[str, float]):
+class FitMeasures(Tabular, Mapping[str, float]):
     """Measures of fit by their names in lavaan; NaN where a measure does not exist.
 
     Examples
@@ -75,23 +75,11 @@ class FitMeasures(Mapping[str, float]):
 
         return new_frame({"measure": list(self), "value": list(self.values())}, kind)
 
-    def to_markdown(self) -> str:
-        """The measures as a table in Markdown."""
-        return self.table().to_markdown()
-
-    def to_latex(self) -> str:
-        """The measures as a LaTeX table."""
-        return self.table().to_latex()
-
     def __repr__(self) -> str:
         return f"FitMeasures({', '.join(f'{name}={self[name]:.4g}' for name in self)})"
 
     def __str__(self) -> str:
         return str(self.table())
-
-    def _repr_html_(self) -> str:
-        """The table in a notebook."""
-        return self.table()._repr_html_()
 
 
 def find_measures(fit: "Fit") -> FitMeasures:

@@ -11,7 +11,7 @@ import numpy as np
 
 from gaussnet.data.columns import is_frame
 from gaussnet.errors import SettingError
-from gaussnet.fitting.tables import Column, Format, ResultTable, probability_words
+from gaussnet.fitting.tables import Column, Format, ResultTable, Tabular, probability_words
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import STATUSES, Trimming
@@ -47,7 +47,7 @@ class Outlier(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Outliers:
+class Outliers(Tabular):
     """Cells of one status, worst first, (cells,) each; iterating gives `Outlier` values.
 
     Examples
@@ -121,9 +121,7 @@ class Outliers:
         )
 
     def __repr__(self) -> str:
-        touched = sum(share > 0.0 for share in self.shares.values())
-        cells = counted(len(self), f"{self.status} cell")
-        return f"Outliers({cells} in {touched} of {counted(len(self.shares), 'node')})"
+        return f"Outliers({self._words})"
 
     def table(self) -> ResultTable:
         """The cells as a table, for `to_markdown` and `to_latex`."""
@@ -132,11 +130,18 @@ class Outliers:
             Column(name, name, [getattr(cell, name) for cell in self], KINDS.get(name, "number"))
             for name in fields
         )
-        return ResultTable(repr(self), columns)
+        return ResultTable(self._words, columns)
+
+    @property
+    def _words(self) -> str:
+        """How many cells there are, in how many nodes."""
+        touched = sum(share > 0.0 for share in self.shares.values())
+        cells = counted(len(self), f"{self.status} cell")
+        return f"{cells} in {touched} of {counted(len(self.shares), 'node')}"
 
     def _repr_html_(self) -> str:
-        """The table in a notebook."""
-        return self.table()._repr_html_()
+        """The first cells in a notebook."""
+        return self.table().to_html(LONGEST_TABLE)
 
     def __str__(self) -> str:
         if not len(self):

@@ -10,6 +10,7 @@ from scipy.special import ndtr
 
 from gaussnet import kernels
 from gaussnet.data.columns import as_rows, is_frame
+from gaussnet.graph.dag import counted
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
@@ -179,18 +180,52 @@ def standardized_residuals(network: GaussianNetwork, rows: Rows) -> FloatArray:
 
 def shapes_of_fit(fit: "Fit") -> ResidualShapes:
     """The shapes of the residuals over the rows learnt from, without cells not believed."""
-    from gaussnet.fitting.graph_tests import tested_rows
+    return find_shapes(fit.network, *believed_rows(fit, MOST_ROWS))
 
-    purpose = "look at residuals where the data are, or fit again"
-    table = fit.required_data(purpose).table()
-    doubted = fit.trimming is not None and bool(fit.trimming.cells)
-    if table.design is not None:
-        rows = table.in_memory("this")
-        values = tested_rows(fit, purpose)[0] if doubted else rows.array
-        return find_shapes(fit.network, values, rows.set_cells)
-    if doubted:
-        return find_shapes(fit.network, tested_rows(fit, purpose)[0])
-    return find_shapes(fit.network, table.every_row(-(-fit.rows // MOST_ROWS)))
+
+def believed_rows(fit: "Fit", most: int) -> tuple[FloatArray, BoolArray | None]:
+    """About so many rows learnt from at most, and the cells of them that were set from outside.
+
+    Cells that a robust fit does not believe are NaN. Values that are far off and that relatives
+    confirm are believed.
+    """
+    table = fit.required_data("look at residuals where the data are, or fit again").table()
+    doubted, step = doubted_cells(fit), max(1, -(-fit.rows // most))
+    if not doubted:
+        return table.every_row(step), table.every_set_cell(step)
+    rows = np.array(table.in_memory("this").array, dtype=np.float64)
+    for node, own in doubted.items():
+        rows[own, node] = np.nan
+    was_set = table.every_set_cell(1)
+    return rows[::step], None if was_set is None else was_set[::step]
+
+
+def judged_residuals(fit: "Fit", most: int) -> FloatArray:
+    """The residuals that shapes are judged by, in standard deviations, (nodes, rows); else NaN."""
+    rows, was_set = believed_rows(fit, most)
+    with np.errstate(over="ignore", invalid="ignore"):
+        found = standardized_residuals(fit.network, rows)
+    if was_set is not None:
+        found[was_set.T] = np.nan
+    return found
+
+
+def shape_words(fit: "Fit | None", shapes: ResidualShapes | None, node: int) -> str:
+    """What the residuals of a node look like, and how many values were left out for it."""
+    if shapes is None:
+        return ""
+    words = WORDS[shapes.shape(node)]
+    doubted = 0 if fit is None else len(doubted_cells(fit).get(node, ()))
+    return f"{words} (without {counted(doubted, 'suspicious value')})" if doubted else words
+
+
+def doubted_cells(fit: "Fit") -> dict[int, IntArray]:
+    """The rows of each node, by position, whose values a robust fit does not believe."""
+    trimming = fit.trimming
+    if trimming is None:
+        return {}
+    found = trimming.found("flagged", "unverified")
+    return {node: trimming.cells[node].rows[indices] for node, indices in found}
 
 
 def find_residuals(fit: "Fit", standardized: bool) -> Any:

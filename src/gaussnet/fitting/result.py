@@ -118,7 +118,7 @@ class Fit:
             node = self.dag.nodes[position]
             zero = self.network.variance_array[position] == 0.0
             notes += [Note(node, text) for text in node_notes(self.node(node), bool(zero))]
-        if self.maximizes_likelihood:
+        if self.maximizes_likelihood and self.trimming is None:
             from gaussnet.fitting.verdicts import wild_note
 
             wild = wild_note(self)

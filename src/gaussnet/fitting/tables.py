@@ -163,16 +163,19 @@ class ResultTable:
         lines = cut_table(heads, list(self._cells()), LONGEST_TEXT, left)
         return "\n".join([self.title, *lines, *(f"note: {note}" for note in self.notes)])
 
-    def to_html(self) -> str:
-        """The table as HTML that needs nothing else and takes the colours of the page around."""
+    def to_html(self, most: int = LONGEST_HTML) -> str:
+        """The table as HTML that needs nothing else and takes the colours of the page around.
+
+        Of a longer table the first rows are shown.
+        """
         kinds = [' class="text"' if column.kind == "text" else "" for column in self.columns]
         heads = "".join(
             f'<th scope="col"{kind}>{escape(column.heading)}</th>'
             for column, kind in zip(self.columns, kinds, strict=True)
         )
         rows = list(self._cells())
-        body = "".join(f"<tr>{_html_cells(row, kinds)}</tr>" for row in rows[:LONGEST_HTML])
-        more = len(rows) - LONGEST_HTML
+        body = "".join(f"<tr>{_html_cells(row, kinds)}</tr>" for row in rows[:most])
+        more = len(rows) - most
         notes = [*self.notes, *([f"{more} more rows are in to_frame()"] if more > 0 else [])]
         listed = "".join(f"<p class='gaussnet-notes'>{escape(note)}</p>" for note in notes)
         return (
@@ -191,6 +194,32 @@ class ResultTable:
             [_shown(value, column.kind) for value in column.values] for column in self.columns
         )
         return zip(*columns, strict=True)
+
+
+class Tabular:
+    """A result that is a table: as a data frame, in Markdown, LaTeX and notebooks."""
+
+    __slots__ = ()
+
+    def table(self) -> ResultTable:
+        """The result as a table."""
+        raise NotImplementedError
+
+    def to_frame(self, kind: "FrameKind" = "pandas") -> Any:
+        """The table as a "pandas" or "polars" data frame, with all digits."""
+        return self.table().to_frame(kind)
+
+    def to_markdown(self, *, notes: bool = True) -> str:
+        """The table in Markdown, and its notes below."""
+        return self.table().to_markdown(notes=notes)
+
+    def to_latex(self, *, notes: bool = True) -> str:
+        """The table as a LaTeX `tabular` with the rules of booktabs, and its notes below."""
+        return self.table().to_latex(notes=notes)
+
+    def _repr_html_(self) -> str:
+        """The table in a notebook."""
+        return self.table().to_html()
 
 
 def _html_cells(row: Sequence[str], kinds: Sequence[str]) -> str:

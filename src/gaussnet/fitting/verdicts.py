@@ -119,7 +119,7 @@ class Verdict:
     @property
     def warns(self) -> bool:
         """Whether there is something to warn of."""
-        shapes = bool(self.wild) or bool(self.odd_shapes) or bool(self.believed)
+        shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
         return self.contradicted or shapes or self.is_singular or self.is_small or self.contaminated
 
     @property
@@ -137,6 +137,12 @@ class Verdict:
         """Nodes that a robust fit believed although they do not look Gaussian."""
         trimming = self.fit.trimming
         return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.shaped]
+
+    @property
+    def skewed(self) -> list[str]:
+        """Nodes whose flagged values may be right, because they look like those of a skewed one."""
+        trimming = self.fit.trimming
+        return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.skewed]
 
     def _named(self, *kinds: str) -> list[str]:
         if self.shapes is None:
@@ -189,6 +195,8 @@ class Verdict:
         )
 
     def _shape_words(self) -> str:
+        if self.skewed:
+            return f"the values of {listed(self.skewed)} look skewed"
         if self.shapes is None:
             return "the residuals were not looked at"
         odd = [*self.wild, *self.odd_shapes]
@@ -200,7 +208,8 @@ class Verdict:
             return f"the values of {listed(self.believed)} do not look Gaussian"
         if self.shapes.counts.max(initial=0) < 30:
             return "there are too few rows to judge the residuals"
-        return "the residuals look Gaussian"
+        without = " without the flagged values" * bool(self._flags)
+        return f"the residuals look Gaussian{without}"
 
     @property
     def data(self) -> str:
@@ -237,17 +246,19 @@ class Verdict:
         most = int(fit.details.dropped.max())
         return [f"missing values cost {listed(names)} up to {most:,} of {fit.rows:,} rows"]
 
+    @property
+    def _flags(self) -> dict[str, int]:
+        """The number of flagged values of each node that has any."""
+        trimming, nodes = self.fit.trimming, self.fit.dag.nodes
+        found = () if trimming is None else trimming.found("flagged")
+        return {shown(nodes[node]): len(indices) for node, indices in found}
+
     def _flag_words(self) -> list[str]:
-        fit = self.fit
-        if fit.trimming is None:
+        if not self._flags:
             return []
-        counts = {node: fit.node(node).flagged for node in fit.dag.nodes}
-        names = [shown(node) for node, count in counts.items() if count]
-        if not names:
-            return []
-        total = sum(counts.values())
+        total = sum(self._flags.values())
         words = "value does not fit and was" if total == 1 else "values do not fit and were"
-        return [f"{total:,} {words} flagged, in {listed(names)}"]
+        return [f"{total:,} {words} flagged, in {listed(self._flags)}"]
 
     def _singular_words(self) -> list[str]:
         fit, found = self.fit, []
@@ -265,13 +276,9 @@ class Verdict:
     def trust(self) -> str:
         """How far the numbers can be trusted, the most serious reason first."""
         fit = self.fit
-        if self.wild and fit.trimming is None:
-            whose = "its" if len(self.wild) == 1 else "their"
-            tests = ", nor what contradicts the graph" * self.contradicted
-            return (
-                f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
-                f"{fit.method.name} follows wild values, so try method='robust'."
-            )
+        wrong = self._wrong_values()
+        if wrong:
+            return wrong
         if self.contradicted:
             return (
                 "Do not trust effects and standard errors before the graph is corrected: they hold "
@@ -285,12 +292,31 @@ class Verdict:
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
                 f"{fit.dag.max_in_degree + 1} coefficients."
             )
-        if self.odd_shapes or self.wild:
+        if self.odd_shapes or self.wild or self.believed:
             return (
                 "If the graph is right the coefficients can be trusted, but intervals need the "
                 "bootstrap, and probabilities of rare values are rough."
             )
         return self._promise()
+
+    def _wrong_values(self) -> str:
+        """What wrong values do to the numbers, or right ones that were taken for wrong; or ""."""
+        fit = self.fit
+        if self.wild and fit.trimming is None:
+            whose = "its" if len(self.wild) == 1 else "their"
+            tests = ", nor what contradicts the graph" * self.contradicted
+            return (
+                f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
+                f"{fit.method.name} follows wild values, so try method='robust'."
+            )
+        if not self.skewed:
+            return ""
+        whose = "its" if len(self.skewed) == 1 else "their"
+        return (
+            f"Trust the numbers of {listed(self.skewed)} and of {whose} relatives only if the "
+            "flagged values are wrong: they lie on one side and join the others, as in a skewed "
+            "column, so try its logarithm."
+        )
 
     def _promise(self) -> str:
         """How sure the coefficients are, if the model is right."""

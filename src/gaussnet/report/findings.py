@@ -15,7 +15,7 @@ from gaussnet.fitting.effects import Effect
 from gaussnet.fitting.graph_tests import GraphCheck
 from gaussnet.fitting.measures import find_r2, implied_r2
 from gaussnet.fitting.outliers import Outliers
-from gaussnet.fitting.residuals import ResidualShapes, find_shapes
+from gaussnet.fitting.residuals import ResidualShapes, believed_rows, find_shapes
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.standardized import shown_coefficients, standardized_coefficients
 from gaussnet.fitting.uncertainty import Uncertainty
@@ -24,7 +24,7 @@ from gaussnet.graph.dag import Dag, shorten as shorten_names
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate
 from gaussnet.report.markup import many
-from gaussnet.report.residuals import Residuals, find_residuals, thinning
+from gaussnet.report.residuals import MOST_ROWS, Residuals, find_residuals, thinning
 from gaussnet.types import FloatArray
 
 Effects = Iterable[tuple[str, str]]
@@ -90,9 +90,7 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
 
     purpose = "ask where the data are, or fit again"
     table = ask("residuals", lambda: fit.required_data(purpose).table())
-    step = thinning(fit.rows)
-    seen = None if table is None else table.every_row(step)
-    was_set = None if table is None else table.every_set_cell(step)
+    seen, was_set = (None, None) if table is None else believed_rows(fit, MOST_ROWS)
     uncertainty = ask("uncertainty", lambda: fit.uncertainty(level=level))
     verdict = Verdict(fit)
     named = _roots_on_leaves(fit.dag) if effects is None else tuple(effects)

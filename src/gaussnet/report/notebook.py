@@ -29,13 +29,14 @@ if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
     from gaussnet.graph.dag import Dag
     from gaussnet.model.gaussian import Gaussian
+    from gaussnet.model.inference.queries import Prediction
     from gaussnet.model.network import GaussianNetwork
 
 MOST_NODES = 80
 """Larger graphs are told by their sizes."""
 PLUS, MINUS = "#3b82d6", "#d9722b"
 """Colours of coefficients that show on white and on black."""
-MOST_VARIABLES = 200
+MOST_PREDICTIONS = 10
 
 
 def dag(value: "Dag") -> str:
@@ -72,6 +73,30 @@ def gaussian(value: "Gaussian") -> str:
     )
     title = f"Gaussian over {counted(len(value.names), 'variable')}"
     return ResultTable(title, columns)._repr_html_()
+
+
+def prediction(value: "Prediction") -> str:
+    """The first rows of a prediction, with their intervals."""
+    level = f"{100 * value.level:.4g}%"
+    first = slice(0, MOST_PREDICTIONS)
+    columns = (
+        Column("row", "row", [str(row) for row in row_labels(value)], "text"),
+        Column("mean", f"{value.node}, expected", value.mean[first].tolist()),
+        Column("scale", "standard deviation", value.scale[first].tolist()),
+        Column("low", f"{level} low", value.low[first].tolist()),
+        Column("high", f"{level} high", value.high[first].tolist()),
+    )
+    more = len(value) - MOST_PREDICTIONS
+    notes = (f"{more:,} more rows are in to_frame()",) if more > 0 else ()
+    title = f"Prediction of {value.node} in {counted(len(value), 'row')}"
+    return ResultTable(title, columns, notes).to_html()
+
+
+def row_labels(value: "Prediction") -> list[Any]:
+    """What the first rows are called: by the index of the frame that was given, or by number."""
+    index = getattr(value.given_frame, "index", None)
+    labels = range(len(value)) if index is None or callable(index) else index
+    return list(labels[:MOST_PREDICTIONS])
 
 
 def fit(value: "Fit") -> str:

@@ -7,7 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gaussnet.errors import SettingError
-from gaussnet.fitting.residuals import WORDS
+from gaussnet.fitting.residuals import MOST_ROWS, judged_residuals, shape_words
 from gaussnet.graph.dag import counted
 from gaussnet.report.layout import Layout, lay_out
 from gaussnet.report.markup import brief
@@ -127,23 +127,25 @@ def coefficients(
 
 
 def residuals(fit: "Fit", nodes: Iterable[str] | None) -> Any:
-    """Quantiles of each node's residuals against those of the Gaussian, with a verdict."""
+    """Quantiles of each node's residuals against those of the Gaussian, with a verdict.
+
+    Values that a robust fit does not believe are left out, and their number is in the verdict.
+    """
     dag = fit.dag
     chosen = list(dag.nodes if nodes is None else nodes)
     positions = [dag.position(node) for node in chosen][:MOST_PANELS]
-    left = np.asarray(fit.residuals(standardized=True), dtype=np.float64)
-    shapes = fit.residual_shapes
+    left, shapes = judged_residuals(fit, MOST_ROWS), fit.residual_shapes
     columns = min(3, max(len(positions), 1))
     rows = -(-len(positions) // columns)
     panels = _figure((3.0 * columns, 2.9 * rows)).subplots(rows, columns, squeeze=False)
     for panel, position in zip(panels.ravel(), positions, strict=False):
-        found = np.sort(left[np.isfinite(left[:, position]), position])
+        found = np.sort(left[position][np.isfinite(left[position])])
         expected = ndtri((np.arange(len(found)) + 0.5) / max(len(found), 1))
         step = max(1, len(found) // MOST_POINTS)
         panel.plot(expected[::step], found[::step], ".", markersize=3, color=PLUS)
         panel.axline((0.0, 0.0), slope=1.0, color=MINUS, linewidth=1.0)
-        words = "" if shapes is None else f"\n{WORDS[shapes.shape(position)]}"
-        panel.set_title(f"{shorten(dag.nodes[position])}{words}", fontsize=9)
+        words = shape_words(fit, shapes, position).replace(" (", "\n(")
+        panel.set_title(f"{shorten(dag.nodes[position])}\n{words}".strip(), fontsize=9)
         panel.set_xlabel("Gaussian quantile", fontsize=8)
         panel.set_ylabel("residual, sd", fontsize=8)
     for panel in panels.ravel()[len(positions) :]:

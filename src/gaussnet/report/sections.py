@@ -8,7 +8,7 @@ import numpy as np
 from gaussnet.fitting.coefficient_tables import ERRORS
 from gaussnet.fitting.measures import r2_note
 from gaussnet.fitting.outliers import Outlier, Outliers
-from gaussnet.fitting.residuals import WORDS
+from gaussnet.fitting.residuals import shape_words
 from gaussnet.fitting.result import Fit
 from gaussnet.planning.targets import information_limit
 from gaussnet.report.findings import Findings
@@ -317,7 +317,7 @@ def residuals(findings: Findings) -> str:
     )
     shapes, dag = findings.shapes, findings.network.dag
     figures = "\n".join(
-        draw_residuals(own, WORDS[shapes.shape(dag.position(own.node))] if shapes else "")
+        draw_residuals(own, shape_words(findings.fit, shapes, dag.position(own.node)))
         for own in shown
     )
     return (

@@ -116,6 +116,8 @@ _READERS: dict[str, Callable[[str], NodesAndEdges]] = {
     MODEL_TEXT: lambda file: parse_model(read_text(file)),
     ".rds": lambda file: bn_parts(read_rds(file), file),
 }
+ENDINGS = tuple(_READERS)
+"""Of files that `read_dag` reads."""
 _WRITERS: dict[str, Callable[[Dag], str]] = {
     ".dot": Dag.to_dot,
     ".gv": Dag.to_dot,

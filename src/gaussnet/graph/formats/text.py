@@ -41,12 +41,19 @@ _MEANINGS = {
     ":=": "defines a derived quantity",
     ":": "makes an interaction",
     "*": "makes an interaction, fixes a coefficient or follows a label",
-    "(": "calls a function",
+    "(": "calls a function or groups terms",
+    "^": "takes a power",
+    "/": "divides or nests variables",
     "|": "declares thresholds or groups",
     "-": "removes a term",
     "->": "is an arrow",
     "<-": "is an arrow",
 }
+
+_ON_COLUMNS = (
+    "add a column with these values to the data, as frame['log_x'] = np.log(frame['x']), and name "
+    "it, as in 'y ~ log_x'"
+)
 
 
 class _Token(NamedTuple):
@@ -369,9 +376,10 @@ def _complaint(token: _Token, expected: str) -> str:
         return f"has a {token.text} without its partner: close the quote"
     if token.kind == "sign" and token.text not in "~+":
         meaning = _MEANINGS.get(token.text, "has no meaning here")
+        advice = _ON_COLUMNS if token.text in "(^:/" else "write plain terms as in 'y ~ a + b'"
         return (
-            f"uses {token.text!r}, which {meaning}: write plain terms as in 'y ~ a + b', "
-            'and put a name that holds the sign between " or `'
+            f"uses {token.text!r}, which {meaning}: {advice}; "
+            'a name that holds the sign stands between " or `'
         )
     found = repr(token.text) if token.kind == "sign" else "a name"
     if found == expected:

@@ -25,9 +25,11 @@ MANY_ROWS = 0.25
 """A node that leaves out a larger share of the rows, or of its values, is told of first."""
 
 
-FEWEST_SKEWED, SKEWED_FROM = 10, 3.5
+FEWEST_SKEWED, SKEWED_FROM = 6, 4.0
 """So many flagged values of a node on one side, the nearest within so many standard deviations,
 look like a skewed column."""
+SIDED = 0.9
+"""Values are on one side if those there are so much more than the others, as a share of all."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,19 +90,25 @@ class Trimming:
             f"flagged, in {touched} of {nodes} nodes: see fit.outliers()",
         )
 
-    def _skewed(self) -> tuple[str, ...]:
-        """Whether flagged values of a node lie on one side and begin where right ones end."""
+    @property
+    def skewed(self) -> tuple[int, ...]:
+        """Nodes whose flagged values lie on one side and begin where right ones end."""
         found = []
         for node, indices in self.found("flagged"):
             far = self.cells[node].deviations[indices]
-            is_one_sided = len(far) >= FEWEST_SKEWED and abs(np.sign(far).sum()) == len(far)
+            is_one_sided = len(far) >= FEWEST_SKEWED and abs(np.sign(far).sum()) >= SIDED * len(far)
             if is_one_sided and np.abs(far).min() < SKEWED_FROM:
                 found.append(node)
+        return tuple(found)
+
+    def _skewed(self) -> tuple[str, ...]:
+        """That values were perhaps flagged because a column is skewed."""
+        found = self.skewed
         if not found:
             return ()
         where = "1 node" if len(found) == 1 else f"{len(found)} nodes"
         return (
-            f"the flagged values of {where} all lie on one side and join the others without a gap: "
+            f"the flagged values of {where} lie on one side and join the others without a gap: "
             "they may be right and the column skewed, so try its logarithm",
         )
 

@@ -210,6 +210,10 @@ class Prediction:
     def __repr__(self) -> str:
         return f"Prediction({self.node!r}, {counted(len(self), 'row')}, level={self.level})"
 
+    def _repr_html_(self) -> str:
+        """The first rows as a table in a notebook."""
+        return display.html("prediction", self)
+
 
 def predict(
     network: "GaussianNetwork",
