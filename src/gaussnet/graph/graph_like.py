@@ -57,7 +57,7 @@ def as_dag(given: GraphLike, from_edges: Callable[[Iterable[Any]], Dag] = stated
 
 def _is_file_name(text: str) -> bool:
     """Whether a text names a file: no formula or model string looks like that."""
-    return text.endswith(ENDINGS) and not set(text) & set("~[];\"`\n")
+    return text.endswith(ENDINGS) and not set(text) & set('~[];"`\n')
 
 
 def _may_be_edges(given: Any) -> bool:
