@@ -15,7 +15,13 @@ from .errors import (
 )
 from .fitting import Fit as Fit, fit as fit
 from .fitting.comparison import ScoreTable as ScoreTable, compare as compare
+from .fitting.drift import (
+    DriftCheck as DriftCheck,
+    DriftTest as DriftTest,
+    check_drift as check_drift,
+)
 from .fitting.effects import Effect as Effect
+from .fitting.equation_changes import UnitChange as UnitChange
 from .fitting.graph_tests import GraphCheck as GraphCheck, MissingEdge as MissingEdge
 from .fitting.group_fits import (
     EqualityTests as EqualityTests,

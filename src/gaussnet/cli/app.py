@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from gaussnet import __version__
+from gaussnet.cli import nightly
 from gaussnet.cli.options import (
     GRAPHS,
     AllowSingular,
@@ -53,10 +54,15 @@ app = typer.Typer(
 )
 networks = typer.Typer(no_args_is_help=False, invoke_without_command=True)
 app.add_typer(networks, name="networks")
+for command in nightly.COMMANDS:
+    app.command()(command)
 
 
 def main() -> None:
-    """Run the command line: exit 0, 1 for bad input (one sentence on stderr), 2 for wrong usage."""
+    """Run the command line: exit 0, 1 for bad input (one sentence on stderr), 2 for wrong usage.
+
+    `check` exits 3 if a condition of --fail-if is met.
+    """
     if isinstance(sys.stdout, TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # a name must not stop the output
     try:

@@ -23,6 +23,7 @@ from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.equation_changes import rows_behind
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.graph.dag import counted
@@ -183,8 +184,9 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)
+        known = rows_behind(fit)
     if request.out is not None:
-        gn.write_network(fit.network, request.out)
+        gn.write_network(fit.network, request.out, rows=known)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, notes, summary)
 
@@ -205,7 +207,7 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
     if request.levels:
         graph = graph.with_factors(_levels(request.levels))
     if client is None:
-        codes = _codes(request.missing_values) or ()
+        codes = missing_codes(request.missing_values) or ()
         _, graph = with_factors(request.data, graph, codes)
     given, dag = in_column_order(request.data, graph, split_columns(request.columns))
     data = given if by_path else open_data(given, dag.nodes, factors=dag.factors)
@@ -217,7 +219,7 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
         scale=request.scale,
         intercept=request.intercept,
         missing=cast(Missing, request.missing),
-        missing_values=_codes(request.missing_values),
+        missing_values=missing_codes(request.missing_values),
         progress=tell.rows,
         client=client,
         roots=request.roots,
@@ -314,7 +316,7 @@ def _print_tables(*tables: gn.ResultTable) -> None:
         print_table(table.title, tuple(head.replace("_", " ") for head in heads), rows)
 
 
-def _codes(text: str | None) -> list[float] | None:
+def missing_codes(text: str | None) -> list[float] | None:
     """The numbers of a list with commas."""
     if text is None:
         return None

@@ -73,6 +73,15 @@ AllowSingular = Annotated[
 Columns = Annotated[
     str | None, typer.Option(help="Names of the columns of a .npy file: rain,wet,...")
 ]
+SavedModel = Annotated[
+    Path, typer.Option("--model", help="A saved network (.json, .csv, .rds) or summary (.npz).")
+]
+ToleratedMissing = Annotated[
+    str,
+    typer.Option(
+        "--missing", help="On missing values: drop-by-node, drop-rows, likelihood, raise."
+    ),
+]
 Title = Annotated[str | None, typer.Option(help="Title of the report.")]
 Date = Annotated[str | None, typer.Option(help="Date to stand in the report; none by default.")]
 Level = Annotated[float, typer.Option(help="Of the intervals and the certificate in the report.")]

@@ -7,7 +7,7 @@ all.
 import json
 import math
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -70,17 +70,20 @@ def read_network(path: Path) -> GaussianNetwork:
         raise FileError(f"the network in {file!r} does not hold: {problem}") from None
 
 
-def write_network(network: GaussianNetwork, path: Path) -> None:
+def write_network(
+    network: GaussianNetwork, path: Path, *, rows: Mapping[str, int] | None = None
+) -> None:
     """Write a network to a file, whole or not at all.
 
     ``.json`` and ``.csv`` keep every digit and are read by `read_network`; ``.dot`` and ``.gv``
-    are for Graphviz; ``.R`` is a script that makes a `bn.fit` of bnlearn.
+    are for Graphviz; ``.R`` is a script that makes a `bn.fit` of bnlearn. `rows` says from how many
+    rows each node was learnt: a ``.json`` file keeps that, for `gaussnet check`.
     """
     file = file_name(path)
     ending = suffix(file)
     check_ending(file)
     if ending == ".json":
-        save_json(network, file)
+        save_json(network, file, rows)
         return
     if ending == ".csv" and network.dag.factors:
         raise FileError(
@@ -104,7 +107,7 @@ def check_ending(path: Path) -> None:
         )
 
 
-def save_json(network: GaussianNetwork, path: Path) -> None:
+def save_json(network: GaussianNetwork, path: Path, rows: Mapping[str, int] | None = None) -> None:
     """Write a network as JSON, one node a line, all digits kept.
 
     Edges that are covariances are listed, and stand among the parents as the others do.
@@ -125,7 +128,7 @@ def save_json(network: GaussianNetwork, path: Path) -> None:
             "intercept": constant,
             "variance": variance,
             "parents": {nodes[parent]: next(coefficients) for parent in parents},
-        }
+        } | ({} if rows is None else {"rows": int(rows[node])})
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False))
     more = '"column_order": true,\n' if network.dag.has_column_order else ""
     pairs = network.dag.covariances
@@ -165,6 +168,25 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
         np.array([node.variance for node in nodes], dtype=np.float64),
         np.array([node.intercept for node in nodes], dtype=np.float64),
     )
+
+
+def learnt_rows(path: Path) -> dict[str, int] | None:
+    """From how many rows each node of a saved network was learnt; None if the file does not say."""
+    if suffix(path) != ".json":
+        return None
+    file = file_name(path)
+    found = {}
+    for entry in _content(file)["nodes"]:
+        rows = entry.get("rows") if isinstance(entry, dict) else None
+        if rows is None:
+            return None
+        if isinstance(rows, bool) or not isinstance(rows, int) or rows < 1:
+            raise FileError(
+                f"node {entry.get('name')!r} of {file!r} has the rows {rows!r:.40}, expected a "
+                "whole number of 1 or more"
+            )
+        found[str(entry.get("name"))] = rows
+    return found
 
 
 def _factors(factors: object, dag: Dag) -> dict[str, tuple[str, ...]]:

@@ -1,0 +1,221 @@
+"""`gaussnet check`: do new rows still follow a network, and is anything wrong with them?"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import gaussnet as gn
+from gaussnet.cli.fit import missing_codes, split_columns
+from gaussnet.cli.printing import console, in_shell_words, number, print_table, progress
+from gaussnet.data.column_order import in_column_order
+from gaussnet.data.sources import open_data
+from gaussnet.errors import GaussnetError, SettingError
+from gaussnet.files import suffix
+from gaussnet.fitting.drift import drift_between, learn_new_rows
+from gaussnet.fitting.residuals import WORDS, ResidualShapes
+from gaussnet.graph.dag import counted
+from gaussnet.model.files import learnt_rows
+
+CONDITIONS = ("contaminated", "drift", "contradicted")
+
+
+@dataclass(frozen=True, slots=True)
+class RowsRequest:
+    """New rows, and the saved network that they are held against."""
+
+    data: str | list[str]
+    model: Path
+    missing: str = "drop-by-node"
+    missing_values: str | None = None
+    columns: str | None = None
+
+    def opened(self, dag: gn.Dag) -> Any:
+        """The rows as they can be read more than once, in the order of the nodes."""
+        given, ordered = in_column_order(self.data, dag, split_columns(self.columns))
+        if ordered.nodes != dag.nodes:
+            raise SettingError(
+                "the columns without names are in another order than the nodes of the model: "
+                "give a file with named columns"
+            )
+        return open_data(given, dag.nodes, factors=dag.factors)
+
+
+def read_model(path: Path) -> gn.GaussianNetwork | gn.Fit:
+    """A saved network, or what a saved summary gives."""
+    if suffix(path) == ".npz":
+        return gn.solve(gn.load_summary(path))
+    return gn.read_network(path)
+
+
+class Alarm(NamedTuple):
+    """A condition that is met, and where."""
+
+    condition: str
+    column: str
+    sentence: str
+
+
+@dataclass(frozen=True, eq=False)
+class Checked:
+    """What new rows say of a network."""
+
+    rows: int
+    level: float
+    drift: gn.DriftCheck
+    contamination: Any
+    graph: gn.GraphCheck | None
+    graph_reason: str
+    """Why the graph was not tested."""
+    shapes: ResidualShapes | None
+    nodes: tuple[str, ...]
+    fail_if: tuple[str, ...] = ()
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """The conditions that are met, whether anybody asked for them or not."""
+        found = []
+        contaminated = self.contamination.contaminated
+        if contaminated:
+            sentence = self.contamination.sentence
+            found.append(Alarm("contaminated", contaminated[0], f"T{sentence[1:]}."))
+        if self.drift.drifted:
+            found.append(Alarm("drift", self.drift.columns[0], self.drift.verdict))
+        if self.graph is not None and not self.graph.agrees:
+            worst = self.graph.rejected[0]
+            found.append(Alarm("contradicted", worst.node, self.graph.verdict))
+        return found
+
+    @property
+    def failures(self) -> list[Alarm]:
+        """The alarms that were asked for."""
+        return [alarm for alarm in self.alarms if alarm.condition in self.fail_if]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {
+            "rows": self.rows,
+            "level": self.level,
+            "drift": self.drift.to_dict(),
+            "contamination": self._contamination(),
+            "graph": self._graph(),
+            "residuals": self._residuals(),
+            "alarms": [alarm._asdict() for alarm in self.alarms],
+            "failed": [alarm.condition for alarm in self.failures],
+        }
+
+    def _contamination(self) -> dict[str, Any]:
+        test = self.contamination
+        heads = ("node", "p_value", "adjusted", "share")
+        columns = (self.nodes, test.p_values.tolist(), test.adjusted.tolist(), test.shares.tolist())
+        nodes = [dict(zip(heads, one, strict=True)) for one in zip(*columns, strict=True)]
+        return {
+            "contaminated": bool(test.contaminated),
+            "columns": list(test.contaminated),
+            "nodes": nodes,
+        }
+
+    def _graph(self) -> dict[str, Any]:
+        if self.graph is None:
+            return {"tested": False, "reason": in_shell_words(self.graph_reason)}
+        return {
+            "tested": True,
+            "contradicted": not self.graph.agrees,
+            "tests": self.graph.tests,
+            "untested": self.graph.untested,
+            "rejected": [edge._asdict() for edge in self.graph.rejected],
+        }
+
+    def _residuals(self) -> list[dict[str, Any]] | None:
+        if self.shapes is None:
+            return None
+        return [
+            {
+                "node": node,
+                "shape": self.shapes.kinds[place],
+                "rows": int(self.shapes.counts[place]),
+                "skewness": float(self.shapes.skewness[place]),
+                "excess_kurtosis": float(self.shapes.kurtosis[place]),
+                "furthest": float(self.shapes.furthest[place]),
+            }
+            for place, node in enumerate(self.nodes)
+        ]
+
+
+def check_rows(request: RowsRequest, level: float, fail_if: Iterable[str]) -> Checked:
+    """Learn from the new rows, and compare with the model."""
+    wanted = _conditions(fail_if)
+    model = read_model(request.model)
+    dag = model.dag
+    counts = None if isinstance(model, gn.Fit) else learnt_rows(request.model)
+    with progress(4) as tell:
+        tell("reading")
+        data = request.opened(dag)
+        tell("learning from the new rows")
+        settings = {
+            "missing": request.missing,
+            "missing_values": missing_codes(request.missing_values),
+            "progress": tell.rows,
+        }
+        learnt = learn_new_rows(data, dag, level, **settings)
+        tell("comparing with the model")
+        drift = drift_between(model, counts, learnt, level)
+        tell("testing the graph")
+        graph, reason = _graph_check(learnt.fit, level, "contradicted" in wanted)
+        shapes = learnt.fit.residual_shapes
+    test, rows = learnt.contamination, learnt.fit.rows
+    return Checked(rows, level, drift, test, graph, reason, shapes, dag.nodes, wanted)
+
+
+def _conditions(given: Iterable[str]) -> tuple[str, ...]:
+    found = tuple(dict.fromkeys(word.strip() for one in given for word in one.split(",")))
+    for word in found:
+        if word not in CONDITIONS:
+            raise SettingError(
+                f"got --fail-if {word!r}, expected {', '.join(CONDITIONS[:-1])} or {CONDITIONS[-1]}"
+            )
+    return found
+
+
+def _graph_check(fit: gn.Fit, level: float, is_wanted: bool) -> tuple[gn.GraphCheck | None, str]:
+    """The test of the graph, or why there is none; that is an error if somebody waits for it."""
+    try:
+        return fit.check_graph(level=level), ""
+    except GaussnetError as problem:
+        if is_wanted:
+            raise
+        return None, str(problem)
+
+
+def print_check(found: Checked) -> None:
+    """Print the verdicts, and a table of what drifted."""
+    page = console()
+    page.print(f"{counted(found.rows, 'row')}, level {found.level:g}")
+    page.print(f"drift: {found.drift.verdict}")
+    for note in found.drift.notes:
+        page.print(f"note: {note}")
+    test = found.contamination.sentence
+    page.print(f"contamination: T{test[1:]}.")
+    reason = f"Not tested: {in_shell_words(found.graph_reason)}."
+    page.print(f"graph: {reason if found.graph is None else found.graph.verdict}")
+    page.print(f"residuals: {_shape_words(found)}")
+    drifted = [test for test in found.drift if test.adjusted <= found.level]
+    print_table(
+        "Drift",
+        ("node", "quantity", "parent", "model", "now", "adjusted p-value"),
+        ((t.node, t.quantity, t.parent or "", t.before, t.after, t.adjusted) for t in drifted),
+    )
+
+
+def _shape_words(found: Checked) -> str:
+    if found.shapes is None:
+        return "Not looked at: the rows are not in memory."
+    odd = found.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
+    if not odd:
+        return "They look Gaussian."
+    worst = odd[0]
+    far = number(float(found.shapes.furthest[worst]))
+    return (
+        f"Those of {counted(len(odd), 'node')} are not Gaussian: look first at "
+        f"{found.nodes[worst]}, {WORDS[found.shapes.kinds[worst]]} (furthest {far} sd)."
+    )
