@@ -54,6 +54,97 @@ def test_covariances_have_the_errors_of_the_bootstrap():
         assert one["low"] < other["estimate"] < one["high"]
 
 
+def observed_root_errors(rows, mean, covariance):
+    """Errors of two means and of s11, s12, s22, from second differences of the log-likelihood."""
+
+    def log_likelihood(values):
+        m, s = values[:2], np.array([[values[2], values[3]], [values[3], values[4]]])
+        total = 0.0
+        for there in (np.array([0, 1]), np.array([0]), np.array([1])):
+            pattern = np.zeros(2, dtype=bool)
+            pattern[there] = True
+            own = rows[(np.isfinite(rows) == pattern).all(axis=1)][:, there]
+            block = s[np.ix_(there, there)]
+            squares = np.einsum("ri,ij,rj->", own - m[there], np.linalg.inv(block), own - m[there])
+            total -= 0.5 * (squares + len(own) * np.log(np.linalg.det(2.0 * np.pi * block)))
+        return total
+
+    at = np.array([*mean, covariance[0, 0], covariance[0, 1], covariance[1, 1]])
+    step, unit = 1e-3, np.eye(5)
+    hessian = np.array(
+        [
+            [
+                sum(
+                    a * b * log_likelihood(at + step * (a * unit[i] + b * unit[j]))
+                    for a in (-1, 1)
+                    for b in (-1, 1)
+                )
+                / (4.0 * step**2)
+                for j in range(5)
+            ]
+            for i in range(5)
+        ]
+    )
+    return np.sqrt(np.diag(np.linalg.inv(-hessian)))
+
+
+def rows_of_two_roots():
+    rng = np.random.default_rng(3)
+    rows = np.empty((400, 3))
+    rows[:, 0] = 2.0 + rng.standard_normal(400)
+    rows[:, 1] = 0.6 * rows[:, 0] + rng.standard_normal(400)
+    rows[:, 2] = rows[:, 0] - rows[:, 1] + rng.standard_normal(400)
+    return rows
+
+
+TWO_ROOTS = gn.Dag.parse("y ~ a + b; a ~~ b", nodes=["a", "b", "y"])
+
+
+def found_root_errors(fit):
+    errors = fit.standard_errors
+    covariance = fit.covariance_table()["std_error"][0]
+    intercepts, variances = errors.intercepts, errors.variances
+    return [intercepts["a"], intercepts["b"], variances["a"], covariance, variances["b"]]
+
+
+def test_missing_cells_leave_means_and_covariances_the_errors_of_the_observed_information():
+    rows = rows_of_two_roots()
+    rows[:120, 1], rows[350:, 0] = np.nan, np.nan
+    # Without y the two roots are all that there is, so that the witness needs no other node.
+    fit = gn.fit(rows[:, :2], gn.Dag.parse("a ~~ b", nodes=["a", "b"]), missing="likelihood")
+    network = fit.network
+    expected = observed_root_errors(rows[:, :2], network.mean(), network.covariance())
+    # Second differences with steps of 1e-3 are good to about 1e-6.
+    np.testing.assert_allclose(found_root_errors(fit), expected, rtol=1e-4)
+
+
+def test_flagged_cells_leave_the_errors_of_missing_ones():
+    rows = rows_of_two_roots()
+    holes = rows.copy()
+    rows[::20, 0] += 1_000.0
+    holes[::20, 0] = np.nan
+    robust = gn.fit(rows, TWO_ROOTS, "robust")
+    expected = found_root_errors(gn.fit(holes, TWO_ROOTS, missing="likelihood"))
+    # All wrong cells are flagged for certain; the scale of the robust fit divides by less rows.
+    np.testing.assert_allclose(found_root_errors(robust), expected, rtol=0.01)
+    assert all("covary" not in note for note in robust.table().notes + robust.node_table().notes)
+
+
+def test_notes_on_lacking_errors_stand_below_the_table_that_lacks_them():
+    rows = rows_of_two_roots()
+    rows[:5, 0] = np.nan
+    fit = gn.fit(rows, TWO_ROOTS, missing="drop-by-node")
+    assert fit.table().notes == ("standard errors: least squares",)
+    assert fit.node_table().notes == (
+        "a and b: no standard errors of mean and variance here, because nodes covary: give "
+        "kind='bootstrap'",
+    )
+    copied = rows_of_two_roots()
+    copied[:, 1] = copied[:, 0]
+    notes = gn.fit(copied, gn.Dag.parse("y ~ a + b", nodes=["a", "b", "y"])).table().notes
+    assert notes[1].startswith("y: the 2 parents have rank 1")
+
+
 def test_effects_and_their_errors_leave_covariances_out():
     effect = FIT.effect("a", "y")
     first, last = (FIT.network.coefficients[edge] for edge in (("a", "m"), ("m", "y")))
@@ -100,8 +191,9 @@ def test_missing_cells_by_likelihood():
     places = [fit.dag.position(node) for node in whole.dag.nodes]
     found = fit.network.covariance()[np.ix_(places, places)]
     assert found == pytest.approx(whole.network.covariance(), rel=1e-5)
-    assert any("kind='bootstrap'" in str(note) for note in fit.uncertainty().notes)
-    assert np.isnan(fit.standard_errors.variances["a"])
+    assert fit.uncertainty().notes == ()
+    assert np.isfinite(fit.standard_errors.intercept_array).all()
+    assert np.isfinite(fit.covariance_table()["std_error"]).all()
 
 
 def test_files_summaries_and_clusters_of_rows_agree(tmp_path):

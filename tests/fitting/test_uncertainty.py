@@ -405,3 +405,45 @@ def test_errors_of_least_squares_are_refused_to_other_methods():
     fit = gn.fit(problem(), DAG, "cauchy")
     with pytest.raises(gn.SettingError, match="was learnt by 'cauchy': leave kind out"):
         fit.uncertainty("heteroscedastic")
+
+
+def test_tables_of_one_bootstrap_learn_its_networks_once(monkeypatch):
+    from gaussnet.fitting import uncertainty
+
+    dag = gn.Dag.parse("[a][b|a][c|b]")
+    rows = gn.simulate.random_network(dag, seed=0).sample(120, seed=1)
+    rows[::20, 1] = 500.0
+    fit = gn.fit(rows, dag, "robust")
+    runs = []
+    whole = uncertainty.bootstrap_fits
+    monkeypatch.setattr(
+        uncertainty, "bootstrap_fits", lambda *asked: runs.append(asked[2:]) or whole(*asked)
+    )
+    asked = {"kind": "bootstrap", "repetitions": 20, "seed": 3}
+    table = fit.table(**asked)
+    again = fit.table(**asked), fit.node_table(**asked), fit.table(standardized=True, **asked)
+    effect = fit.effect("a", "c", **asked)
+    assert runs == [(20, 3)]
+    assert again[0]["std_error"] == table["std_error"]
+    assert "standard errors: bootstrap, 20 repetitions" in table.notes
+    assert fit.table(kind="bootstrap", repetitions=20, seed=4)["low"] != table["low"]
+    assert len(runs) == 2
+    # The same numbers as those of a fit that was asked nothing else.
+    alone = gn.fit(rows, dag, "robust")
+    assert alone.effect("a", "c", **asked) == effect
+    rows[0, 0] += 1.0
+    with pytest.raises(gn.GaussnetError, match="changed"):
+        fit.table(kind="bootstrap", repetitions=20, seed=4)
+
+
+def test_robust_bootstraps_have_fewer_repetitions_unless_they_are_asked_for():
+    from gaussnet.fitting.uncertainty import repetitions_of
+
+    dag = gn.Dag.parse("[a][b|a]")
+    rows = gn.simulate.random_network(dag, seed=0).sample(60, seed=1)
+    assert repetitions_of(gn.fit(rows, dag), None) == 500
+    robust = gn.fit(rows, dag, "robust")
+    assert repetitions_of(robust, None) == 200
+    assert repetitions_of(robust, 1_000) == 1_000
+    with pytest.raises(gn.SettingError, match="got repetitions=3, expected at least 20"):
+        repetitions_of(robust, 3)

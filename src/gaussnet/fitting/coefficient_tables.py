@@ -1,5 +1,6 @@
 """The tables of a fit: one row per edge, and one row per node."""
 
+from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -7,12 +8,16 @@ from scipy.special import stdtr
 
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.measures import find_r2, implied_r2, r2_note
+from gaussnet.fitting.notes import Note
+from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.standardized import find_standardized, shown_coefficients
 from gaussnet.fitting.tables import Column, ResultTable
+from gaussnet.fitting.text import shown
 from gaussnet.fitting.uncertainty import (
     ErrorChoice,
     find_root_covariances,
     find_uncertainty,
+    repetitions_of,
 )
 from gaussnet.types import FloatArray
 
@@ -35,6 +40,13 @@ ERRORS = {
 """Where standard errors come from, in words."""
 
 
+def error_words(fit: "Fit", kind: str, choice: ErrorChoice) -> str:
+    """Where standard errors of this kind come from, in words."""
+    if kind == "bootstrap":
+        return f"bootstrap, {repetitions_of(fit, choice.repetitions)} repetitions"
+    return ERRORS.get(kind, kind)
+
+
 def edge_table(
     fit: "Fit", standardized: bool, choice: ErrorChoice, implied: bool = False
 ) -> ResultTable:
@@ -55,9 +67,9 @@ def edge_table(
         errors = sure.standard_errors.coefficient_array
         ends = sure.confidence_intervals.coefficient_array.T
         freedom = degrees_of_freedom(fit, sure.kind)[fit.dag.families.family_of_edge]
-    shown = ~fit.dag.is_covariance
+    drawn = ~fit.dag.is_covariance
     estimates, errors, ends, freedom = (
-        part[..., shown] for part in (estimates, errors, ends, freedom)
+        part[..., drawn] for part in (estimates, errors, ends, freedom)
     )
     if fit.dag.labels:
         named = {edge: label for label, edge in fit.dag.labels.items()}
@@ -73,9 +85,13 @@ def edge_table(
     ]
     if not standardized:
         columns.append(
-            _numbers("standardized", "standardised", shown_coefficients(fit, implied)[shown])
+            _numbers("standardized", "standardised", shown_coefficients(fit, implied)[drawn])
         )
-    notes = [f"standard errors: {ERRORS.get(sure.kind, sure.kind)}", *map(str, sure.notes)]
+    lacking = {fit.dag.arrows[edge][1] for edge in np.flatnonzero(np.isnan(errors)).tolist()}
+    notes = [
+        f"standard errors: {error_words(fit, sure.kind, choice)}",
+        *_reasons(sure.notes, lacking),
+    ]
     if not implied and fit.data is not None and fit.sample_scales is None:
         notes.append("standardised by the standard deviations that the network implies")
     return ResultTable(title, tuple(columns), tuple(notes))
@@ -101,7 +117,10 @@ def covariance_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
         _numbers("high", f"{level} high", high),
         _numbers("correlation", "correlation", correlations),
     )
-    return ResultTable(title, columns)
+    notes = []
+    if np.isnan(errors).any():
+        notes.append("no standard errors of covariances from these rows: give kind='bootstrap'")
+    return ResultTable(title, columns, tuple(notes))
 
 
 def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> ResultTable:
@@ -111,7 +130,10 @@ def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> Result
     errors = np.full(len(fit.dag), np.nan)
     r2 = errors.copy()
     try:
-        errors = find_uncertainty(fit, *asked).standard_errors.intercept_array
+        sure = find_uncertainty(fit, *asked)
+        errors = sure.standard_errors.intercept_array
+        lacking = {fit.dag.nodes[node] for node in np.flatnonzero(np.isnan(errors)).tolist()}
+        notes += _reasons(sure.notes, lacking)
     except GaussnetError as problem:
         notes.append(f"no standard errors: {problem}")
     try:
@@ -138,6 +160,15 @@ def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> Result
         flagged = [fit.node(node).flagged for node in fit.dag.nodes]
         columns.append(Column("flagged", "flagged", flagged, "count"))
     return ResultTable("Nodes", tuple(columns), tuple(notes))
+
+
+def _reasons(notes: Iterable[Note], lacking: Collection[object]) -> list[str]:
+    """Why these nodes lack standard errors; nodes that lack them for one reason in one note."""
+    found: dict[str, list[str]] = {}
+    for note in notes:
+        if note.node in lacking:
+            found.setdefault(note.text, []).append(shown(str(note.node)))
+    return [f"{listed(nodes)}: {text}" for text, nodes in found.items()]
 
 
 def degrees_of_freedom(fit: "Fit", kind: str) -> FloatArray:

@@ -19,6 +19,7 @@ from gaussnet.fitting.uncertainty import (
     bootstrap_networks,
     checked_kind,
     percentiles,
+    repetitions_of,
 )
 from gaussnet.graph.dag import Dag, shorten
 from gaussnet.graph.formats.text import parse_labels
@@ -193,7 +194,9 @@ def find_defined(fit: "Fit", more: str | None, choice: ErrorChoice) -> ResultTab
         Column("low", f"{level} low", low.tolist()),
         Column("high", f"{level} high", high.tolist()),
     )
-    how = "bootstrap" if chosen == "bootstrap" else "delta method"
+    how = "delta method"
+    if chosen == "bootstrap":
+        how = f"bootstrap, {repetitions_of(fit, choice.repetitions)} repetitions"
     return ResultTable("Defined quantities", columns, (f"standard errors: {how}",))
 
 

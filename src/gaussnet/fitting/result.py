@@ -230,7 +230,7 @@ class Fit:
         *,
         level: float = 0.95,
         kind: str | None = None,
-        repetitions: int = 500,
+        repetitions: int | None = None,
         seed: int = 0,
         implied: bool = False,
     ) -> "ResultTable":
@@ -272,7 +272,7 @@ class Fit:
         *,
         level: float = 0.95,
         kind: str | None = None,
-        repetitions: int = 500,
+        repetitions: int | None = None,
         seed: int = 0,
     ) -> "ResultTable":
         """Covariances of nodes without parents, as ``x1 ~~ x2`` allows them, one row per pair.
@@ -299,7 +299,7 @@ class Fit:
         *,
         level: float = 0.95,
         kind: str | None = None,
-        repetitions: int = 500,
+        repetitions: int | None = None,
         seed: int = 0,
         implied: bool = False,
     ) -> "ResultTable":
@@ -385,7 +385,7 @@ class Fit:
         via: str | Iterable[str] | None = None,
         level: float = 0.95,
         kind: str | None = None,
-        repetitions: int = 500,
+        repetitions: int | None = None,
         seed: int = 0,
     ) -> "Effect":
         """The total effect of one node on another with its standard error and an interval.
@@ -441,7 +441,7 @@ class Fit:
         *,
         level: float = 0.95,
         kind: str | None = None,
-        repetitions: int = 500,
+        repetitions: int | None = None,
         seed: int = 0,
     ) -> "ResultTable":
         """Quantities that the model text defines from labels, with errors and intervals.
@@ -718,12 +718,17 @@ class Fit:
         """
         return self.uncertainty(level=level).confidence_intervals
 
+    @cached_property
+    def bootstraps(self) -> dict[tuple[int, int], tuple[GaussianNetwork, ...]]:
+        """The networks of the last bootstrap, by repetitions and seed, for the next table."""
+        return {}
+
     def uncertainty(
         self,
         kind: str | None = None,
         *,
         level: float = 0.95,
-        repetitions: int = 500,
+        repetitions: int | None = None,
         seed: int = 0,
     ) -> "Uncertainty":
         """Standard errors, confidence intervals, and notes on what has none.
@@ -740,7 +745,8 @@ class Fit:
         level
             The chance with which an interval contains the parameter.
         repetitions, seed
-            Of the bootstrap.
+            Of the bootstrap: 500 by default, 200 for the robust methods, whose fits take
+            longer. The same ones serve all tables of a fit.
         """
         from gaussnet.fitting.uncertainty import find_uncertainty
 
@@ -760,7 +766,8 @@ class Fit:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data."""
-        return self.__dict__ | {"data": None, "kept": None}
+        own = {name: value for name, value in self.__dict__.items() if name != "bootstraps"}
+        return own | {"data": None, "kept": None}
 
     def __repr__(self) -> str:
         return (

@@ -14,6 +14,7 @@ from gaussnet.fitting.uncertainty import (
     PURPOSE,
     Errors,
     bootstrap_fits,
+    bootstrap_networks,
     checked_kind,
     find_errors,
     percentiles,
@@ -104,7 +105,7 @@ def shown_coefficients(fit: "Fit", implied: bool) -> FloatArray:
 
 
 def find_standardized(
-    fit: "Fit", choice: tuple[str | None, float, int, int], implied: bool = False
+    fit: "Fit", choice: tuple[str | None, float, int | None, int], implied: bool = False
 ) -> Standardized:
     """Standardised coefficients, their standard errors and intervals.
 
@@ -116,8 +117,12 @@ def find_standardized(
     values = shown_coefficients(fit, implied)
     if chosen == "bootstrap":
         data = fit.required_data(PURPOSE)
-        drawn = bootstrap_fits(fit, data, repetitions, seed)
-        found = np.array([shown_coefficients(one, implied) for one in drawn])
+        if implied or fit.sample_scales is None:
+            networks = bootstrap_networks(fit, data, repetitions, seed)
+            found = np.array([standardized_coefficients(one) for one in networks])
+        else:
+            drawn = bootstrap_fits(fit, data, repetitions, seed)
+            found = np.array([shown_coefficients(one, implied) for one in drawn])
         table = percentiles(found, values, level, fit.method.uses_row_order)
         return Standardized(values, *table)
     scales, plain = None if implied else fit.sample_scales, find_errors(fit, chosen, level)

@@ -4,7 +4,7 @@ All of it is found when it is asked for. What a method knows of its own errors i
 `gaussnet.methods.standard_errors` and in the methods themselves.
 """
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -17,6 +17,7 @@ from gaussnet.data.table import ask
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
+from gaussnet.fitting.root_errors import joint_root_errors, log_ends, normal_ends
 from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import FitData, Fitted
@@ -38,6 +39,10 @@ EXPECTED = "expected"
 
 FEWEST = 20
 """Repetitions below which the ends of an interval mean nothing."""
+REPETITIONS, FEW_REPETITIONS = 500, 200
+"""Repetitions that nobody asked for, and those of robust methods, whose fits take longer."""
+MOST_KEPT = 20_000_000
+"""Numbers of repetitions up to which these are kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +51,7 @@ class ErrorChoice:
 
     kind: str | None = None
     level: float = 0.95
-    repetitions: int = 500
+    repetitions: int | None = None
     seed: int = 0
 
 
@@ -139,7 +144,7 @@ def _named(names: tuple[Any, ...], values: FloatArray) -> Mapping[Any, Any]:
 
 
 def find_uncertainty(
-    fit: "Fit", kind: str | None, level: float, repetitions: int, seed: int
+    fit: "Fit", kind: str | None, level: float, repetitions: int | None, seed: int
 ) -> Uncertainty:
     """Standard errors and confidence intervals of a fit."""
     chosen = checked_kind(fit, kind, level)
@@ -171,9 +176,14 @@ def _with_root_errors(
     """
     nodes = correlated_nodes(fit.dag)
     intercepts, variances = table[1].copy(), table[2].copy()
+    if find_errors(fit, kind, level).joint is not None:
+        means, squares = joint_root_errors(fit, nodes, nodes)
+        intercepts[:, nodes] = normal_ends(means, fit.network.constants[nodes], level)
+        variances[:, nodes] = log_ends(squares, fit.network.noise_variances[nodes], level)
+        return (table[0], intercepts, variances), ()
     if not fit.maximizes_likelihood or fit.method.fills_holes or fit.details.dropped.any():
         intercepts[:, nodes] = variances[:, nodes] = np.nan
-        reason = "it covaries with other nodes, and there are no errors of its mean and variance: "
+        reason = "no standard errors of mean and variance here, because nodes covary: "
         more = [Note(fit.dag.nodes[node], f"{reason}give kind='bootstrap'") for node in nodes]
         return (table[0], intercepts, variances), tuple(more)
     network, plain = fit.network, fit.dag.without_covariances()
@@ -186,17 +196,13 @@ def _with_root_errors(
     causes = fit.dag.causal_families.parent_lists
     if any(len(causes[node]) > 1 for node in nodes.tolist()):  # some covariances must be 0
         errors = _covariance_errors(network, find_errors(fit, kind, level), nodes, nodes)
-        variances[:, nodes] = _normal_ends(errors, network.noise_variances[nodes], level)
+        variances[:, nodes] = normal_ends(errors, network.noise_variances[nodes], level)
     return (table[0], intercepts, variances), ()
 
 
-def _normal_ends(errors: FloatArray, values: FloatArray, level: float) -> FloatArray:
-    """Standard error, low and high by the normal law, (3, values)."""
-    reach = errors * float(ndtri(0.5 + 0.5 * level))
-    return np.stack((errors, values - reach, values + reach))
-
-
-def find_root_covariances(fit: "Fit", choice: "tuple[str | None, float, int, int]") -> FloatArray:
+def find_root_covariances(
+    fit: "Fit", choice: "tuple[str | None, float, int | None, int]"
+) -> FloatArray:
     """Standard error, low and high of the covariances of ``dag.covariances``, (3, pairs)."""
     kind, level, repetitions, seed = choice
     chosen = checked_kind(fit, kind, level)
@@ -207,8 +213,10 @@ def find_root_covariances(fit: "Fit", choice: "tuple[str | None, float, int, int
         return percentiles(found, values, level, fit.method.uses_row_order)
     place = fit.dag.positions
     ends = np.array([[place[node] for node in pair] for pair in fit.dag.covariances]).T
-    errors = _covariance_errors(fit.network, find_errors(fit, chosen, level), *ends)
-    return _normal_ends(errors, values, level)
+    known = find_errors(fit, chosen, level)
+    if known.joint is not None:
+        return normal_ends(joint_root_errors(fit, *ends)[1], values, level)
+    return normal_ends(_covariance_errors(fit.network, known, *ends), values, level)
 
 
 def _covariance_errors(
@@ -221,7 +229,7 @@ def _covariance_errors(
 
     with T the inverse of I - B. Where all rows serve all nodes, all nodes covary and noise is
     Gaussian this is :math:`(\Sigma_{jj} \Sigma_{kk} + \Sigma_{jk}^2) / n`, but for terms of the
-    order of 1/n. NaN where families are correlated.
+    order of 1/n.
     """
     dag, families = network.dag, network.dag.families
     totals = np.linalg.inv(np.eye(len(dag)) - network.to_matrix()).T  # (node, noise)
@@ -229,8 +237,6 @@ def _covariance_errors(
     by_noise = totals[firsts] * totals[lasts]
     with np.errstate(invalid="ignore"):
         total = np.where(by_noise == 0.0, 0.0, (by_noise * found.table[2][0]) ** 2).sum(axis=1)
-    if found.joint is not None:
-        return np.full(len(total), np.nan)
     for nodes, covariances in found.covariances:
         for node, own in zip(nodes.tolist(), covariances, strict=True):
             parents = families.parents[families.edges_of(np.array([node]))]
@@ -340,7 +346,7 @@ def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
 
 
 def bootstrap(
-    fit: "Fit", data: FitData, level: float, repetitions: int, seed: int
+    fit: "Fit", data: FitData, level: float, repetitions: int | None, seed: int
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
     """Standard error, low and high of coefficients (3, edges), intercepts and variances.
 
@@ -364,18 +370,40 @@ def bootstrap(
 
 
 def bootstrap_networks(
-    fit: "Fit", data: FitData, repetitions: int, seed: int
-) -> Iterator[GaussianNetwork]:
-    """The networks that are learnt from rows drawn with replacement."""
-    return (one.network for one in bootstrap_fits(fit, data, repetitions, seed))
+    fit: "Fit", data: FitData, repetitions: int | None, seed: int
+) -> Iterable[GaussianNetwork]:
+    """The networks that are learnt from rows drawn with replacement.
+
+    They are kept, so that another table of the same fit need not learn them again.
+    """
+    count = repetitions_of(fit, repetitions)
+    if count * (len(fit.dag) + len(fit.dag.edges)) > MOST_KEPT:
+        return (one.network for one in bootstrap_fits(fit, data, count, seed))
+    data.table()  # refuses rows that were changed since
+    kept = fit.bootstraps
+    if (count, seed) not in kept:
+        found = tuple(one.network for one in bootstrap_fits(fit, data, count, seed))
+        kept.clear()
+        kept[count, seed] = found
+    return kept[count, seed]
 
 
-def bootstrap_fits(fit: "Fit", data: FitData, repetitions: int, seed: int) -> "Iterator[Fit]":
+def repetitions_of(fit: "Fit", repetitions: int | None) -> int:
+    """The repetitions that are asked for, or as many as the method has time for."""
+    if repetitions is None:
+        return FEW_REPETITIONS if fit.method.needs_all_rows else REPETITIONS
+    if not isinstance(repetitions, int) or repetitions < FEWEST:
+        raise SettingError(f"got repetitions={repetitions!r}, expected at least {FEWEST}")
+    return repetitions
+
+
+def bootstrap_fits(
+    fit: "Fit", data: FitData, repetitions: int | None, seed: int
+) -> "Iterator[Fit]":
     """The fits to rows drawn with replacement."""
     from gaussnet.fitting.learn import fit_with
 
-    if not isinstance(repetitions, int) or repetitions < FEWEST:
-        raise SettingError(f"got repetitions={repetitions!r}, expected at least {FEWEST}")
+    repetitions = repetitions_of(fit, repetitions)
     table = data.table().in_memory("this")
     options = data.options
     if table.is_complete is not False:
