@@ -1,5 +1,7 @@
-"""The commands of a nightly job: check."""
+"""The commands of a nightly job: update, check, score, effect."""
 
+import csv
+import gzip
 import json
 import re
 import shlex
@@ -170,3 +172,145 @@ def test_rows_in_a_model_file_that_are_no_counts_are_refused(gaussnet):
         file.write(text)
     told = gaussnet("check", "today.csv", "--model", "odd.json", code=1)
     assert "node 'season' of 'odd.json' has the rows -1, expected a whole number" in told.err
+
+
+def days(count, rows=70):
+    for number in range(count):
+        write_rows(f"day-{number:02}.csv", DAG.nodes, [day(1_000 + number, rows)])
+    return [f"day-{number:02}.csv" for number in range(count)]
+
+
+@pytest.mark.usefixtures("folder")
+def test_updates_day_by_day_give_the_network_of_all_days_to_the_last_bit(gaussnet):
+    files = days(30)
+    for file in files:
+        gaussnet("update", "month.npz", file, "--dag", "graph.txt", "--out", "daily.json")
+    assert gn.read_network("daily.json") == gn.fit(files, DAG).network
+    gaussnet("update", "once.npz", "day-*.csv", "--dag", "graph.txt", "--out", "once.json")
+    assert gn.read_network("once.json") == gn.read_network("daily.json")
+    assert gn.load_summary("month.npz").rows == 30 * 70
+
+
+@pytest.mark.usefixtures("folder")
+def test_an_update_tells_rows_and_network_in_fields(gaussnet):
+    first, second = days(2)
+    told = json.loads(gaussnet("update", "w.npz", first, "--dag", "graph.txt", "--json"))
+    assert (told["added"], told["rows"], told["new"]) == (70, 70, True)
+    told = json.loads(gaussnet("update", "w.npz", second, "--json"))
+    assert (told["added"], told["rows"], told["new"]) == (70, 140, False)
+    fit = gn.fit([first, second], DAG)
+    for node in told["nodes"]:
+        assert node["variance"] == fit.network.variances[node["name"]]
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_file_counts_once_under_any_name(gaussnet, tmp_path):
+    (first,) = days(1)
+    gaussnet("update", "w.npz", first, "--dag", "graph.txt")
+    before = (tmp_path / "w.npz").read_bytes()
+    (tmp_path / "copy.csv").write_bytes((tmp_path / first).read_bytes())
+    told = gaussnet("update", "w.npz", "copy.csv", code=1)
+    assert told.err == (
+        "gaussnet: the rows of 'copy.csv' are in the summary already: give --again to add them "
+        "once more\n"
+    )
+    assert (tmp_path / "w.npz").read_bytes() == before
+    assert "140 rows in all" in gaussnet("update", "w.npz", "copy.csv", "--again")
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("new.npz", "day-00.csv"), "there is no summary 'new.npz' yet: give --dag"),
+        (("w.txt", "day-00.csv"), "cannot keep a summary as 'w.txt'"),
+        (("w.npz", "day-01.csv", "--dag", "other.txt"), "got another --dag than the summary"),
+        (("w.npz", "day-01.csv", "--method", "cauchy-tree"), "got --method cauchy-tree than the"),
+        (("w.npz", "none.csv"), "cannot read 'none.csv': no such file"),
+        (("w.npz", "bad.csv"), "the column 'rain' has 'x' in line 2"),
+        (("broken.npz", "day-01.csv"), "'broken.npz' is not a whole summary"),
+    ],
+)
+def test_a_refused_update_leaves_the_summary_as_it_was(gaussnet, tmp_path, arguments, sentence):
+    first, _ = days(2)
+    gaussnet("update", "w.npz", first, "--dag", "graph.txt")
+    (tmp_path / "other.txt").write_text("season; rain; wet; slip ~ wet")
+    (tmp_path / "bad.csv").write_text("season,rain,wet,slip\n1,x,3,4\n")
+    (tmp_path / "broken.npz").write_bytes(b"PK no")
+    before = (tmp_path / "w.npz").read_bytes()
+    told = gaussnet("update", *arguments, code=1)
+    assert told.err.startswith(f"gaussnet: {sentence}")
+    assert told.err.count("\n") == 1
+    assert (tmp_path / "w.npz").read_bytes() == before
+    assert not (tmp_path / "new.npz").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_rows_that_determine_no_network_yet_are_kept(gaussnet):
+    write_rows("one.csv", DAG.nodes, [day(1, 1)])
+    write_rows("more.csv", DAG.nodes, [day(2, 50)])
+    told = gaussnet("update", "w.npz", "one.csv", "--dag", "graph.txt", "--out", "m.json", code=1)
+    assert "but there is no network to write yet" in told.err
+    assert "no network yet" in gaussnet("update", "v.npz", "one.csv", "--dag", "graph.txt")
+    assert "51 rows in all" in gaussnet("update", "w.npz", "more.csv", "--out", "m.json")
+
+
+def table(path):
+    opened = gzip.open(path, "rt") if path.endswith(".gz") else open(path)  # noqa: SIM115
+    with opened as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("out", ["scores.csv", "scores.csv.gz"])
+def test_scores_say_where_each_row_stands_and_which_cell_is_worst(gaussnet, out):
+    rows = day(8, 40)
+    rows[7, 2] += 50.0
+    rows[9, 3] = np.nan
+    for name, part in (("first.csv", rows[:5]), ("second.csv", rows[5:])):
+        lines = [f"t{index},{','.join(map(repr, row))}" for index, row in enumerate(part.tolist())]
+        with open(name, "w") as file:
+            file.write("\n".join(["time,season,rain,wet,slip", *lines]))
+    arguments = ("first.csv", "second.csv", "--model", "model.json", "--key", "time", "--out", out)
+    told = json.loads(gaussnet("score", *arguments, "--json"))
+    found = table(out)
+    assert len(found) == told["rows"] == 40
+    network = gn.read_network("model.json")
+    worst = found[7]
+    assert (worst["file"], worst["row"], worst["time"]) == ("second.csv", "2", "t2")
+    assert worst["column"] == "wet"
+    assert float(worst["value"]) == rows[7, 2]
+    whole = np.delete(np.arange(40), 9)
+    densities = np.array([float(one["log_density"]) for one in found])
+    np.testing.assert_allclose(densities[whole], network.log_density(rows[whole]), rtol=1e-9)
+    assert told["least_likely"][0] == {
+        "file": "second.csv", "row": 2, "key": "t2", "column": "wet",
+        **{name: float(worst[name]) for name in ("log_density", "value", "expected", "z")},
+    }  # fmt: skip
+    assert told["log_density"] == pytest.approx(densities.sum(), rel=1e-12)
+    assert told["mean_log_density"] == pytest.approx(densities.mean(), rel=1e-12)
+    assert "t2" in gaussnet("score", *arguments)
+
+
+@pytest.mark.usefixtures("folder")
+def test_names_that_spreadsheets_take_for_formulas_are_refused(gaussnet, tmp_path):
+    with open("odd.csv", "w") as file:
+        file.write("time,season,rain,wet,slip\n=cmd(),1,2,3,4\n")
+    arguments = ("odd.csv", "--model", "model.json", "--key", "time", "--out", "scores.csv")
+    told = gaussnet("score", *arguments, code=1)
+    assert "which spreadsheets take for a formula" in told.err
+    assert not (tmp_path / "scores.csv").exists()
+
+
+@pytest.mark.usefixtures("folder")
+def test_effects_are_those_of_the_library(gaussnet):
+    network = gn.read_network("model.json")
+    told = json.loads(gaussnet("effect", "model.json", "season", "slip", "--json"))
+    assert told["effect"] == network.effect("season", "slip")
+    assert sum(path["effect"] for path in told["paths"]) == pytest.approx(told["effect"])
+    through = ("season", "slip", "--via", "rain")
+    told = json.loads(gaussnet("effect", "summary.npz", *through, "--json"))
+    assert told["effect"] == pytest.approx(network.effect("season", "slip", via="rain"))
+    assert [path["nodes"] for path in told["paths"]] == [["season", "rain", "wet", "slip"]]
+    error = gaussnet("effect", "model.json", "season", "snow", code=1).err
+    assert "snow" in error

@@ -176,7 +176,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     with progress(3 if report is None else 4) as tell, _client(request.cluster) as client:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
-        errors, notes = _errors(fit)
+        errors, notes = errors_of(fit)
         summary, _ = (
             fit.summary().sentences,
             fit.notes,
@@ -196,7 +196,7 @@ def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit,
     tell("reading")
     fit = _fitted(request, gn.read_dag(request.graph), tell, client)
     if not request.allow_singular:
-        _require_determined(fit)
+        require_determined(fit)
     return fit, fit.ignored
 
 
@@ -361,7 +361,7 @@ def _client(address: str | None) -> AbstractContextManager[Any]:
     return connect(address)
 
 
-def _errors(fit: gn.Fit) -> tuple[StandardErrors, tuple[str, ...]]:
+def errors_of(fit: gn.Fit) -> tuple[StandardErrors, tuple[str, ...]]:
     """Standard errors, or unknown ones and why."""
     try:
         return fit.standard_errors, ()
@@ -420,7 +420,7 @@ def _print_flagged(fit: gn.Fit) -> None:
     )
 
 
-def _require_determined(fit: gn.Fit) -> None:
+def require_determined(fit: gn.Fit) -> None:
     """Refuse an answer that the rows do not determine, or that leaves a node without noise."""
     for node, variance in fit.network.variances.items():
         report = fit.node(node)

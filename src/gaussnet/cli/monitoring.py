@@ -6,46 +6,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gaussnet as gn
-from gaussnet.cli.fit import missing_codes, split_columns
+from gaussnet.cli.fit import missing_codes
 from gaussnet.cli.printing import console, in_shell_words, number, print_table, progress
-from gaussnet.data.column_order import in_column_order
-from gaussnet.data.sources import open_data
+from gaussnet.cli.row_files import RowFiles
+from gaussnet.cli.saved_networks import read_model
 from gaussnet.errors import GaussnetError, SettingError
-from gaussnet.files import suffix
 from gaussnet.fitting.drift import drift_between, learn_new_rows
 from gaussnet.fitting.residuals import WORDS, ResidualShapes
 from gaussnet.graph.dag import counted
 from gaussnet.model.files import learnt_rows
 
 CONDITIONS = ("contaminated", "drift", "contradicted")
-
-
-@dataclass(frozen=True, slots=True)
-class RowsRequest:
-    """New rows, and the saved network that they are held against."""
-
-    data: str | list[str]
-    model: Path
-    missing: str = "drop-by-node"
-    missing_values: str | None = None
-    columns: str | None = None
-
-    def opened(self, dag: gn.Dag) -> Any:
-        """The rows as they can be read more than once, in the order of the nodes."""
-        given, ordered = in_column_order(self.data, dag, split_columns(self.columns))
-        if ordered.nodes != dag.nodes:
-            raise SettingError(
-                "the columns without names are in another order than the nodes of the model: "
-                "give a file with named columns"
-            )
-        return open_data(given, dag.nodes, factors=dag.factors)
-
-
-def read_model(path: Path) -> gn.GaussianNetwork | gn.Fit:
-    """A saved network, or what a saved summary gives."""
-    if suffix(path) == ".npz":
-        return gn.solve(gn.load_summary(path))
-    return gn.read_network(path)
 
 
 class Alarm(NamedTuple):
@@ -142,19 +113,21 @@ class Checked:
         ]
 
 
-def check_rows(request: RowsRequest, level: float, fail_if: Iterable[str]) -> Checked:
+def check_rows(
+    files: RowFiles, path: Path, missing: str, level: float, fail_if: Iterable[str]
+) -> Checked:
     """Learn from the new rows, and compare with the model."""
     wanted = _conditions(fail_if)
-    model = read_model(request.model)
+    model = read_model(path)
     dag = model.dag
-    counts = None if isinstance(model, gn.Fit) else learnt_rows(request.model)
+    counts = None if isinstance(model, gn.Fit) else learnt_rows(path)
     with progress(4) as tell:
         tell("reading")
-        data = request.opened(dag)
+        data = files.opened(dag)
         tell("learning from the new rows")
         settings = {
-            "missing": request.missing,
-            "missing_values": missing_codes(request.missing_values),
+            "missing": missing,
+            "missing_values": missing_codes(files.missing_values),
             "progress": tell.rows,
         }
         learnt = learn_new_rows(data, dag, level, **settings)

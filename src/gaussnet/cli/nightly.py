@@ -1,5 +1,6 @@
 """The commands of a nightly job: their options; the work is imported when they run."""
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,7 @@ from gaussnet.cli.options import (
     Data,
     Decimal,
     Json,
+    Key,
     MissingValues,
     SavedModel,
     Separator,
@@ -49,11 +51,11 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     Example: gaussnet check today.csv --model model.json --fail-if drift --fail-if contaminated
     """
-    from gaussnet.cli.monitoring import RowsRequest, check_rows, print_check
+    from gaussnet.cli.monitoring import check_rows, print_check
+    from gaussnet.cli.row_files import RowFiles
 
-    rows = given_rows(data, sep, decimal)
-    request = RowsRequest(rows, model, missing, missing_values, columns)
-    found = check_rows(request, level, fail_if or ())
+    files = RowFiles(given_rows(data, sep, decimal), missing_values, columns)
+    found = check_rows(files, model, missing, level, fail_if or ())
     show(found, as_json, print_check)
     for alarm in found.failures:
         typer.echo(f"gaussnet: {alarm.condition} in {alarm.column!r}: {alarm.sentence}", err=True)
@@ -61,4 +63,92 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
         raise typer.Exit(CONDITION_MET)
 
 
-COMMANDS = (check,)
+def score(  # noqa: PLR0913, PLR0917 (one argument an option)
+    data: Data,
+    model: SavedModel,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the score of every row: .csv, .tsv, also .gz.")
+    ] = None,
+    key: Key = None,
+    missing_values: MissingValues = None,
+    columns: Columns = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    as_json: Json = False,
+) -> None:
+    """Say how likely a network finds rows: their log density, and the worst cell of each.
+
+    Missing cells are left out of the density. The worst cell is the one farthest from what the
+    others of its row let expect, in standard deviations (z). Rows of a file count from 0.
+
+    Example: gaussnet score today.csv --model model.json --out scores.csv
+    """
+    from gaussnet.cli.row_files import RowFiles
+    from gaussnet.cli.scores import print_scores, score_rows
+
+    files = RowFiles(given_rows(data, sep, decimal), missing_values, columns, key)
+    show(score_rows(files, model, out), as_json, print_scores)
+
+
+def update(  # noqa: PLR0913, PLR0917 (one argument an option)
+    summary: Annotated[Path, typer.Argument(help="The summary file: .npz.")],
+    data: Data,
+    dag: Annotated[
+        Path | None, typer.Option(help="The graph, to begin a summary that is not there yet.")
+    ] = None,
+    method: Annotated[
+        str | None,
+        typer.Option(help="Of a new summary: least-squares (the default), batch-average, ..."),
+    ] = None,
+    intercept: Annotated[
+        bool | None, typer.Option(help="Of a new summary: whether equations have a constant.")
+    ] = None,
+    missing: Annotated[
+        str | None, typer.Option(help="Of a new summary, on missing values: raise or drop-rows.")
+    ] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Add files whose rows are in the summary already.")
+    ] = False,
+    out: Annotated[
+        Path | None, typer.Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
+    ] = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    as_json: Json = False,
+) -> None:
+    """Add rows to a summary file and give the network of all rows, without the old ones.
+
+    The network is the same, to the last bit, as of all rows at once. The file is written whole or
+    not at all; it knows the files that were added, so that none counts twice.
+
+    Example: gaussnet update week.npz today.csv --dag graph.txt --out model.json
+    """
+    from gaussnet.cli.summary_updates import UpdateRequest, print_update, update_summary
+
+    rows = given_rows(data, sep, decimal)
+    request = UpdateRequest(summary, rows, dag, method, intercept, missing, again, out)
+    show(update_summary(request), as_json, print_update)
+
+
+def effect(
+    model: Annotated[
+        Path, typer.Argument(help="A saved network (.json, .csv, .rds) or summary (.npz).")
+    ],
+    cause: Annotated[str, typer.Argument(help="The node that is set from outside.")],
+    target: Annotated[str, typer.Argument(help="The node that changes.")],
+    via: Annotated[
+        Several, typer.Option(help="Only paths through this node; several times for more.")
+    ] = None,
+    level: Annotated[float, typer.Option(help="Of the interval, if a summary gives one.")] = 0.95,
+    as_json: Json = False,
+) -> None:
+    """Say what one unit more of a node, set from outside, adds to another, and by which paths.
+
+    Example: gaussnet effect model.json season slip --via rain
+    """
+    from gaussnet.cli.saved_networks import find_total_effect, print_effect
+
+    show(find_total_effect(model, cause, target, via, level), as_json, print_effect)
+
+
+COMMANDS = (update, check, score, effect)

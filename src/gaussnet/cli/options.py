@@ -82,6 +82,9 @@ ToleratedMissing = Annotated[
         "--missing", help="On missing values: drop-by-node, drop-rows, likelihood, raise."
     ),
 ]
+Key = Annotated[
+    str | None, typer.Option(help="Column that says what each row is called, such as its time.")
+]
 Title = Annotated[str | None, typer.Option(help="Title of the report.")]
 Date = Annotated[str | None, typer.Option(help="Date to stand in the report; none by default.")]
 Level = Annotated[float, typer.Option(help="Of the intervals and the certificate in the report.")]

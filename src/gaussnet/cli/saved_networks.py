@@ -1,6 +1,7 @@
 """Commands about networks that are known: query one, compare two, list and import."""
 
 from collections.abc import Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +13,8 @@ from scipy.special import ndtri
 
 import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_json, print_table, progress, shown
-from gaussnet.errors import NetworkError, SettingError
+from gaussnet.errors import EstimationError, GaussnetError, NetworkError, SettingError
+from gaussnet.files import suffix
 from gaussnet.graph.dag import counted
 from gaussnet.model.checks import level_values
 from gaussnet.report.explorer import check_explorer, choose_view
@@ -101,6 +103,80 @@ def print_answer(answer: Answer) -> None:
 
 def _value(value: float | str) -> str:
     return shown(value) if isinstance(value, str) else number(value)
+
+
+@dataclass(frozen=True, eq=False)
+class TotalEffect:
+    """What one unit more of a node, set from outside, adds to another."""
+
+    cause: str
+    target: str
+    via: tuple[str, ...]
+    value: float
+    error: gn.Effect | None
+    """With its standard error, where a summary knows one."""
+    paths: tuple[gn.PathEffect, ...] | None
+    """The strongest first; None if there are too many to list."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        found: dict[str, Any] = {
+            "cause": self.cause,
+            "target": self.target,
+            "via": list(self.via),
+            "effect": self.value,
+        }
+        if self.error is not None:
+            names = ("standard_error", "level", "low", "high")
+            found |= {name: getattr(self.error, name) for name in names}
+        if self.paths is not None:
+            paths = [{"nodes": list(one.nodes), "effect": one.effect} for one in self.paths]
+            found["paths"] = paths
+        return found
+
+
+def find_total_effect(
+    model: Path, cause: str, target: str, via: list[str] | None, level: float
+) -> TotalEffect:
+    """The effect in a saved network; with its error if a summary knows it."""
+    found = read_model(model)
+    stops = tuple(via or ())
+    error = None
+    if isinstance(found, gn.Fit):
+        with suppress(EstimationError):
+            error = found.effect(cause, target, via=stops or None, level=level)
+        network = found.network
+    else:
+        network = found
+    value = network.effect(cause, target, via=stops or None)
+    try:
+        paths = network.paths(cause, target)
+    except GaussnetError:  # too many to list
+        return TotalEffect(cause, target, stops, value, error, None)
+    through = tuple(one for one in paths if set(stops) <= set(one.nodes))
+    return TotalEffect(cause, target, stops, value, error, through)
+
+
+def print_effect(found: TotalEffect) -> None:
+    """Print the effect, its error if there is one, and its paths."""
+    way = " -> ".join(shown(name) for name in (found.cause, *found.via, found.target))
+    page = console()
+    page.print(f"{way}: {number(found.value)}")
+    if found.error is not None:
+        low, high = map(number, found.error.interval)
+        page.print(
+            f"standard error {number(found.error.standard_error)}, "
+            f"{100 * found.error.level:.4g} % interval {low} to {high}"
+        )
+    lines = [(" -> ".join(map(shown, one.nodes)), one.effect) for one in found.paths or ()]
+    print_table("Paths, the strongest first", ("path", "effect"), lines)
+
+
+def read_model(path: Path) -> gn.GaussianNetwork | gn.Fit:
+    """A saved network, or what a saved summary gives."""
+    if suffix(path) == ".npz":
+        return gn.solve(gn.load_summary(path))
+    return gn.read_network(path)
 
 
 @dataclass(frozen=True, slots=True)

@@ -67,7 +67,7 @@ class Side:
             return cls.of_network(fit.network, counts, fit.intercept)
         network = fit.network
         parameters = fit.dag.in_degrees + fit.intercept
-        variances, freedom = network.noise_variances.copy(), counts - parameters
+        variances, freedom = network.variance_array.copy(), counts - parameters
         if fit.maximizes_likelihood and fit.trimming is None and not fit.method.fills_holes:
             variances *= counts / np.maximum(freedom, 1.0)
         else:
@@ -92,7 +92,7 @@ class Side:
             spreads.append(_inverse(own) / rows[node])
         with np.errstate(all="ignore"):
             growth = np.where(np.isinf(rows), 1.0, rows / np.maximum(freedom, 1.0))
-        variances = network.noise_variances * growth
+        variances = network.variance_array * growth
         slopes = network.coefficient_array
         return cls(dag, network.mean(), slopes, tuple(spreads), variances, rows, freedom)
 

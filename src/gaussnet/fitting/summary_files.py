@@ -26,6 +26,12 @@ Arrays = dict[str, Any]
 
 def save(summary: Summary, path: Path) -> None:
     """Write a summary, whole or not at all."""
+    with whole_file(path) as stream:
+        np.savez(stream, **to_arrays(summary))
+
+
+def to_arrays(summary: Summary) -> Arrays:
+    """A summary as plain arrays by name."""
     question = summary.question
     header = {
         "format": FORMAT,
@@ -52,8 +58,7 @@ def save(summary: Summary, path: Path) -> None:
         arrays |= {f"{index}/{key}": value for key, value in parts}
     if summary.tail is not None:
         arrays["tail"] = summary.tail
-    with whole_file(path) as stream:
-        np.savez(stream, **arrays)
+    return arrays
 
 
 def _version(summary: Summary) -> int:

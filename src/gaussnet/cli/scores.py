@@ -1,0 +1,139 @@
+"""`gaussnet score`: how likely a network finds rows, and the worst cell of each."""
+
+import heapq
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import gaussnet as gn
+from gaussnet.cli.printing import console, number, print_table, progress
+from gaussnet.cli.row_files import FilePage, RowFiles, check_table, text_table
+from gaussnet.cli.saved_networks import read_model
+from gaussnet.errors import DataError
+from gaussnet.graph.dag import counted
+from gaussnet.model.cells import CellJudge
+
+LISTED = 10
+"""Rows that are listed without a file for all."""
+
+
+class RowScore(NamedTuple):
+    """One row, and its worst cell; no column if it has no value."""
+
+    file: str
+    row: int
+    key: Any
+    log_density: float
+    column: str | None
+    value: float
+    expected: float
+    z: float
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What a network says of rows."""
+
+    rows: int
+    total: float
+    """Log density of all rows."""
+    worst: list[RowScore]
+    """The least likely rows."""
+    out: Path | None
+    has_key: bool
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        rows = [one._asdict() for one in self.worst]
+        if not self.has_key:
+            rows = [{name: value for name, value in row.items() if name != "key"} for row in rows]
+        return {
+            "rows": self.rows,
+            "log_density": self.total,
+            "mean_log_density": self.total / self.rows,
+            "out": None if self.out is None else str(self.out),
+            "least_likely": rows,
+        }
+
+
+def score_rows(files: RowFiles, model: Path, out: Path | None) -> Scored:
+    """Score every row, and write all scores if a file is named for them."""
+    check_table(out)
+    network = network_of(model)
+    judge, sums, rows = CellJudge(network), [], 0
+    least: list[tuple[float, int, RowScore]] = []
+    heads = headings(RowScore._fields, files.key)
+    with progress(1) as tell, text_table(out, heads) as table:
+        tell("scoring rows")
+        for page in files.pages(network.dag, tell):
+            scores = list(_scored(page, judge))
+            table.write([_line(one, files.key is not None) for one in scores])
+            sums.append(math.fsum(one.log_density for one in scores))
+            entries = ((-one.log_density, -rows - i, one) for i, one in enumerate(scores))
+            least = heapq.nlargest(LISTED, [*least, *entries])
+            rows += len(scores)
+        if not rows:
+            raise DataError("the data have no rows: give at least one")
+    return Scored(rows, math.fsum(sums), [one for *_, one in least], out, files.key is not None)
+
+
+def headings(fields: tuple[str, ...], key: str | None) -> list[str]:
+    """The columns of a table; that of the keys is called as in the data.
+
+    Examples
+    --------
+    >>> headings(("file", "row", "key", "z"), "time"), headings(("file", "row", "key", "z"), None)
+    (['file', 'row', 'time', 'z'], ['file', 'row', 'z'])
+    """
+    called = "key" if key in fields else key
+    names = (called if name == "key" else name for name in fields)
+    return [name for name in names if name is not None]
+
+
+def network_of(model: Path) -> gn.GaussianNetwork:
+    """The network in a file, or that a summary gives."""
+    found = read_model(model)
+    return found.network if isinstance(found, gn.Fit) else found
+
+
+def _line(one: RowScore, has_key: bool) -> tuple[Any, ...]:
+    return tuple(one) if has_key else (*one[:2], *one[3:])
+
+
+def _scored(page: FilePage, judge: CellJudge) -> Iterator[RowScore]:
+    """The scores of the rows of a page."""
+    found = judge.scores(page.rows)
+    sizes = np.nan_to_num(np.abs(found.z), nan=-1.0)
+    worst = sizes.argmax(axis=1)
+    places = np.arange(len(page.rows))
+    columns = (page.rows[places, worst], found.expected[places, worst], found.z[places, worst])
+    nodes, densities = judge.network.dag.nodes, found.log_densities.tolist()
+    values = zip(worst.tolist(), *(column.tolist() for column in columns), strict=True)
+    for row, (node, value, expected, z) in enumerate(values):
+        name = None if math.isnan(z) else nodes[node]
+        key = None if page.keys is None else page.keys[row]
+        where = (page.file, page.first + row, key)
+        yield RowScore(*where, densities[row], name, value, expected, z)
+
+
+def print_scores(found: Scored) -> None:
+    """Print the totals and the least likely rows."""
+    page = console()
+    mean = number(found.total / found.rows)
+    page.print(f"{counted(found.rows, 'row')}: mean log density {mean}")
+    print_table(
+        f"The {len(found.worst)} least likely rows, and their worst cells",
+        ("file", "row", *(("key",) if found.has_key else ()), "log density", "column", "value",
+         "expected", "z"),
+        [
+            tuple("" if cell is None else cell if index != 1 else f"{cell}"
+                  for index, cell in enumerate(_line(one, found.has_key)))
+            for one in found.worst
+        ],
+    )  # fmt: skip
+    if found.out is not None:
+        page.print(f"scores of all rows written to {found.out}", soft_wrap=True)

@@ -1,0 +1,76 @@
+"""Cells against what the others of their row say: by conditioning the Gaussian of all nodes."""
+
+import numpy as np
+import pytest
+from scipy import stats
+
+import gaussnet as gn
+from gaussnet.errors import DataError, NetworkError
+from gaussnet.model.cells import CellJudge
+
+NETWORK = gn.simulate.random_network(
+    gn.simulate.erdos_renyi(7, 3, seed=0), seed=1, intercepts=(-2.0, 2.0)
+)
+ROWS = np.array(NETWORK.sample(40, seed=2))
+
+
+def with_holes(share):
+    return np.where(np.random.default_rng(3).random(ROWS.shape) < share, np.nan, ROWS)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.3])
+def test_scores_are_those_of_the_conditional_and_the_marginal_gaussian(share):
+    rows = with_holes(share)
+    mean, covariance = NETWORK.mean(), NETWORK.covariance()
+    found = CellJudge(NETWORK).scores(rows)
+    for row, values in enumerate(rows):
+        known = np.flatnonzero(~np.isnan(values))
+        law = stats.multivariate_normal(mean[known], covariance[np.ix_(known, known)])
+        assert found.log_densities[row] == pytest.approx(law.logpdf(values[known]), rel=1e-9)
+        for node in range(len(mean)):
+            others = known[known != node]
+            gain = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, node])
+            expected = mean[node] + gain @ (values[others] - mean[others])
+            sd = np.sqrt(covariance[node, node] - gain @ covariance[others, node])
+            assert found.expected[row, node] == pytest.approx(expected, rel=1e-7, abs=1e-7)
+            if np.isnan(values[node]):
+                assert np.isnan(found.z[row, node])
+            else:
+                z = (values[node] - expected) / sd
+                assert found.z[row, node] == pytest.approx(z, rel=1e-6, abs=1e-7)
+
+
+def test_densities_are_those_of_the_network_for_complete_rows():
+    found = CellJudge(NETWORK).scores(ROWS).log_densities
+    np.testing.assert_allclose(found, NETWORK.log_density(ROWS), rtol=1e-10)
+
+
+def test_columns_of_any_size_are_judged_alike():
+    sizes = 10.0 ** np.linspace(-120, 120, 7)
+    scaled = gn.GaussianNetwork.from_arrays(
+        NETWORK.dag,
+        [
+            value * sizes[NETWORK.dag.position(child)] / sizes[NETWORK.dag.position(parent)]
+            for (parent, child), value in NETWORK.coefficients.items()
+        ],
+        NETWORK.variance_array * sizes**2,
+        NETWORK.intercept_array * sizes,
+    )
+    plain, other = CellJudge(NETWORK).scores(ROWS), CellJudge(scaled).scores(ROWS * sizes)
+    np.testing.assert_allclose(other.z, plain.z, rtol=1e-6, atol=1e-7)
+
+
+def test_a_row_without_any_value_has_density_1_and_the_means():
+    found = CellJudge(NETWORK).scores(np.full((1, 7), np.nan))
+    assert found.log_densities[0] == 0.0
+    np.testing.assert_allclose(found.expected[0], NETWORK.mean(), rtol=1e-9)
+
+
+def test_infinite_values_and_nodes_without_noise_are_refused():
+    rows = ROWS[:3].copy()
+    rows[1, NETWORK.dag.position("X1")] = np.inf
+    with pytest.raises(DataError, match="'X1' is infinite in row 1"):
+        CellJudge(NETWORK).scores(rows)
+    still = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [1.0], [1.0, 0.0])
+    with pytest.raises(NetworkError, match="'b' has no noise"):
+        CellJudge(still).scores(np.ones((1, 2)))
