@@ -48,6 +48,29 @@ def graph_checks(nodes=1_000, rows=2_000) -> list[Line]:
     return [at_most(what, times["check"] / times["fit"], "x least squares", 30)]
 
 
+def long_graph_checks(nodes=30, rows=1_000_000) -> list[Line]:
+    """The same of many rows, complete and with a cell in 20 missing."""
+    dag, _, values = problem(nodes, rows)
+    holes = values.copy()
+    holes[np.random.default_rng(3).random(values.shape) < 0.05] = np.nan
+    cases = {
+        "complete": (values, "raise"),
+        "5 % missing, by node": (holes, "drop-by-node"),
+        "5 % missing, likelihood": (holes, "likelihood"),
+    }
+    lines = []
+    for name, (given, missing) in cases.items():
+        fit = gn.fit(given, dag, missing=missing)
+        runs = {
+            "fit": lambda given=given, missing=missing: gn.fit(given, dag, missing=missing),
+            "check": fit.check_graph,
+        }
+        times = best_times(runs, repeats=2)
+        what = f"check_graph, {nodes} x {rows:,}, {name}"
+        lines.append(at_most(what, times["check"] / times["fit"], "x its fit", 5))
+    return lines
+
+
 def frames(nodes=100, rows=5_000) -> list[Line]:
     """Least squares from data frames, and with standard errors, beside an array."""
     dag, _, values = problem(nodes, rows)
@@ -242,7 +265,7 @@ def section() -> list[Line]:
     """All of them."""
     large = [*graph_checks(5_000), *frames(1_000, 10_000)]
     answered = [*answers(), *plans(), *robust(), *distances(), *shell()]
-    return [*graph_checks(), *frames(), *large, *answered]
+    return [*graph_checks(), *long_graph_checks(), *frames(), *large, *answered]
 
 
 def show_growth() -> None:

@@ -164,6 +164,18 @@ def test_errors_are_found_on_the_cluster(client):
         found.update(ROWS)
 
 
+@pytest.mark.parametrize("missing", ["raise", "drop-by-node"])
+def test_graphs_are_checked_on_the_cluster(client, missing):
+    rows = ROWS.copy()
+    if missing != "raise":
+        rows[::7, 2] = np.nan
+    settings = {"missing": missing, "page_rows": PAGE}
+    found = gn.fit(frame(rows), DAG, client=client, **settings).check_graph()
+    held = gn.fit(rows, DAG, **settings).check_graph()
+    np.testing.assert_array_equal(found.correlations, held.correlations)
+    assert (found.tests, found.verdict) == (held.tests, held.verdict)
+
+
 def test_what_is_refused_is_refused_with_one_sentence(client, tmp_path):
     rows = ROWS.copy()
     rows[2_500, 2] = np.nan

@@ -1,10 +1,15 @@
 """Tests of missing edges against plain regressions, in full and where the worst are listed."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from scipy.stats import t as student
+from tests.forced import STREAMED, fit_streamed, fit_with_run
 
 import gaussnet as gn
+from gaussnet.data.passes import Run
+from gaussnet.data.write import write_rows
 
 
 def plain_tests(rows, dag, was_set=None):
@@ -113,3 +118,112 @@ def test_collinear_and_constant_columns_are_not_tested():
     assert check.tests == 0
     assert check.untested == 3
     assert check.verdict == "There is no missing edge to test."
+
+
+PAGE = 256
+"""Rows of a page, so that few rows are many pages."""
+
+
+def as_checked(fit, **settings):
+    """What a check found, as plain values."""
+    check = fit.check_graph(**settings)
+    names = ("nodes", "others", "correlations", "p_values", "adjusted")
+    arrays = [getattr(check, name).tolist() for name in names]
+    return arrays, check.tests, check.untested, check.notes
+
+
+def check_problem(kind, nodes=9):
+    """A graph, rows and settings of a fit that has something to say about them."""
+    dag = gn.simulate.erdos_renyi(nodes, 3.0, seed=3)
+    truth = gn.simulate.random_network(gn.simulate.erdos_renyi(nodes, 3.0, seed=4), seed=5)
+    rows = np.array(truth.sample(1_700, seed=6)) + np.arange(nodes)
+    rng, settings = np.random.default_rng(7), {}
+    if kind == "collinear":
+        rows[:, 4] = rows[:, 1] + 1e-7 * rng.normal(size=len(rows))
+        rows[:, 6] = rows[:, 0] - rows[:, 2]
+        rows[:, 7] = 0.1
+    if kind in ("holes", "likelihood", "set and holes"):
+        rows[rng.random(rows.shape) < 0.08] = np.nan
+        settings["missing"] = "likelihood" if kind == "likelihood" else "drop-by-node"
+    if kind.startswith("set"):
+        settings["interventions"] = [dag.nodes[5] if k % 3 == 0 else "" for k in range(len(rows))]
+    return dag, rows, settings
+
+
+KINDS = ("complete", "collinear", "holes", "likelihood", "set", "set and holes")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("intercept", [True, False])
+def test_files_are_checked_page_by_page_with_the_bits_of_memory(tmp_path, kind, intercept):
+    dag, rows, settings = check_problem(kind)
+    settings |= {"intercept": intercept, "page_rows": PAGE}
+    expected = as_checked(fit_streamed(rows, dag, **settings))
+    for number, heights in enumerate([(1_700,), (1_000, 7, 693)]):
+        edges = np.cumsum([0, *heights]).tolist()
+        path = tmp_path / f"{number}.parquet"
+        write_rows(path, dag.nodes, [rows[a:b] for a, b in pairwise(edges)])
+        # No more than 2,000 values may be read at once: the rows are never all in memory.
+        run = Run(1 + number, **STREAMED, largest_in_memory=2_000)
+        fit = fit_with_run(run, path, dag, **settings)
+        assert as_checked(fit) == expected
+
+
+@pytest.mark.parametrize("kind", ["complete", "holes"])
+def test_a_check_reads_a_file_once_however_many_nodes_there_are(tmp_path, kind):
+    dag, rows, settings = check_problem(kind)
+    write_rows(tmp_path / "rows.parquet", dag.nodes, [rows])
+    read = []
+    run = Run(1, lambda done, _: read.append(done), **STREAMED)
+    fit = fit_with_run(run, tmp_path / "rows.parquet", dag, page_rows=PAGE, **settings)
+    read.clear()
+    fit.check_graph()
+    assert read.count(len(rows)) == 1
+
+
+def test_sums_that_are_kept_for_few_nodes_at_a_time_have_the_same_bits():
+    dag, rows, settings = check_problem("holes")
+    settings |= {"page_rows": PAGE}
+    expected = as_checked(fit_with_run(Run(2), rows, dag, **settings))
+    assert as_checked(fit_with_run(Run(1, budget=40), rows, dag, **settings)) == expected
+
+
+def test_what_products_cannot_tell_comes_from_factors():
+    """A column that is a parent with noise of 1e-7: products alone lose 14 of 16 digits of it."""
+    rng = np.random.default_rng(0)
+    a, e, noise = rng.normal(size=(3, 1_700))
+    b = a + 1e-7 * e
+    rows = np.column_stack((a, b, a + 3e6 * (b - a) + noise, np.full(1_700, 0.1)))
+    dag = gn.Dag.parse("[a][b][c|a][d]", nodes="abcd")
+    check = gn.fit(rows, dag, page_rows=PAGE).check_graph()
+    found = {(one.node, one.other): one.correlation for one in check}
+    assert found.keys() == {("b", "a"), ("c", "b")}  # d is constant
+    assert check.untested == 3
+    design = np.column_stack((np.ones(1_700), a))
+    left = np.column_stack((b - a, rows[:, 2]))
+    left -= design @ np.linalg.lstsq(design, left, rcond=None)[0]
+    # Rows are rounded to 1e-16 of their size, which is 1e-9 of what is left of b.
+    assert found["c", "b"] == pytest.approx(np.corrcoef(left.T)[0, 1], abs=1e-8)
+    assert found["c", "b"] > 0.2
+
+
+def test_a_wide_table_is_checked_as_a_narrow_one(monkeypatch):
+    from gaussnet.methods import moments
+
+    dag, rows, _ = check_problem("complete")
+    fit = gn.fit(rows, dag, page_rows=PAGE)
+    narrow = fit.check_graph()
+    monkeypatch.setattr(moments, "WIDEST_TILED", 1)
+    wide = fit.check_graph()
+    # Sums of n products of unit columns.
+    rounding = len(rows) * np.finfo(np.float64).eps
+    np.testing.assert_allclose(wide.correlations, narrow.correlations, atol=rounding)
+
+
+@pytest.mark.parametrize("kind", ["complete", "holes"])
+def test_checks_of_float32_and_of_either_layout_have_the_same_bits(kind):
+    dag, rows, settings = check_problem(kind)
+    rows = rows.astype(np.float32)
+    expected = as_checked(gn.fit(rows.astype(np.float64), dag, columns=dag.nodes, **settings))
+    for given in (rows, np.asfortranarray(rows), np.asfortranarray(rows, dtype=np.float64)):
+        assert as_checked(gn.fit(given, dag, columns=dag.nodes, **settings)) == expected

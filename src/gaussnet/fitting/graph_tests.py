@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 import numpy as np
 from scipy.special import stdtr
 
+from gaussnet.data.table import Table, ask, cut_pages
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.partial_correlations import (
@@ -20,6 +21,7 @@ from gaussnet.fitting.partial_correlations import (
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
+from gaussnet.methods.moments import CrossMomentsPass
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.checks import as_names
 from gaussnet.types import BoolArray, FloatArray, IntArray
@@ -164,12 +166,12 @@ def check_graph(
     check_level(level, 0.05)
     if errors not in get_args(Noise):
         raise SettingError(f"got errors={errors!r}, expected 'classical' or 'heteroscedastic'")
-    rows, notes = tested_rows(fit, "check the graph where the data are, or fit again")
+    table, notes = tested_table(fit, "check the graph where the data are, or fit again")
     touched = None if nodes is None else {fit.dag.position(node) for node in as_names(nodes)}
     missing = len(fit.dag) * (len(fit.dag) - 1) // 2 - len(fit.dag.edges)
     largest = _largest_listed(missing, level, adjust)
     parents = _ranked_parents(fit.dag)
-    work = _correlating(fit, rows, parents, errors)
+    work = _correlating(fit, table, errors)
     found = _tests(fit.dag, parents, work, largest, touched)
     p_values = 2.0 * stdtr(found.freedom, -np.abs(found.statistics))
     corrected = adjusted(p_values, adjust, found.tests)
@@ -194,7 +196,7 @@ def check_graph(
     )
 
 
-def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
+def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
     """The rows learnt from, suspicious cells of a robust fit as missing, and notes."""
     data = fit.required_data(purpose)
     if data.options.study.has_dependent_rows:
@@ -202,14 +204,23 @@ def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
             "the rows have weights or clusters, and these tests are of independent rows that count "
             "alike: fit without them to ask"
         )
-    rows = np.asarray(data.table().in_memory("this").array, dtype=np.float64)
-    notes = []
-    if fit.trimming is not None and fit.trimming.cells:
-        rows = rows.copy()
-        for node, cells in fit.trimming.cells.items():
-            rows[cells.rows, node] = np.nan
-        notes.append("suspicious cells count as missing, so that p-values are approximate")
-    return rows, notes
+    table = data.table()
+    if fit.trimming is None or not fit.trimming.cells:
+        return table, []
+    held = table.in_memory("this")
+    known = held.stripe().known
+    rows = np.array(held.array if known is None else np.hstack((held.array, known)), dtype=float)
+    for node, cells in fit.trimming.cells.items():
+        rows[cells.rows, node] = np.nan
+    pages = cut_pages(rows, held.page_rows)
+    believed = replace(held, pages=pages, whole=rows, is_complete=False, sums=None)
+    return believed, ["suspicious cells count as missing, so that p-values are approximate"]
+
+
+def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
+    """The same rows in memory, (rows, nodes)."""
+    table, notes = tested_table(fit, purpose)
+    return np.asarray(table.in_memory("this").array, dtype=np.float64), notes
 
 
 def set_cells(fit: "Fit") -> BoolArray | None:
@@ -225,19 +236,20 @@ def _ranked_parents(dag: Dag) -> list[IntArray]:
     return [parents[offsets[node] : offsets[node + 1]] for node in dag.order.tolist()]
 
 
-def _correlating(
-    fit: "Fit", rows: FloatArray, parents: Sequence[IntArray], errors: Noise
-) -> Correlating:
+def _correlating(fit: "Fit", table: Table, errors: Noise) -> Correlating:
     """What finds the correlations of these rows, whose columns it has in topological order.
 
     Rows in which a node was set from outside say nothing of what it depends on.
     """
-    order, was_set = fit.dag.order, set_cells(fit)
-    if errors == "classical" and was_set is None and not np.isnan(rows).any():
-        return CompleteRows(rows, order, parents, fit.intercept)
-    kind = IncompleteRows if errors == "classical" else HeteroscedasticRows
-    was_set = None if was_set is None else was_set[:, order]
-    return kind(rows[:, order], fit.intercept, was_set)
+    order, intercept = fit.dag.order, fit.intercept
+    was_set = table.design is not None and table.design.targets is not None
+    if errors == "heteroscedastic":
+        held = table.in_memory("this")
+        rows, cells = np.asarray(held.array, dtype=np.float64)[:, order], held.set_cells
+        return HeteroscedasticRows(rows, intercept, None if cells is None else cells[:, order])
+    if was_set or table.is_complete is False:
+        return IncompleteRows(table, order, intercept)
+    return CompleteRows(ask(table, CrossMomentsPass(intercept)), order, intercept, table)
 
 
 class _Listed(NamedTuple):
@@ -266,30 +278,34 @@ def _tests(
     order = dag.order
     points = None if largest is None else Points(largest)
     chosen = None if touched is None else np.isin(order, list(touched))
-    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), *np.empty((3, 0)))]
+    every = list(enumerate(parents))
+    asked = [(node, own) for node, own in every if _wanted(node, own, chosen).any()]
+    parts = {-1: (np.empty(0, np.int64), np.empty(0, np.int64), *np.empty((3, 0)))}
     tests = untested = 0
-    for t, own in enumerate(parents):
-        asked = None
-        if chosen is not None and not chosen[t]:
-            asked = np.setdiff1d(np.flatnonzero(chosen[:t]), own)
-        count = t - len(own) if asked is None else len(asked)
-        if not count:
-            continue
-        found = work.correlate(t, own)
-        able = np.ones(t, dtype=np.bool_) if points is None else found.passes(points)
-        if asked is not None:
-            able &= np.isin(np.arange(t), asked)
-        able[own] = able[found.untested] = False
-        lost = 0
-        if len(found.untested):
-            dead = np.setdiff1d(found.untested, own)
-            lost = len(dead) if asked is None else len(np.intersect1d(dead, asked))
-        tests, untested = tests + count - lost, untested + lost
-        kept = np.flatnonzero(able)
+    for node, found in work.correlations(asked):
+        able = _wanted(node, parents[node], chosen)
+        count = int(np.count_nonzero(able))
+        able[found.untested] = False
+        left = int(np.count_nonzero(able))
+        tests, untested = tests + left, untested + count - left
+        kept = np.flatnonzero(able if points is None else able & found.passes(points))
         if len(kept):
-            parts.append((np.full(len(kept), order[t]), order[kept], *found.listed(kept)))
-    nodes, others, r, freedom, statistics = map(np.concatenate, zip(*parts, strict=True))
+            parts[node] = (np.full(len(kept), order[node]), order[kept], *found.listed(kept))
+    ordered = (parts[node] for node in sorted(parts))
+    nodes, others, r, freedom, statistics = map(np.concatenate, zip(*ordered, strict=True))
     return _Listed(nodes, others, r, freedom, statistics, tests, untested)
+
+
+def _wanted(node: int, parents: IntArray, chosen: BoolArray | None) -> BoolArray:
+    """Whether a node is tested with each earlier one, (earlier,): with those that are no parents.
+
+    Where some nodes are `chosen`, one of both must be.
+    """
+    wanted = np.ones(node, dtype=np.bool_)
+    wanted[parents] = False
+    if chosen is not None and not chosen[node]:
+        wanted &= chosen[:node]
+    return wanted
 
 
 def _largest_listed(missing: int, level: float, adjust: Adjustment) -> float | None:

@@ -21,6 +21,7 @@ from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
 
@@ -317,49 +318,6 @@ def _require_rows(fit: "Fit") -> None:
             f"measures of fit compare with the model that has every edge, and {fit.rows} rows "
             f"cannot learn it over {len(fit.dag)} nodes: give more rows than nodes"
         )
-
-
-class CrossMoments(NamedTuple):
-    """Rows, means and sums of products about the means of all columns."""
-
-    rows: int
-    means: FloatArray
-    products: FloatArray
-    """(nodes, nodes)."""
-
-    @property
-    def covariance(self) -> FloatArray:
-        """Divided by the rows."""
-        return self.products / self.rows
-
-
-@dataclass(frozen=True)
-class CrossMomentsPass(Pass):
-    """Asks for means and products of all pairs of columns."""
-
-    intercept: bool
-
-    def summarize(self, stripe: Stripe) -> CrossMoments:
-        """Those of a stripe."""
-        rows = stripe.rows.astype(np.float64)
-        means = rows.mean(axis=0)
-        centred = rows - means
-        return CrossMoments(len(rows), means, centred.T @ centred)
-
-    def merge(self, left: CrossMoments, right: CrossMoments) -> CrossMoments:
-        """Those of both."""
-        rows = left.rows + right.rows
-        shift = right.means - left.means
-        products = left.products + right.products
-        products += np.outer(shift, shift) * (left.rows * right.rows / rows)
-        return CrossMoments(rows, left.means + shift * (right.rows / rows), products)
-
-    def then(self, summary: CrossMoments) -> CrossMoments:
-        """About 0 where there is no intercept."""
-        if self.intercept:
-            return summary
-        about_zero = summary.products + summary.rows * np.outer(summary.means, summary.means)
-        return CrossMoments(summary.rows, np.zeros_like(summary.means), about_zero)
 
 
 def _moments(fit: "Fit") -> CrossMoments:

@@ -5,12 +5,23 @@ of a node share the factor of its parents, and products of columns are found onc
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.special import stdtrit
 
+from gaussnet.data.table import Table, ask
+from gaussnet.fitting.pair_moments import (
+    ColumnMoments,
+    PairMoments,
+    Pairs,
+    PairsPass,
+    pair_values,
+)
+from gaussnet.kernels.families import Families
+from gaussnet.methods.base import Equations
+from gaussnet.methods.moments import CrossMoments, Factors, FactorsPass
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 LITTLE = 1e-6
@@ -18,9 +29,10 @@ LITTLE = 1e-6
 NOTHING = 1e-10
 """Residuals below this share of the values are rounding: nothing is left to correlate."""
 TINY = 1e-300
-BLOCK_VALUES = 1 << 18
-FEWEST_BLOCK_ROWS = 4_096
-"""Rows whose products are added up at once: few enough for the cache, enough for BLAS."""
+EXACT = 1e-280
+"""Smaller sums of squares have lost digits near the least numbers that there are."""
+FACTORED = 32
+"""Columns beside the parents that are factored together."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,26 +90,36 @@ class Points:
         return self.known[freedom]
 
 
-class Correlating(Protocol):
-    """Rows that give the partial correlations of a node with all earlier ones."""
+Asked = Sequence[tuple[int, IntArray]]
+"""Nodes, and the parents of each."""
 
-    def correlate(self, node: int, parents: IntArray) -> Correlated:
-        """The correlations of one node, given its parents; those of the parents do not count."""
+
+class Correlating(Protocol):
+    """Rows that give the partial correlations of nodes with all earlier ones."""
+
+    def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
+        """Each node asked for with its correlations given its parents, in any order.
+
+        Those of the parents do not count.
+        """
         ...
 
 
 class CompleteRows:
-    """Rows without missing values, (rows, nodes): all from the products of their columns."""
+    """Rows without missing values: all from the products of their columns.
+
+    Where products lose digits, triangular factors of the columns are asked of the table. A summary
+    has no table; then these are left untested.
+    """
 
     def __init__(
-        self, rows: FloatArray, order: IntArray, parents: Sequence[IntArray], intercept: bool
+        self, moments: CrossMoments, order: IntArray, intercept: bool, table: Table | None
     ) -> None:
-        self.rows, self.order, self.intercept = rows, order, intercept
-        self.peaks, self.means = _peaks_and_means(rows, intercept)
-        self.products, self.sizes = self._unit_products()
-        self.factors = _inverse_factors(self.products, parents)
+        self.rows, self.order, self.intercept, self.table = moments.rows, order, intercept, table
+        self.products, self.alive = _unit_products(moments, order)
+        self.exact = moments.products.diagonal()[order] >= EXACT
 
-    def correlate(self, node: int, parents: IntArray) -> Correlated:
+    def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
         r"""Correlations of residuals on the parents.
 
         .. math:: r_j = \frac{e' x_j}{|e| |x_j - Q Q' x_j|}, \quad e = x_i - Q Q' x_i
@@ -105,102 +127,147 @@ class CompleteRows:
         Q is an orthonormal basis of the parents. With L the Cholesky factor of the products of
         the parents, :math:`Q' x_j` is :math:`L^{-1}` times products that are there already.
         """
-        products, left = self.products[node, : node + 1], self.sizes[:node]
+        own = [(node, parents[self.alive[parents]]) for node, parents in asked]
+        factors, doubtful = _inverse_factors(self.products, own), []
+        for node, parents in own:
+            found, lost = self._from_products(node, parents, factors)
+            if len(lost):
+                doubtful.append(_Doubt(node, parents, lost, found))
+            else:
+                yield node, found
+        yield from self._mended(doubtful)
+
+    def _from_products(
+        self, node: int, parents: IntArray, factors: dict[int, FloatArray]
+    ) -> tuple[Correlated, IntArray]:
+        """The correlations of a node, and the earlier nodes for which they lack digits."""
+        alive, freedom = self.alive[:node], self.rows - len(parents) - 1.0 - self.intercept
+        if not self.alive[node] or freedom < 1.0:
+            return _nothing(node, freedom), np.empty(0, dtype=np.int64)
+        products, left = self.products[node, : node + 1], alive.astype(np.float64)
+        left[~self.exact[:node]] = 0.0
+        if not self.exact[np.append(parents, node)].all():
+            return _nothing(node, freedom), np.flatnonzero(alive)
         if len(parents):
-            if node not in self.factors:
-                return self._by_projection(node, parents, np.arange(node))
-            loads = self.factors[node] @ self.products[parents, : node + 1]
+            if node not in factors:
+                return _nothing(node, freedom), np.flatnonzero(alive)
+            loads = factors[node] @ self.products[parents, : node + 1]
             products = products - loads[:, node] @ loads
-            left = left - np.einsum("ij,ij->j", loads[:, :node], loads[:, :node])
+            left -= np.einsum("ij,ij->j", loads[:, :node], loads[:, :node])
             left[parents] = 1.0
         length, products = float(products[node]), products[:node]
         if length < LITTLE:
-            return self._by_projection(node, parents, np.arange(node))
-        freedom = len(self.rows) - len(parents) - 1.0 - self.intercept
-        found = Correlated(
-            products, length * left, freedom, np.arange(0 if freedom >= 1.0 else node)
-        )
-        return self._mended(found, node, parents, left) if left.min() < LITTLE else found
+            return _nothing(node, freedom), np.flatnonzero(alive)
+        dead = np.flatnonzero(~alive)
+        found = Correlated(products, length * left, freedom, dead)
+        return found, np.flatnonzero(alive & (left < LITTLE))
 
-    def _mended(
-        self, found: Correlated, node: int, parents: IntArray, left: FloatArray
-    ) -> Correlated:
-        """With those found again of which little is left."""
-        lost = np.flatnonzero(left < LITTLE)
-        again = self._by_projection(node, parents, lost)
-        products = found.products.copy()
-        products[lost], found.squares[lost] = again.products, again.squares
-        untested = np.union1d(found.untested, lost[again.untested])
-        return Correlated(products, found.squares, found.freedom, untested)
+    def _mended(self, doubtful: "list[_Doubt]") -> Iterator[tuple[int, Correlated]]:
+        """With those found again, from the factors, that lack digits."""
+        parts = [part for doubt in doubtful for part in doubt.parts()]
+        if self.table is None or not parts:
+            for doubt in doubtful:
+                yield doubt.node, doubt.untested()
+            return
+        factors = self._factors(parts)
+        again: dict[int, list[tuple[IntArray, Correlated]]] = {}
+        for (doubt, others), factor in zip(parts, factors, strict=True):
+            found = self._by_projection(factor, len(doubt.parents))
+            again.setdefault(doubt.node, []).append((others, found))
+        for doubt in doubtful:
+            yield doubt.node, doubt.mended(again[doubt.node])
 
-    def _by_projection(self, node: int, parents: IntArray, others: IntArray) -> Correlated:
-        """The same from the residuals themselves, where products would lose digits."""
-        basis = orthonormal_basis(self._columns(parents))
-        rest = without(self._columns(np.array([node])), basis)
-        length = float(np.linalg.norm(rest))
-        found, nothing = np.zeros(len(others)), np.ones(len(others), dtype=np.bool_)
-        step = max(1, BLOCK_VALUES // max(len(self.rows), 1))
-        for first in range(0, len(others) if length > NOTHING else 0, step):
-            moved = without(self._columns(others[first : first + step]), basis)
-            sizes = np.linalg.norm(moved, axis=0)
-            something = sizes > NOTHING
-            cosines = (rest.T @ moved)[0] / np.where(something, length * sizes, 1.0)
-            found[first : first + step] = cosines
-            nothing[first : first + step] = ~something
-        freedom = len(self.rows) - basis.shape[1] - 1.0 - self.intercept
-        untested = np.flatnonzero(nothing | (freedom < 1.0))
-        return Correlated(found, np.ones(len(others)), freedom, untested)
+    def _factors(self, parts: "list[tuple[_Doubt, IntArray]]") -> tuple[FloatArray, ...]:
+        """Triangular factors of (parents, earlier nodes, node), in one pass."""
+        assert self.table is not None
+        regressors = [np.concatenate((doubt.parents, others)) for doubt, others in parts]
+        offsets = np.cumsum([0, *map(len, regressors)])
+        children = self.order[[doubt.node for doubt, _ in parts]]
+        families = Families(children, offsets, self.order[np.concatenate(regressors)])
+        question = FactorsPass(Equations(families, self.intercept, self.table.limits), _as_found)
+        found: Factors = ask(self.table, question)
+        return found.factors
 
-    def _columns(self, nodes: IntArray) -> FloatArray:
-        """Columns at mean 0 and size 1; 0 where a column is constant."""
-        places = self.order[nodes]
-        values = self.rows[:, places] / self.peaks[places]
-        if self.intercept:
-            values -= self.means[places]
-            values -= values.mean(axis=0)
-        sizes = np.linalg.norm(values, axis=0)
-        return np.asarray(values / np.where(sizes > NOTHING, sizes, np.inf))
+    def _by_projection(self, factor: FloatArray, parents: int) -> Correlated:
+        """Of the last column with those after the parents, from columns that are few and short.
 
-    def _unit_products(self) -> tuple[FloatArray, FloatArray]:
-        """Products of unit columns, (nodes, nodes), and their squares: 1, or 0 if constant."""
-        count, nodes = self.rows.shape
-        peaks, means = self.peaks[self.order], self.means[self.order]
-        products, sums, scales = np.empty((nodes, nodes)), np.zeros(nodes), np.empty(0)
-        blocks = list(_blocks(self.rows))
-        for index, block in enumerate(blocks):
-            values = block.take(self.order, axis=1)
-            values /= peaks
-            if self.intercept:
-                values -= means
-                sums += values.sum(axis=0)
-            if len(blocks) == 1:
-                values -= sums / max(count, 1)
-                scales = _scales(np.einsum("ij,ij->j", values, values))
-                values *= scales
-            if index:
-                products += values.T @ values
-            else:
-                np.matmul(values.T, values, out=products)
-        if len(blocks) > 1:
-            products -= np.outer(sums, sums / max(count, 1))
-            scales = _scales(products.diagonal())
-            products *= scales * scales[:, None]
-        return products, (scales > 0.0).astype(np.float64)
+        The columns of a triangular factor have the products of those that were factored.
+        """
+        columns = factor / np.maximum(np.abs(factor).max(axis=0), TINY)
+        columns /= np.maximum(np.linalg.norm(columns, axis=0), TINY)
+        basis = orthonormal_basis(columns[:, :parents])
+        moved = without(columns[:, parents:], basis)
+        lengths = np.linalg.norm(moved, axis=0)
+        something = lengths > NOTHING
+        safe = np.where(something, lengths, 1.0)
+        cosines = (moved[:, -1] @ moved[:, :-1]) / (safe[-1] * safe[:-1])
+        freedom = self.rows - basis.shape[1] - 1.0 - self.intercept
+        untested = ~(something[:-1] & something[-1]) | (freedom < 1.0)
+        return Correlated(cosines, np.ones(len(cosines)), freedom, np.flatnonzero(untested))
 
 
-def _scales(squares: FloatArray) -> FloatArray:
-    """What brings columns with these sums of squares to size 1; 0 for constant ones."""
-    alive = squares > NOTHING**2
-    return np.where(alive, 1.0 / np.sqrt(np.where(alive, squares, 1.0)), 0.0)
+def _as_found(factors: Factors) -> Factors:
+    return factors
 
 
-def _inverse_factors(products: FloatArray, parents: Sequence[IntArray]) -> dict[int, FloatArray]:
+def _nothing(node: int, freedom: float) -> Correlated:
+    """No earlier node is tested."""
+    return Correlated(np.zeros(node), np.ones(node), freedom, np.arange(node))
+
+
+class _Doubt(NamedTuple):
+    """A node whose correlations with some earlier ones lack digits."""
+
+    node: int
+    parents: IntArray
+    lost: IntArray
+    found: Correlated
+
+    def parts(self) -> "list[tuple[_Doubt, IntArray]]":
+        """The lost ones, some at a time: factors cost the square of their number."""
+        wanted = np.setdiff1d(self.lost, self.parents)
+        count = -(-len(wanted) // FACTORED)
+        return [(self, some) for some in np.array_split(wanted, count)] if count else []
+
+    def untested(self) -> Correlated:
+        """With the lost ones not tested."""
+        found = self.found
+        return replace(found, untested=np.union1d(found.untested, self.lost))
+
+    def mended(self, again: list[tuple[IntArray, Correlated]]) -> Correlated:
+        """With what was found again."""
+        products, squares = self.found.products.copy(), self.found.squares.copy()
+        untested = np.setdiff1d(self.found.untested, self.lost)
+        freedom = self.found.freedom
+        for others, found in again:
+            products[others], squares[others] = found.products, found.squares
+            untested = np.union1d(untested, others[found.untested])
+            freedom = found.freedom
+        return Correlated(products, squares, freedom, untested)
+
+
+def _unit_products(moments: CrossMoments, order: IntArray) -> tuple[FloatArray, BoolArray]:
+    """Products of unit columns, (nodes, nodes) in this order, and which are not constant.
+
+    A column whose deviations are rounding beside its values is constant: its products are 0.
+    """
+    products = moments.products[np.ix_(order, order)]
+    sizes = np.sqrt(products.diagonal())
+    alive = sizes > NOTHING * (np.abs(moments.means[order]) + sizes)
+    scales = np.where(alive, 1.0 / np.where(alive, sizes, 1.0), 0.0)
+    products *= scales[:, None]
+    products *= scales
+    return products, alive
+
+
+def _inverse_factors(products: FloatArray, asked: Asked) -> dict[int, FloatArray]:
     """Inverse Cholesky factors of the products of each node's parents, unless they lose digits."""
     found: dict[int, FloatArray] = {}
-    sizes = np.array([len(own) for own in parents], dtype=np.int64)
+    all_nodes = np.array([node for node, _ in asked], dtype=np.int64)
+    sizes = np.array([len(own) for _, own in asked], dtype=np.int64)
     for size in np.unique(sizes[sizes > 0]).tolist():
-        nodes = np.flatnonzero(sizes == size)
-        own = np.stack([parents[node] for node in nodes.tolist()])
+        places = np.flatnonzero(sizes == size)
+        nodes, own = all_nodes[places], np.stack([asked[place][1] for place in places.tolist()])
         tables = products[own[:, :, None], own[:, None, :]]
         # The small ridge lets collinear parents through, whose pivots then tell of them.
         pivots = np.linalg.cholesky(tables + NOTHING * np.eye(size)).diagonal(axis1=1, axis2=2)
@@ -210,103 +277,54 @@ def _inverse_factors(products: FloatArray, parents: Sequence[IntArray]) -> dict[
     return found
 
 
-def _peaks_and_means(rows: FloatArray, intercept: bool) -> tuple[FloatArray, FloatArray]:
-    """The largest size in each column, at least the least number, and the means in these units."""
-    count, nodes = rows.shape
-    peaks, means = np.full(nodes, np.finfo(float).tiny), np.zeros(nodes)
-    for block in _blocks(rows):
-        np.maximum(peaks, np.maximum(block.max(axis=0), -block.min(axis=0)), out=peaks)
-    if intercept:
-        for block in _blocks(rows):
-            means += (block / peaks).sum(axis=0)
-    return peaks, means / max(count, 1)
-
-
-def _blocks(rows: FloatArray) -> Iterator[FloatArray]:
-    """Consecutive rows, a few at a time."""
-    step = max(FEWEST_BLOCK_ROWS, BLOCK_VALUES // max(rows.shape[1], 1))
-    return (rows[first : first + step] for first in range(0, len(rows), step))
-
-
 class IncompleteRows:
     """Rows of which cells are missing (NaN) or were set from outside.
 
-    A pair uses the rows that have it and the parents, and in which the node was not set. Sums
-    over these rows are those over all rows less the few that are left out.
+    A pair uses the rows that have it and the parents, and in which the node was not set.
     """
 
-    def __init__(self, rows: FloatArray, intercept: bool, was_set: BoolArray | None) -> None:
-        self.known: BoolArray = ~np.isnan(rows)
-        self.values = np.where(self.known, standardised(rows, intercept), 0.0)
-        self.products = self.values.T @ self.values
-        self.sums = self.values.sum(axis=0)
-        self.intercept, self.was_set = intercept, was_set
-        self.hole_columns, self.hole_rows = np.nonzero(~self.known.T)
-        self.first_holes = np.searchsorted(self.hole_columns, np.arange(rows.shape[1] + 1))
+    def __init__(self, table: Table, order: IntArray, intercept: bool) -> None:
+        self.table, self.order, self.intercept = table, order, intercept
 
-    def correlate(self, node: int, parents: IntArray) -> Correlated:
+    def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
+        """As many nodes in a pass as the table's budget allows sums for."""
+        for some in self._within_budget(asked):
+            question = PairsPass(self.order, tuple(some), self.intercept)
+            found: PairMoments = ask(self.table, question)
+            for (node, parents), pairs in zip(some, found.pairs, strict=True):
+                yield node, self._correlated(np.append(parents, node), pairs, found.columns)
+
+    def _within_budget(self, asked: Asked) -> Iterator[Asked]:
+        """Consecutive nodes whose sums are within the budget."""
+        values = np.array([node * pair_values(len(parents)) for node, parents in asked])
+        numbers = np.cumsum(values) // max(self.table.budget, 1)
+        for number in np.unique(numbers).tolist():
+            yield [asked[place] for place in np.flatnonzero(numbers == number).tolist()]
+
+    def _correlated(self, family: IntArray, pairs: Pairs, columns: ColumnMoments) -> Correlated:
         """Correlations from the products of (1, parents, node, earlier node)."""
-        family = np.append(parents, node)
-        used: BoolArray = np.asarray(self.known[:, family].all(axis=1))
-        if self.was_set is not None:
-            used &= ~self.was_set[:, node]
-        unused = np.flatnonzero(~used)
-        values = self.values[unused]
-        design = self._with_constant(values[:, family])
-        count = len(self.values) - len(unused)
-        base = self._base(family, len(self.values)) - design.T @ design
-        cross = np.concatenate((self.sums[None, :node], self.products[family, :node]))
-        cross = cross[not self.intercept :] - design.T @ values[:, :node]
-        squares = self.products.diagonal()[:node] - np.einsum(
-            "ij,ij->j", values[:, :node], values[:, :node]
-        )
-        lacking, lost = self._lost_products(family, used, node)
-        table = [[base[a, b] - lacking[a, b] for b in range(len(base))] for a in range(len(base))]
-        for a, row in enumerate(table):
-            row.append(cross[a])
-        found, left, ranks = _partial([*table, [*cross, squares]])
-        freedom = count - lost - ranks - 1.0
+        node = int(family[-1])
+        own = [np.full(node, column) for column in family.tolist()] + [np.arange(node)]
+        sizes = np.sqrt(columns.squares)
+        alive = sizes > np.maximum(NOTHING * (np.abs(columns.means) + sizes), np.sqrt(EXACT))
+        units = np.where(alive, 1.0 / np.where(alive, sizes, 1.0), 0.0)
+        scales = [units[column] for column in own]
+        shifts = [(pairs.mean(a) - columns.means[own[a]]) * scales[a] for a in range(len(own))]
+        counts = pairs.counts
+        table = [
+            [
+                pairs.product(a, b) * scales[a] * scales[b] + counts * shifts[a] * shifts[b]
+                for b in range(len(own))
+            ]
+            for a in range(len(own))
+        ]
+        if self.intercept:
+            sums = [counts * shift for shift in shifts]
+            table = [[counts, *sums], *([one, *row] for one, row in zip(sums, table, strict=True))]
+        found, left, ranks = _partial(table)
+        freedom = counts - ranks - 1.0
         untested = np.flatnonzero(np.isnan(left) | (freedom < 1.0))
         return Correlated(found, left, freedom, untested)
-
-    def _with_constant(self, values: FloatArray) -> FloatArray:
-        if not self.intercept:
-            return values
-        return np.column_stack((np.ones(len(values)), values))
-
-    def _base(self, family: IntArray, count: int) -> FloatArray:
-        """Products of (1, family) over all rows."""
-        size = len(family) + self.intercept
-        found = np.empty((size, size))
-        found[-len(family) :, -len(family) :] = self.products[np.ix_(family, family)]
-        if self.intercept:
-            found[0, 0] = count
-            found[0, 1:] = found[1:, 0] = self.sums[family]
-        return found
-
-    def _lost_products(
-        self, family: IntArray, used: BoolArray, node: int
-    ) -> tuple[FloatArray, FloatArray]:
-        """Sums of products of the family over the used rows that lack an earlier node.
-
-        (size, size, earlier), and the number of those rows, (earlier,).
-        """
-        size = len(family) + self.intercept
-        found, counts = np.zeros((size, size, node)), np.zeros(node)
-        stop = self.first_holes[node]
-        if not stop:
-            return found, counts
-        rows, columns = self.hole_rows[:stop], self.hole_columns[:stop]
-        weights = used[rows].astype(np.float64)
-        design = self._with_constant(self.values[rows[:, None], family]) * weights[:, None]
-        starts = np.flatnonzero(np.diff(columns, prepend=-1))
-        places = columns[starts]
-        counts[places] = np.add.reduceat(weights, starts)
-        for a in range(size):
-            for b in range(a, size):
-                sums = np.add.reduceat(design[:, a] * design[:, b], starts)
-                found[a, b, places] = found[b, a, places] = sums
-        return found, counts
 
 
 def _partial(table: list[list[FloatArray]]) -> tuple[FloatArray, FloatArray, FloatArray]:
@@ -345,8 +363,11 @@ class HeteroscedasticRows:
         self.known: BoolArray = ~np.isnan(rows)
         self.rows, self.intercept, self.was_set = rows, intercept, was_set
 
-    def correlate(self, node: int, parents: IntArray) -> Correlated:
+    def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
         """Correlations as usual, and t by HC3."""
+        return ((node, self._correlated(node, parents)) for node, parents in asked)
+
+    def _correlated(self, node: int, parents: IntArray) -> Correlated:
         others = np.setdiff1d(np.arange(node), parents)
         family = self.known[:, np.append(parents, node)].all(axis=1)
         if self.was_set is not None:

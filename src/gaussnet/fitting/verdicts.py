@@ -88,7 +88,7 @@ class Verdict:
         try:
             data = fit.required_data("")
             if not data.table().is_in_memory:
-                self.reason = "the rows are in a file: call check_graph() on a fit to some of them"
+                self.reason = "the rows are in a file: call check_graph()"
                 return None
         except GaussnetError:
             self.reason = "the fit no longer has its rows"

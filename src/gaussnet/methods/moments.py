@@ -299,6 +299,66 @@ class MomentsPass(Pass):
         return summary.is_finite
 
 
+WIDEST_TILED = 128
+"""Columns up to which the kernel of families is faster than the product of matrices."""
+
+
+class CrossMoments(NamedTuple):
+    """Rows, means and sums of products of all pairs of columns, about the means or about 0."""
+
+    rows: int
+    means: FloatArray
+    """0 where products are about 0, (columns,)."""
+    products: FloatArray
+    """(columns, columns)."""
+
+    @property
+    def covariance(self) -> FloatArray:
+        """Divided by the rows."""
+        return self.products / self.rows
+
+    def merge(self, other: "CrossMoments") -> "CrossMoments":
+        """The moments of the rows of both."""
+        rows = self.rows + other.rows
+        shift = other.means - self.means
+        products = self.products + other.products
+        weighted = shift * (self.rows * other.rows / rows)
+        for row in np.flatnonzero(shift).tolist():  # the whole outer product may be large
+            products[row] += weighted[row] * shift
+        return CrossMoments(rows, self.means + shift * (other.rows / rows), products)
+
+
+@dataclass(frozen=True)
+class CrossMomentsPass(Pass):
+    """Asks for means and products of all pairs of columns; about 0 without an intercept."""
+
+    intercept: bool
+    shows_finite = True
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def summarize(self, stripe: Stripe) -> CrossMoments:
+        """Those of a stripe, whose layout changes no bit."""
+        rows, columns = stripe.rows, stripe.rows.shape[1]
+        if 0 < columns <= WIDEST_TILED:
+            family = Families(
+                np.array([columns - 1]), np.array([0, columns - 1]), np.arange(columns - 1)
+            )
+            means, products = kernels.family_moments(rows, family, self.intercept)
+            return CrossMoments(len(rows), means, unpacked(products))
+        values, means = np.ascontiguousarray(rows, dtype=np.float64), np.zeros(columns)
+        if self.intercept:
+            values, means = centred(values)
+        return CrossMoments(len(rows), means, values.T @ values)
+
+    def merge(self, left: CrossMoments, right: CrossMoments) -> CrossMoments:
+        """Those of both."""
+        return left.merge(right)
+
+    def is_finite(self, summary: CrossMoments) -> bool:
+        """Whether finite sums prove all values finite."""
+        return bool(np.isfinite(summary.products.diagonal()).all())
+
+
 @dataclass(frozen=True)
 class FactorsPass(Pass):
     """Asks for the triangular factors of equations that lack digits otherwise."""
