@@ -4,6 +4,7 @@ Each way of changing rows is put to fits in memory or of streamed files; what a 
 afterwards is the answer of a fit to untouched rows, or one sentence. docs/trust.md has the table.
 """
 
+import dataclasses
 import os
 
 import numpy as np
@@ -160,21 +161,53 @@ def page(fit, folder):
     return "done"
 
 
+def plotted(fit, _):
+    from matplotlib import pyplot
+
+    panel = fit.plot_residuals(["d"])[0, 0]
+    pyplot.close(panel.figure)
+    return panel.lines[0].get_ydata()
+
+
 QUESTIONS = {
     "print": lambda fit, _: str(fit.network),
     "update": lambda fit, _: fit.update(MORE).network.coefficient_array,
     "check_graph": lambda fit, _: fit.check_graph().p_values,
     "scores": lambda fit, _: np.array([fit.log_likelihood, fit.aic, fit.bic]),
+    "fit_measures": lambda fit, _: np.array(list(fit.fit_measures().values())),
     "standard_errors": lambda fit, _: fit.standard_errors.coefficient_array,
+    "confidence_intervals": lambda fit, _: fit.confidence_intervals().coefficient_array,
     "bootstrap": lambda fit, _: (
         fit.uncertainty("bootstrap", repetitions=20).standard_errors.coefficient_array
     ),
     "effect": lambda fit, _: fit.effect("a", "d").standard_error,
+    "sensitivity": lambda fit, _: fit.sensitivity("a", "d").robustness_value,
+    "predict": lambda fit, _: fit.predict(MORE, "d").high,
     "certificate": lambda fit, _: fit.certificate().kl,
+    "residuals": lambda fit, _: np.asarray(fit.residuals()),
+    "plot_residuals": plotted,
+    "impute": lambda fit, _: np.asarray(fit.impute()),
+    "draw_imputations": lambda fit, _: np.asarray(fit.draw_imputations(1)[0]),
     "cleaned": lambda fit, _: np.asarray(fit.cleaned()),
     "outliers": lambda fit, _: [(one.row, one.node) for one in fit.outliers()],
     "report": page,
 }
+
+
+ASKED_BY_OTHERS = {
+    *("aic", "bic", "log_likelihood", "uncertainty", "bootstraps"),  # above, under other names
+    *("table", "node_table", "covariance_table", "defined", "plot", "plot_coefficients"),
+    *("learnt_errors", "residual_shapes", "sample_scales", "summary", "notes", "plot_outliers"),
+}
+"""What is made of the questions above, and tells in words what these refuse."""
+READ_NO_ROWS = {"dag", "ignored", "node", "contamination", "maximizes_likelihood", "required_data"}
+
+
+def test_every_question_of_a_fit_is_here():
+    fields = {one.name for one in dataclasses.fields(gn.Fit)}
+    names = {name for name in dir(gn.Fit) if not name.startswith("_")} - fields
+    new = names - QUESTIONS.keys() - ASKED_BY_OTHERS - READ_NO_ROWS
+    assert not new, f"put {sorted(new)} to changed rows, in QUESTIONS above"
 
 
 def agree(found, expected, name):

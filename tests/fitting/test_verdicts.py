@@ -4,6 +4,7 @@ import pickle
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.forced import fit_streamed
 
@@ -247,3 +248,19 @@ def test_a_fit_to_a_file_or_a_loaded_one_says_what_was_not_checked(tmp_path):
 )
 def test_odd_data_get_sentences_and_no_warning(rows):
     assert all(sentence.endswith(".") for sentence in gn.fit(rows, DAG).summary().sentences)
+
+
+def test_residuals_keep_the_frame_and_see_codes_as_missing():
+    frame = pd.DataFrame(ROWS, columns=DAG.nodes, index=range(5, 505))
+    frame.loc[8, "wet"] = -999.0
+    coded = gn.fit(frame, DAG, missing="drop-rows", missing_values=[-999]).residuals()
+    assert coded.loc[8].isna().tolist() == [False, True, True, True]
+    assert coded.index.tolist() == frame.index.tolist()
+
+
+def test_a_summary_says_that_rows_have_changed():
+    rows = ROWS.copy()
+    fit = gn.fit(rows, DAG)
+    rows[0, 0] += 1.0
+    assert "was not checked (the data have changed since" in fit.summary().fits
+    assert fit.summary().data.endswith("needs the rows in memory, unchanged.")

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from gaussnet import kernels
-from gaussnet.data.columns import as_rows, is_frame
+from gaussnet.data.columns import is_frame
 from gaussnet.graph.dag import counted
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
@@ -234,10 +234,10 @@ def find_residuals(fit: "Fit", standardized: bool) -> Any:
     Cells that were set from outside have none.
     """
     data = fit.required_data("ask for residuals where the data are, or fit again")
-    if not data.options.study.is_empty:
-        return _unset_residuals(fit, standardized)
-    rows = np.asarray(as_rows(data.given, fit.dag.nodes), dtype=np.float64)
-    errors = _errors(fit, rows, standardized)
+    table = data.all_rows().in_memory("a residual for every cell")
+    errors = _errors(fit, np.asarray(table.array, dtype=np.float64), standardized)
+    if table.set_cells is not None:
+        errors[table.set_cells.T] = np.nan
     if not is_frame(data.given):
         return np.ascontiguousarray(errors.T)
     from gaussnet.data.frames import frame_like
@@ -252,15 +252,6 @@ def _errors(fit: "Fit", rows: FloatArray, standardized: bool) -> FloatArray:
         return standardized_residuals(fit.network, rows)
     found = kernels.residuals(rows, fit.dag.families, fit.network.causal_coefficients)
     return np.asarray(found - fit.network.constants[:, None])
-
-
-def _unset_residuals(fit: "Fit", standardized: bool) -> FloatArray:
-    """Residuals of all rows; NaN where a cell was set from outside."""
-    table = fit.required_data("fit again").all_rows().in_memory("this")
-    errors = _errors(fit, np.asarray(table.array, dtype=np.float64), standardized)
-    if table.set_cells is not None:
-        errors[table.set_cells.T] = np.nan
-    return np.ascontiguousarray(errors.T)
 
 
 def listed(names: Iterable[str], limit: int = 3) -> str:

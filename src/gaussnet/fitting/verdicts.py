@@ -90,8 +90,8 @@ class Verdict:
             if not data.table().is_in_memory:
                 self.reason = "the rows are in a file: call check_graph()"
                 return None
-        except GaussnetError:
-            self.reason = "the fit no longer has its rows"
+        except GaussnetError as problem:
+            self.reason = str(problem) if fit.data else "the fit no longer has its rows"
             return None
         if missing * fit.rows > MOST_WORK:
             self.reason = f"there are {counted(missing, 'missing edge')}: call check_graph()"
@@ -224,7 +224,7 @@ class Verdict:
         if fit.trimming is not None:
             return "Nothing was found wrong with the data: no value is missing or flagged."
         if self.shapes is None:
-            return "Wrong values were not looked for: the rows are not in memory."
+            return "Wrong values were not looked for: that needs the rows in memory, unchanged."
         return "No value is missing or clearly wrong; wrong values that look usual cannot be seen."
 
     def _missing_words(self) -> list[str]:
