@@ -447,3 +447,53 @@ def test_indicators_of_an_npy_file_are_taken_at_their_word(tmp_path):
     np.save(path, np.column_stack((*columns, frame.x, frame.y)))
     again = gn.fit(str(path), fit.dag, columns=["group[a]", "group[c]", "x", "y"])
     assert again.network.coefficients == fit.network.coefficients
+
+
+def two_spellings():
+    rng = np.random.default_rng(0)
+    fuel = np.where(rng.random(300) < 0.5, "Petrol", "Diesel").astype(object)
+    fuel[:4], fuel[4:8] = "diesel ", "Pertol"
+    frame = pd.DataFrame({"fuel": fuel, "mpg": rng.normal(40.0, 5.0, 300)})
+    frame["price"] = frame["mpg"] + rng.standard_normal(300)
+    return frame
+
+
+def test_levels_that_look_alike_are_told():
+    notes = [note for note in gn.fit(two_spellings(), "mpg ~ fuel").notes if "look alike" in note]
+    assert notes == [
+        "the levels 'Diesel' and 'diesel' of fuel look alike: if they are the same, write them "
+        "alike in the data",
+        "the levels 'Pertol' and 'Petrol' of fuel look alike: if they are the same, write them "
+        "alike in the data",
+    ]
+
+
+@pytest.mark.parametrize(
+    "levels",
+    [["male", "female"], ["site 1", "site 2"], ["Group A", "Group B"], ["treated", "untreated"]],
+)
+def test_levels_that_are_meant_are_not_told(levels):
+    rng = np.random.default_rng(0)
+    group = np.where(rng.random(400) < 0.05, *levels)
+    frame = pd.DataFrame({"group": group, "y": rng.standard_normal(400)})
+    assert not any("look alike" in note for note in gn.fit(frame, "y ~ group").notes)
+
+
+def test_a_misspelt_level_is_answered_with_the_one_that_was_meant():
+    frame = two_spellings().iloc[8:]
+    fit = gn.fit(frame, "mpg ~ fuel")
+    with pytest.raises(gn.NetworkError, match="did you mean 'Petrol'"):
+        fit.network.condition({"fuel": "petrol"})
+    with pytest.raises(gn.DataError, match="did you mean 'Diesel'"):
+        fit.predict(pd.DataFrame({"fuel": ["Deisel"]}), "mpg")
+
+
+def test_missing_values_are_counted_by_column_and_not_by_level():
+    frame = two_spellings()
+    frame.loc[:19, "fuel"] = None
+    frame.loc[20:22, "mpg"] = np.nan
+    for method in ("least-squares", "robust"):
+        fit = gn.fit(frame, "mpg ~ fuel; price ~ mpg", method, missing="likelihood")
+        assert fit.summary().data.startswith("23 of 900 values are missing")
+    assert any("23 of 900 cells" in note for note in gn.fit(
+        frame, "mpg ~ fuel; price ~ mpg", missing="likelihood").notes)  # fmt: skip

@@ -33,6 +33,7 @@ from gaussnet.data.sources import (
 from gaussnet.errors import DataError, GaussnetError
 from gaussnet.files import suffix
 from gaussnet.graph.dag import Dag, indicator, shorten
+from gaussnet.named_rows import did_you_mean
 from gaussnet.types import FloatArray, IntArray
 
 MOST_LEVELS = 30
@@ -241,7 +242,7 @@ def _indicators(values: Sequence[Any], name: str, levels: tuple[str, ...]) -> Fl
     if unknown:
         raise DataError(
             f"the column {name!r} holds {shorten(unknown)}, which the network does not know: its "
-            f"levels are {shorten(levels)}"
+            f"levels are {shorten(levels)}{did_you_mean(str(unknown[0]), levels)}"
         )
     found = np.array([codes[value] for value in values])
     columns: FloatArray = np.equal.outer(np.arange(1.0, len(levels)), found).astype(np.float64)

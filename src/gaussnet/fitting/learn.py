@@ -17,7 +17,7 @@ from gaussnet.data.study import Study, Weights
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.checks import thread_count
-from gaussnet.fitting.notes import general_notes, missing_note
+from gaussnet.fitting.notes import column_positions, general_notes, missing_note
 from gaussnet.fitting.result import Details, Fit
 from gaussnet.graph.dag import Dag
 from gaussnet.graph.graph_like import GraphLike, as_dag
@@ -510,12 +510,13 @@ class NetworkBuilder:
         notes = general_notes(data.ignored, given, rows) + table.notes_on_passes(self.passes)
         notes += self.notes
         if self.method.fills_holes and data.survey is not None:
-            notes += (missing_note(int(data.survey.holes.sum()), rows * len(self.dag)),)
+            columns = column_positions(self.dag)
+            notes += (missing_note(int(data.survey.holes[columns].sum()), rows * len(columns)),)
         findings = self.findings
         if findings is not None:
             fitted = Fitted(network, self.scale, data, findings)
             findings = replace(self.method.examined(fitted, table), row_numbers=table.row_numbers)
-            notes += findings.notes(len(self.dag))
+            notes += findings.notes(len(column_positions(self.dag)))
         return self.result(network, rows, notes, data=data, trimming=findings)
 
     def result(

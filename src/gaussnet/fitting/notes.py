@@ -1,8 +1,15 @@
 """How one node was learnt, and what is worth saying about it and about the data."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from difflib import SequenceMatcher
+from itertools import combinations
 
-from gaussnet.graph.dag import Dag, counted, shorten
+from gaussnet.graph.dag import Dag, counted, indicator, shorten
+from gaussnet.named_rows import bare_name
+
+SHORTEST, ALIKE, RARE = 5, 0.8, 0.2
+"""Levels of so many letters or more, so similar, one so much rarer, may be misspelt."""
 
 
 class Note(str):
@@ -172,6 +179,53 @@ def factor_notes(dag: Dag) -> list[str]:
         f"compared with {levels[0]!r}"
         for name, levels in dag.factors.items()
     ]
+
+
+def column_positions(dag: Dag) -> list[int]:
+    """One node for each column of the data: of a category, which has several, the first.
+
+    Examples
+    --------
+    >>> dag = Dag.parse("y ~ x + g").with_factors({"g": ("a", "b", "c")})
+    >>> [dag.nodes[position] for position in column_positions(dag)]
+    ['y', 'x', 'g[b]']
+    """
+    later = {indicator(name, level) for name, levels in dag.factors.items() for level in levels[2:]}
+    return [position for position, node in enumerate(dag.nodes) if node not in later]
+
+
+def level_notes(dag: Dag, shares: Mapping[str, float]) -> list[str]:
+    """Levels of a category that may be one, spelt in two ways; `shares` are means of nodes.
+
+    Examples
+    --------
+    >>> dag = Dag.parse("y ~ g").with_factors({"g": ("diesel", "Diesel ", "petrol")})
+    >>> level_notes(dag, {"g[Diesel ]": 0.1, "g[petrol]": 0.5})[0][:49]
+    "the levels 'diesel' and 'Diesel ' of g look alike"
+    """
+    found = []
+    for name, levels in dag.factors.items():
+        others = {level: shares[indicator(name, level)] for level in levels[1:]}
+        known = {levels[0]: 1.0 - sum(others.values()), **others}
+        found += [
+            f"the levels {one!r} and {other!r} of {name} look alike: if they are the same, write "
+            "them alike in the data"
+            for one, other in combinations(levels, 2)
+            if _look_alike(one, other, min(known[one], known[other]), max(known[one], known[other]))
+        ]
+    return found
+
+
+def _look_alike(one: str, other: str, rarer: float, commoner: float) -> bool:
+    """Whether two levels differ in case or blanks, or one is rare and nearly spelt as the other."""
+    first, second = bare_name(one), bare_name(other)
+    if first == second:
+        return True
+    if min(len(first), len(second)) < SHORTEST or abs(len(first) - len(second)) > 1:
+        return False
+    numbered = first.rstrip("0123456789") != first or first[:-1] == second[:-1]
+    alike = SequenceMatcher(None, first, second).ratio() > ALIKE
+    return rarer < RARE * commoner and alike and not numbered
 
 
 def _kind_of_values(report: NodeReport) -> list[str]:

@@ -9,7 +9,14 @@ import numpy as np
 
 from gaussnet import display
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.fitting.notes import NodeReport, Note, factor_notes, label_notes, node_notes
+from gaussnet.fitting.notes import (
+    NodeReport,
+    Note,
+    factor_notes,
+    label_notes,
+    level_notes,
+    node_notes,
+)
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.base import Method, Scale
 from gaussnet.model.checks import as_names
@@ -103,6 +110,9 @@ class Fit:
         notes = [Note(None, text) for text in self.general_notes]
         notes += [Note(None, text) for text in label_notes(self.dag, self.ignored)]
         notes += [Note(None, text) for text in factor_notes(self.dag)]
+        if self.dag.factors:
+            shares = dict(zip(self.dag.nodes, self.network.mean().tolist(), strict=True))
+            notes += [Note(None, text) for text in level_notes(self.dag, shares)]
         odd = (
             (self.details.dropped > 0)
             | (self.details.set_rows > 0)

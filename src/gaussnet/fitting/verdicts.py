@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussnet.errors import GaussnetError
+from gaussnet.fitting.notes import column_positions
 from gaussnet.fitting.residuals import ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
@@ -230,12 +231,13 @@ class Verdict:
     def _missing_words(self) -> list[str]:
         fit = self.fit
         survey = None if fit.data is None else fit.data.survey
+        columns = column_positions(fit.dag)
         given = None if survey is None else survey.rows
         if survey is not None and fit.method.fills_holes and survey.holes.any():
-            return _hole_words(int(survey.holes.sum()), fit.rows * len(fit.dag))
+            return _hole_words(int(survey.holes[columns].sum()), fit.rows * len(columns))
         if fit.trimming is not None and fit.trimming.bridged:
-            holes = sum(fit.trimming.count(node, "missing") for node in fit.trimming.cells)
-            return _hole_words(holes, fit.rows * len(fit.dag))
+            holes = sum(fit.trimming.count(node, "missing") for node in columns)
+            return _hole_words(holes, fit.rows * len(columns))
         if given is not None and fit.rows < given:
             dropped = given - fit.rows
             return [f"{dropped:,} of {given:,} rows have missing values and were left out"]

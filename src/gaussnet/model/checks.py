@@ -217,6 +217,7 @@ def level_values(dag: Dag, given: Mapping[str, Any], what: str) -> Mapping[str, 
         if str(value) not in levels:
             raise NetworkError(
                 f"the {what} of {name!r} is {value!r}, expected one of {shorten(levels)}"
+                f"{did_you_mean(str(value), levels)}"
             )
         found |= {indicator(name, level): float(level == str(value)) for level in levels[1:]}
     for name, levels in dag.factors.items():

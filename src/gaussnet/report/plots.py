@@ -7,6 +7,7 @@ import numpy as np
 from scipy.special import ndtri
 
 from gaussnet.errors import SettingError
+from gaussnet.fitting.notes import column_positions
 from gaussnet.fitting.residuals import MOST_ROWS, judged_residuals, shape_words
 from gaussnet.graph.dag import counted
 from gaussnet.report.layout import Layout, lay_out
@@ -170,7 +171,8 @@ def outliers(fit: "Fit", *, ax: Any) -> Any:
     last = max(fit.rows, int(found.rows.max(initial=0)) + 1)
     axes.set_xlim(-0.01 * last, 1.01 * last)
     axes.set_xlabel("row; blue: too high, orange: too low; larger: further off")
-    axes.set_title(f"{counted(len(found), 'flagged value')} of {fit.rows * len(fit.dag):,}")
+    values = fit.rows * len(column_positions(fit.dag))
+    axes.set_title(f"{counted(len(found), 'flagged value')} of {values:,}")
     return axes
 
 
