@@ -6,6 +6,7 @@ import dask.array
 import numpy as np
 import pytest
 from distributed import Client, LocalCluster
+from distributed.comm import CommClosedError
 
 import gaussnet as gn
 from gaussnet.data import cluster as on_cluster
@@ -68,6 +69,18 @@ def test_workers_that_go_away_are_noticed(monkeypatch):
 
         monkeypatch.setattr(on_cluster, "check_workers", check_and_lose)
         refused(client, "has had no worker for 8 seconds")
+
+
+def test_a_worker_that_is_lost_when_it_is_asked_is_not_told_to_install_gaussnet():
+    class Losing:
+        def nthreads(self):
+            return {"tcp://one": 1}
+
+        def run(self, *_, **__):
+            return {"tcp://one": CommClosedError("stream is closed")}
+
+    with pytest.raises(SettingError, match="the worker tcp://one was lost when it was asked"):
+        on_cluster.check_workers(Losing())
 
 
 def test_a_scheduler_that_is_gone_is_noticed():

@@ -367,6 +367,10 @@ def check_workers(client: Any) -> None:
     present_workers(client)
     own, found = worker_state(), _within(client, _ask_state)
     for worker, state in sorted(found.items()):
+        if isinstance(state, OSError):
+            raise SettingError(
+                f"the worker {worker} was lost when it was asked: is it still there?"
+            )
         if not isinstance(state, dict):
             raise SettingError(
                 f"the worker {worker} has no gaussnet that works ({state!r:.200}): install "
