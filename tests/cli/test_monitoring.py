@@ -13,6 +13,7 @@ from scipy import stats
 
 import gaussnet as gn
 from gaussnet.cli import main, nightly
+from gaussnet.cli.reading_plans import ReadingPlan
 from gaussnet.data.write import write_rows
 
 DAG = gn.Dag.parse(
@@ -314,3 +315,86 @@ def test_effects_are_those_of_the_library(gaussnet):
     assert [path["nodes"] for path in told["paths"]] == [["season", "rain", "wet", "slip"]]
     error = gaussnet("effect", "model.json", "season", "snow", code=1).err
     assert "snow" in error
+
+
+JSON_COMMANDS = (
+    "fit rows.csv --dag graph.txt --json",
+    "fit wrong.csv --dag graph.txt --method auto --json",
+    "fit holes.csv --dag graph.txt --missing drop-by-node --json",
+    "report rows.csv --dag graph.txt --out r.html --json",
+    "check wrong.csv --model model.json --json",
+    "check holes.csv --model plain.json --json",
+    "update w.npz rows.csv --dag graph.txt --json",
+    "update one.npz one.csv --dag graph.txt --json",
+    "score holes.csv --model model.json --json",
+    "effect summary.npz season slip --json",
+    "query model.json --given wet=1 --json",
+    "compare model.json plain.json --samples 1000 --json",
+    "plan graph.txt --tv 0.1 --json",
+    "certify graph.txt --rows 1000 --json",
+    "sample model.json --rows 3 --out drawn.csv --json",
+    "explore model.json --json",
+    "simulate tree --nodes 3 --graph g.txt --json",
+    "networks --json",
+)
+PYTHON = re.compile(r"\b(None|True|False|nan|numpy|gn\.\w+)\b|\bfit\.\w|\w\(\)|\w=['\[{]|<class")
+
+
+def texts(value):
+    if isinstance(value, dict):
+        return [text for key, inner in value.items() for text in (key, *texts(inner))]
+    if isinstance(value, list):
+        return [text for inner in value for text in texts(inner)]
+    return [value] if isinstance(value, str) else []
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize("command", JSON_COMMANDS)
+def test_json_holds_no_words_of_python(gaussnet, command):
+    rows = day(5)
+    rows[:10, 2] = 99.0
+    write_rows("wrong.csv", DAG.nodes, [rows])
+    rows[20:30, 1] = np.nan
+    write_rows("holes.csv", DAG.nodes, [rows])
+    write_rows("one.csv", DAG.nodes, [rows[:1]])
+    gn.read_network("model.json").save("plain.json")
+    told = json.loads(gaussnet(*shlex.split(command)))
+    assert [text for text in texts(told) if PYTHON.search(text)] == []
+
+
+@pytest.mark.usefixtures("folder")
+def test_what_a_fit_says_in_sentences_stands_in_fields(gaussnet):
+    rows = day(5)
+    rows[:10, 2] = 99.0
+    rows[20:30, 1] = np.nan
+    write_rows("odd.csv", DAG.nodes, [rows])
+    how = ("--dag", "graph.txt", "--method", "auto", "--missing", "likelihood", "--json")
+    told = json.loads(gaussnet("fit", "odd.csv", *how))
+    by_name = {node["name"]: node for node in told["nodes"]}
+    assert by_name["wet"]["flagged"] == 10
+    assert by_name["rain"]["missing"] == 10
+    assert told["graph"]["tests"] == 2
+    assert told["contamination"]["columns"] == ["wet"]
+    assert {one["node"] for one in told["residuals"]} == set(DAG.nodes)
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_plan_tells_sizes_before_rows_are_read(gaussnet, capsys):
+    write_rows("rows.parquet", DAG.nodes, [ROWS])
+    gaussnet("fit", "rows.parquet", "--dag", "graph.txt", "--verbose")
+    plan = ReadingPlan.of("rows.parquet", DAG, gn.LeastSquares.passes)
+    assert (plan.files, plan.rows, plan.columns, plan.is_whole) == (1, 2_000, 4, True)
+    assert plan.memory == 2_000 * 4 * 8
+    assert "2,000 rows of 4 nodes: read once, into memory, about 62.5 KiB for rows" in plan.sentence
+    assert ReadingPlan.of("rows.csv", DAG, "").rows is None
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_plan_goes_to_standard_error(monkeypatch, capsys):
+    monkeypatch.setattr(sys, "argv", ["gaussnet", "score", "rows.csv", "--model", "model.json",
+                                      "--verbose", "--json"])  # fmt: skip
+    with pytest.raises(SystemExit):
+        main()
+    output = capsys.readouterr()
+    json.loads(output.out)
+    assert output.err.startswith("plan: 1 file, ")

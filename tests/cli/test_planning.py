@@ -34,7 +34,7 @@ def test_plan_prints_a_table_and_which_methods_are_not_in_it(graph):
     assert "No law on this graph (--json says why): batch-median, cauchy" in done.stdout
     assert len(done.stdout.splitlines()) < 12
     reasons = json.loads(run("plan", graph, "--kl", "0.02", "--json").stdout)["no law"]
-    assert reasons["cauchy"].startswith("there is no law for method='cauchy'")
+    assert reasons["cauchy"].startswith("there is no law for --method 'cauchy'")
 
 
 def test_certify_says_what_it_rests_on(graph):

@@ -3,8 +3,10 @@
 import io
 import sys
 
+import numpy as np
 import pytest
 
+import gaussnet as gn
 from gaussnet.cli.printing import progress
 
 
@@ -37,6 +39,40 @@ def test_long_work_shows_what_is_done_now(monkeypatch):
         wait_until_shown(terminal, "reading")
         tell("learning")
         wait_until_shown(terminal, "learning")
+
+
+def test_a_pass_over_rows_shows_what_it_is_for(monkeypatch):
+    terminal = pretend_terminal(monkeypatch)
+    with progress(1, delay=0.0) as tell:
+        tell("learning")
+        told = tell.rows
+        told.begin("moments")
+        told(65_536, 100_000)
+        wait_until_shown(terminal, "learning (moments): 65,536 of 100,000 rows")
+
+
+def test_every_reading_of_a_fit_says_what_it_is_for():
+    dag = gn.Dag.parse("wet ~ rain", nodes=["rain", "wet"])
+    rows = np.array(gn.simulate.random_network(dag, seed=0).sample(500, seed=1))
+    rows[::7, 1] = np.nan
+    heard = []
+
+    class Listener:
+        def begin(self, purpose):
+            heard.append(purpose)
+
+        def __call__(self, done, total):
+            pass
+
+    for how in (
+        {"missing": "likelihood"},
+        {"missing": "drop-rows"},
+        {"missing": "drop-rows", "method": "batch-median"},
+    ):
+        gn.fit(rows, dag, progress=Listener(), **how)
+    expected = {"moments", "missing values", "medians, moments"}
+    assert expected | {"expected moments of missing cells"} <= set(heard)
+    assert all(heard)
 
 
 def test_short_work_shows_nothing(monkeypatch):

@@ -12,7 +12,7 @@ import pytest
 
 import gaussnet as gn
 from gaussnet.data.paths import files_of
-from gaussnet.data.sources import open_data, read_rows
+from gaussnet.data.sources import open_data, read_rows, read_whole
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, FileError, SettingError
 
@@ -162,3 +162,17 @@ def test_signs_that_cannot_be_told_apart_are_refused():
         gn.CsvPath("a.csv", sep=";", decimal=";")
     with pytest.raises(SettingError, match="give sep=';'"):
         gn.CsvPath("a.csv", decimal=",")
+
+
+def test_rows_that_cannot_fit_into_memory_are_refused_before_they_are_read():
+    class Counted:
+        width, ignored = 2, ()
+
+        def count(self):
+            return 1_000
+
+        def chunks(self, first=0, last=None):
+            raise AssertionError
+
+    with pytest.raises(DataError, match="this needs all rows in memory, and these are more than"):
+        read_whole(Counted(), "this", 1_999)

@@ -37,6 +37,7 @@ from gaussnet.cli.options import (
     Several,
     Shifts,
     Title,
+    Verbose,
     Weights,
     WeightsKind,
     given_rows,
@@ -119,6 +120,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     columns: Columns = None,
     sep: Separator = None,
     decimal: Decimal = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Learn the numbers of a network from rows and a graph.
@@ -150,6 +152,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         columns,
         roots,
         levels,
+        verbose,
     )
     if groups is not None:
         if out is not None:
@@ -192,6 +195,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     columns: Columns = None,
     sep: Separator = None,
     decimal: Decimal = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Write one HTML file: the network drawn, its numbers and errors, residuals, origin.
@@ -215,7 +219,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
         study = StudyRequest(interventions, None, clusters, weights, weights_kind)
         how = (method, scale, intercept, missing, allow_singular)
         request = FitRequest(
-            rows, dag, *how, None, None, missing_values, study, columns, roots, levels
+            rows, dag, *how, None, None, missing_values, study, columns, roots, levels, verbose
         )
         written = report_fit(request, target)
     elif model is not None and dag is None:

@@ -14,7 +14,9 @@ from typing import Any, cast
 import numpy as np
 
 import gaussnet as gn
+from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
+from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.data.column_order import in_column_order
 from gaussnet.data.factors import with_factors
 from gaussnet.data.missing import Missing
@@ -26,7 +28,9 @@ from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.equation_changes import rows_behind
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
+from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
+from gaussnet.methods.names import method_named
 from gaussnet.model.files import check_ending
 
 
@@ -81,6 +85,7 @@ class FitRequest:
     roots: str = "independent"
     levels: list[str] | None = None
     """Categories with their levels, the reference first, as "fuel=Diesel,Gas"."""
+    verbose: bool = False
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -118,13 +123,20 @@ class Learnt:
     ignored: tuple[str, ...] = ()
     report: Path | None = None
     more_notes: tuple[str, ...] = ()
-    summary: tuple[str, ...] = ()
-    """What to make of the fit, in sentences."""
+    verdict: Verdict | None = None
+    """What to make of the fit."""
+
+    @property
+    def summary(self) -> list[str]:
+        """What to make of the fit, in sentences."""
+        found = () if self.verdict is None else self.verdict.summary().sentences
+        return [in_shell_words(sentence) for sentence in found]
 
     @property
     def notes(self) -> list[str]:
         """What is worth knowing of the fit, and of errors that could not be found."""
-        return [*(str(note) for note in self.fit.notes), *self.more_notes]
+        found = [*(str(note) for note in self.fit.notes), *self.more_notes]
+        return [in_shell_words(note) for note in found]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -136,6 +148,7 @@ class Learnt:
                 "intercept_error": self.errors.intercepts[node],
                 "variance": network.variances[node],
                 "variance_error": self.errors.variances[node],
+                **self._used(node),
                 "parents": {
                     parent: {
                         "coefficient": network.coefficients[parent, node],
@@ -156,11 +169,31 @@ class Learnt:
             "out": None if self.out is None else str(self.out),
             "report": None if self.report is None else str(self.report),
             "ignored": list(self.ignored),
-            "summary": list(self.summary),
+            "summary": self.summary,
             "notes": self.notes,
             "nodes": nodes,
             **({"covariances": covary} if covary else {}),
+            **self._verdict(),
             **self._flagged(),
+        }
+
+    def _used(self, node: str) -> dict[str, int]:
+        """How many rows and values served a node."""
+        report = self.fit.node(node)
+        names = ("rows", "dropped", "flagged", "missing", "set_rows", "rank", "batches")
+        return {name: getattr(report, name) for name in names}
+
+    def _verdict(self) -> dict[str, Any]:
+        """What the sentences say, in numbers."""
+        if self.verdict is None:
+            return {}
+        nodes, test = self.fit.dag.nodes, None
+        if self.fit.trimming is not None:
+            test = self.fit.trimming.contamination
+        return {
+            "graph": graph_fields(self.verdict.check, self.verdict.reason),
+            "residuals": residual_fields(self.verdict.shapes, nodes),
+            **({} if test is None else {"contamination": contamination_fields(test, nodes)}),
         }
 
     def _flagged(self) -> dict[str, Any]:
@@ -177,10 +210,8 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
         errors, notes = errors_of(fit)
-        summary, _ = (
-            fit.summary().sentences,
-            fit.notes,
-        )  # both read rows: while the cluster is there
+        verdict = Verdict(fit)
+        _ = verdict.summary(), fit.notes  # both read rows: while the cluster is there
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)
@@ -188,7 +219,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     if request.out is not None:
         gn.write_network(fit.network, request.out, rows=known)
     path = None if report is None else report.path
-    return Learnt(fit, errors, request.out, ignored, path, notes, summary)
+    return Learnt(fit, errors, request.out, ignored, path, notes, verdict)
 
 
 def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
@@ -211,6 +242,8 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
         _, graph = with_factors(request.data, graph, codes)
     given, dag = in_column_order(request.data, graph, split_columns(request.columns))
     data = given if by_path else open_data(given, dag.nodes, factors=dag.factors)
+    method = method_named(request.method)
+    tell_plan(request.verbose, request.data, dag, method.passes, method.needs_all_rows)
     tell("learning")
     return gn.fit(
         data,
@@ -243,7 +276,7 @@ class LearntGroups:
             "coefficients": self.found.table().to_dicts(),
             "tests": [one._asdict() for one in self.tests],
             "verdict": self.tests.verdict,
-            "notes": [str(note) for note in self.found.pooled.notes],
+            "notes": [in_shell_words(str(note)) for note in self.found.pooled.notes],
         }
 
 
@@ -376,7 +409,7 @@ def print_fit(learnt: Learnt) -> None:
     network = fit.network
     page = console()
     for sentence in learnt.summary:
-        page.print(in_shell_words(sentence))
+        page.print(sentence)
     page.print(heading(fit))
     print_table(
         "Coefficients",
@@ -403,7 +436,7 @@ def print_fit(learnt: Learnt) -> None:
     if fit.trimming is not None:
         _print_flagged(fit)
     for note in learnt.notes:
-        page.print(f"note: {in_shell_words(note)}")
+        page.print(f"note: {note}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
         if path is not None:
             page.print(f"{what} written to {path}", soft_wrap=True)

@@ -6,14 +6,17 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gaussnet as gn
+from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.fit import missing_codes
 from gaussnet.cli.printing import console, in_shell_words, number, print_table, progress
+from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.cli.row_files import RowFiles
 from gaussnet.cli.saved_networks import read_model
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.fitting.drift import drift_between, learn_new_rows
 from gaussnet.fitting.residuals import WORDS, ResidualShapes
 from gaussnet.graph.dag import counted
+from gaussnet.methods.robust.cellwise import Auto
 from gaussnet.model.files import learnt_rows
 
 CONDITIONS = ("contaminated", "drift", "contradicted")
@@ -68,59 +71,28 @@ class Checked:
             "rows": self.rows,
             "level": self.level,
             "drift": self.drift.to_dict(),
-            "contamination": self._contamination(),
-            "graph": self._graph(),
-            "residuals": self._residuals(),
+            "contamination": contamination_fields(self.contamination, self.nodes),
+            "graph": graph_fields(self.graph, self.graph_reason),
+            "residuals": residual_fields(self.shapes, self.nodes),
             "alarms": [alarm._asdict() for alarm in self.alarms],
             "failed": [alarm.condition for alarm in self.failures],
         }
 
-    def _contamination(self) -> dict[str, Any]:
-        test = self.contamination
-        heads = ("node", "p_value", "adjusted", "share")
-        columns = (self.nodes, test.p_values.tolist(), test.adjusted.tolist(), test.shares.tolist())
-        nodes = [dict(zip(heads, one, strict=True)) for one in zip(*columns, strict=True)]
-        return {
-            "contaminated": bool(test.contaminated),
-            "columns": list(test.contaminated),
-            "nodes": nodes,
-        }
-
-    def _graph(self) -> dict[str, Any]:
-        if self.graph is None:
-            return {"tested": False, "reason": in_shell_words(self.graph_reason)}
-        return {
-            "tested": True,
-            "contradicted": not self.graph.agrees,
-            "tests": self.graph.tests,
-            "untested": self.graph.untested,
-            "rejected": [edge._asdict() for edge in self.graph.rejected],
-        }
-
-    def _residuals(self) -> list[dict[str, Any]] | None:
-        if self.shapes is None:
-            return None
-        return [
-            {
-                "node": node,
-                "shape": self.shapes.kinds[place],
-                "rows": int(self.shapes.counts[place]),
-                "skewness": float(self.shapes.skewness[place]),
-                "excess_kurtosis": float(self.shapes.kurtosis[place]),
-                "furthest": float(self.shapes.furthest[place]),
-            }
-            for place, node in enumerate(self.nodes)
-        ]
-
 
 def check_rows(
-    files: RowFiles, path: Path, missing: str, level: float, fail_if: Iterable[str]
+    files: RowFiles,
+    path: Path,
+    missing: str,
+    level: float,
+    fail_if: Iterable[str],
+    verbose: bool = False,
 ) -> Checked:
     """Learn from the new rows, and compare with the model."""
     wanted = _conditions(fail_if)
     model = read_model(path)
     dag = model.dag
     counts = None if isinstance(model, gn.Fit) else learnt_rows(path)
+    tell_plan(verbose, files.data, dag, Auto.passes, needs_all_rows=Auto.needs_all_rows)
     with progress(4) as tell:
         tell("reading")
         data = files.opened(dag)

@@ -16,6 +16,7 @@ from gaussnet.cli.options import (
     Separator,
     Several,
     ToleratedMissing,
+    Verbose,
     given_rows,
     show,
 )
@@ -41,6 +42,7 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
     columns: Columns = None,
     sep: Separator = None,
     decimal: Decimal = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Say whether new rows still follow a network: drift, wrong cells, graph, residuals.
@@ -55,7 +57,7 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.cli.row_files import RowFiles
 
     files = RowFiles(given_rows(data, sep, decimal), missing_values, columns)
-    found = check_rows(files, model, missing, level, fail_if or ())
+    found = check_rows(files, model, missing, level, fail_if or (), verbose)
     show(found, as_json, print_check)
     for alarm in found.failures:
         typer.echo(f"gaussnet: {alarm.condition} in {alarm.column!r}: {alarm.sentence}", err=True)
@@ -74,6 +76,7 @@ def score(  # noqa: PLR0913, PLR0917 (one argument an option)
     columns: Columns = None,
     sep: Separator = None,
     decimal: Decimal = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Say how likely a network finds rows: their log density, and the worst cell of each.
@@ -87,7 +90,7 @@ def score(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.cli.scores import print_scores, score_rows
 
     files = RowFiles(given_rows(data, sep, decimal), missing_values, columns, key)
-    show(score_rows(files, model, out), as_json, print_scores)
+    show(score_rows(files, model, out, verbose), as_json, print_scores)
 
 
 def update(  # noqa: PLR0913, PLR0917 (one argument an option)
@@ -114,6 +117,7 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
     ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
+    verbose: Verbose = False,
     as_json: Json = False,
 ) -> None:
     """Add rows to a summary file and give the network of all rows, without the old ones.
@@ -127,7 +131,7 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     rows = given_rows(data, sep, decimal)
     request = UpdateRequest(summary, rows, dag, method, intercept, missing, again, out)
-    show(update_summary(request), as_json, print_update)
+    show(update_summary(request, verbose), as_json, print_update)
 
 
 def effect(

@@ -10,6 +10,9 @@ GRAPHS = "The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds."
 Several = list[str] | None
 Json = Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")]
 JsonNotTable = Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")]
+Verbose = Annotated[
+    bool, typer.Option("--verbose", help="Tell sizes, memory and readings before rows are read.")
+]
 RandomSeed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
 Data = Annotated[
     list[str],

@@ -8,7 +8,7 @@ from typing import Any, TypeVar, get_args
 import numpy as np
 
 import gaussnet as gn
-from gaussnet.cli.printing import console, print_table, progress
+from gaussnet.cli.printing import console, in_shell_words, print_table, progress
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.files import write_bytes
 from gaussnet.graph.dag import Dag, counted
@@ -45,7 +45,15 @@ class PlanTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        return {"target": str(self.target), "rows": self.rows, "no law": self.reasons}
+        return {
+            "target": str(self.target),
+            "tv": self.target.tv,
+            "kl": self.target.kl,
+            "delta": self.target.delta,
+            "intercept": self.target.intercept,
+            "rows": self.rows,
+            "no law": _in_shell_words(self.reasons),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,8 +84,17 @@ class CertificateTable:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        assumptions = list(self.first.assumptions)
-        return {"certificates": self.figures, "no law": self.reasons, "assumptions": assumptions}
+        return {
+            "rows": self.first.rows,
+            "delta": self.first.delta,
+            "certificates": self.figures,
+            "no law": _in_shell_words(self.reasons),
+            "assumptions": list(self.first.assumptions),
+        }
+
+
+def _in_shell_words(reasons: dict[str, str]) -> dict[str, str]:
+    return {method: in_shell_words(reason) for method, reason in reasons.items()}
 
 
 def plan_table(dag: Dag, target: Target) -> PlanTable:

@@ -32,14 +32,35 @@ class Steps:
         self._done, self._what = self._done + 1, what
         self._show(what)
 
-    def rows(self, done: int, total: int | None) -> None:
-        """Tell how many rows of a pass over them are read, and of how many if that is known."""
+    @property
+    def rows(self) -> "RowsRead":
+        """Who is told of passes over rows in this step."""
+        return RowsRead(self)
+
+    def pass_over(self, purpose: str, done: int, total: int | None) -> None:
+        """Tell how many rows of a pass are read, of how many if that is known, and what for."""
         known = "" if total is None else f" of {total:,}"
-        self._show(f"{self._what}: {done:,}{known} rows")
+        what = f"{self._what} ({purpose})" if purpose else self._what
+        self._show(f"{what}: {done:,}{known} rows")
 
     def _show(self, words: str) -> None:
         if self._bar is not None and self._task is not None:
             self._bar.update(self._task, description=words, completed=self._done)
+
+
+class RowsRead:
+    """Told of passes over rows: what each is for, and how many rows it has read."""
+
+    def __init__(self, steps: Steps) -> None:
+        self._steps, self._purpose = steps, ""
+
+    def begin(self, purpose: str) -> None:
+        """A pass begins."""
+        self._purpose = purpose
+
+    def __call__(self, done: int, total: int | None) -> None:
+        """So many rows are read, of so many if that is known."""
+        self._steps.pass_over(self._purpose, done, total)
 
 
 @contextmanager
@@ -115,6 +136,7 @@ def in_shell_words(sentence: str) -> str:
         "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"
     ).replace("give a frame", "give a file with named columns")
     sentence = sentence.replace("see fit.outliers()", "--report and --json list them")
+    sentence = sentence.replace("call check_graph()", "gaussnet check tests it")
     sentence = re.sub(r"network\.do\(\{'(.*?)': '(.*?)'\}\)", r"--do '\1=\2'", sentence)
     sentence = sentence.replace("dag.with_factors({...})", "--levels fuel=Diesel,Gas")
     return re.sub(r"(,| or an estimator such as) gn\.\w+\(\d*\)( or gn\.\w+\(\))?", "", sentence)

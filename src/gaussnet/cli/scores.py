@@ -11,12 +11,14 @@ import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_table, progress
+from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.cli.row_files import FilePage, RowFiles, check_table, text_table
 from gaussnet.cli.saved_networks import read_model
 from gaussnet.errors import DataError
 from gaussnet.graph.dag import counted
 from gaussnet.model.cells import CellJudge
 
+ONE_PASS = "all rows are read once"
 LISTED = 10
 """Rows that are listed without a file for all."""
 
@@ -60,10 +62,11 @@ class Scored:
         }
 
 
-def score_rows(files: RowFiles, model: Path, out: Path | None) -> Scored:
+def score_rows(files: RowFiles, model: Path, out: Path | None, verbose: bool = False) -> Scored:
     """Score every row, and write all scores if a file is named for them."""
     check_table(out)
     network = network_of(model)
+    tell_plan(verbose, files.data, network.dag, ONE_PASS)
     judge, sums, rows = CellJudge(network), [], 0
     least: list[tuple[float, int, RowScore]] = []
     heads = headings(RowScore._fields, files.key)

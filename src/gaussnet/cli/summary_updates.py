@@ -14,11 +14,13 @@ import numpy as np
 import gaussnet as gn
 from gaussnet.cli.fit import Learnt, errors_of, print_fit, require_determined
 from gaussnet.cli.printing import console, in_shell_words, progress
+from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.data.missing import Missing
 from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.errors import EstimationError, FileError, SettingError
 from gaussnet.files import check_folder, read_bytes, suffix, whole_file
 from gaussnet.fitting.equation_changes import rows_behind
+from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.model.files import check_ending
 
@@ -76,13 +78,15 @@ class Updated:
         }
 
 
-def update_summary(request: UpdateRequest) -> Updated:
+def update_summary(request: UpdateRequest, verbose: bool = False) -> Updated:
     """Add rows, write the summary, and then the network if a file is named for it."""
     history = _history(request.summary)
     files = _fingerprints(request, history)
+    old = gn.load_summary(request.summary) if history is not None else None
+    if old is not None:
+        tell_plan(verbose, request.data, old.dag, "the new rows are read once")
     with progress(3) as tell:
         tell("adding rows")
-        old = gn.load_summary(request.summary) if history is not None else None
         new = _begun(request) if old is None else _added(request, old)
         tell("writing the summary")
         _save(new, request.summary, [*(history or ()), *files])
@@ -150,7 +154,7 @@ def _network(summary: gn.Summary, out: Path | None) -> Learnt:
     errors, notes = errors_of(fit)
     if out is not None:
         gn.write_network(fit.network, out, rows=rows_behind(fit))
-    return Learnt(fit, errors, out, (), None, notes, fit.summary().sentences)
+    return Learnt(fit, errors, out, (), None, notes, Verdict(fit))
 
 
 def _fingerprints(request: UpdateRequest, history: Sequence[str] | None) -> list[str]:

@@ -137,6 +137,8 @@ def check_missing(missing: Missing) -> None:
 class SurveyPass(Pass):
     """Counts the values that are missing or infinite."""
 
+    purpose = "missing values"
+
     families: Families
 
     def summarize(self, stripe: Stripe) -> Survey:

@@ -12,7 +12,8 @@ from gaussnet.kernels.threads import available_threads
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 Progress = Callable[[int, int | None], None]
-"""Told how many rows of a pass are read, and of how many if that is known."""
+"""Told how many rows of a pass are read, and of how many if that is known. If it has a method
+`begin`, that is told before each pass what it is for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +38,12 @@ class Run:
     """Values, 1 GiB, that are read whole where a method needs all rows at once."""
     largest_whole_bytes: int = 64 << 20
     """Files up to this size are read whole: the answer is the same, and they need not stay."""
+
+    def begin(self, purpose: str) -> None:
+        """Tell who watches the progress what the next pass is for."""
+        begin = getattr(self.progress, "begin", None)
+        if begin is not None:
+            begin(purpose)
 
 
 class Limits(NamedTuple):
@@ -114,6 +121,8 @@ class Pass(ABC):
     __slots__ = ()
     needs_all_rows: ClassVar[bool] = False
     """Whether all rows must be one stripe, in memory."""
+    purpose: str = ""
+    """What the reading is for, in a word or two, for who watches the progress."""
     sample_rows: int | None = None
     """So many rows, instead of all, are enough."""
     shows_finite: bool = False
@@ -165,6 +174,11 @@ class Together(Pass):
 
     questions: tuple[Any, ...]
     """Passes, and answers where there already are some."""
+
+    @property
+    def purpose(self) -> str:  # type: ignore[override]
+        """What the questions are for that are asked now."""
+        return ", ".join(dict.fromkeys(one.purpose for one in self._asked() if one.purpose))
 
     @property
     def sample_rows(self) -> int | None:  # type: ignore[override]

@@ -273,22 +273,30 @@ def cut(chunks: Iterator[Chunk], first: int, last: int | None) -> Iterator[Chunk
 def read_whole(source: Source, purpose: str, most: int) -> FloatArray:
     """All rows of a source as one array (rows, columns), if that has at most `most` values.
 
-    `purpose` says in the message what needs them.
+    `purpose` says in the message what needs them. Files that tell their number of rows are refused
+    before they are read.
     """
     held: list[list[NDArray[Any]]] = []
+    values = (source.count() or 0) * source.width
+    if values > most:
+        raise _too_many(purpose, most)
     values = 0
     for chunk in source.chunks():
         values += len(chunk) * len(chunk[0])
         if values > most:
-            raise DataError(
-                f"{purpose} needs all rows in memory, and these are more than "
-                f"{most * 8 >> 20} MiB: give an array, fewer rows, or another method"
-            )
+            raise _too_many(purpose, most)
         held.append([np.array(column, dtype=np.float64) for column in chunk])
     if not held:
         return np.empty((0, source.width))
     columns = [np.concatenate(parts) for parts in zip(*held, strict=True)]
     return np.array(columns).T
+
+
+def _too_many(purpose: str, most: int) -> DataError:
+    return DataError(
+        f"{purpose} needs all rows in memory, and these are more than {most * 8 >> 20} MiB: give "
+        "an array, fewer rows, or another method"
+    )
 
 
 @dataclass(frozen=True, slots=True)

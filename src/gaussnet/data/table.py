@@ -104,6 +104,7 @@ class Table(ABC):
 
     def fold(self, question: Pass) -> Any:
         """The summary of all rows, or of a sample of them if that is enough."""
+        self.run.begin(question.purpose)
         wanted = question.sample_rows
         if wanted is not None and self.known_rows != 0:
             found = self.sample(wanted)._fold(question)

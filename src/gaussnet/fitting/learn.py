@@ -146,7 +146,7 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
         `gaussnet.data.table.default_page_rows`. Robust looks at all rows at once.
     progress
         Called with the rows read so far and their number (None if unknown) while files are
-        read page by page.
+        read page by page. If it has a method `begin`, that is told what each reading is for.
     client
         A ``distributed.Client``: a Dask DataFrame or array, or files that all workers see, are
         learnt from on its cluster. Rows stay there, and the answer is that of one machine.

@@ -339,6 +339,8 @@ class Explained(NamedTuple):
 class ExplainedPass(Pass):
     """Asks how much of each node's sum of squares the equation leaves, over its own rows."""
 
+    purpose = "measures of fit"
+
     network: GaussianNetwork
     intercept: bool
 

@@ -112,6 +112,8 @@ class PairsPass(Pass):
     Nodes are numbered in an order in which parents come first.
     """
 
+    purpose = "tests of the graph"
+
     order: IntArray
     """The columns of the table in that order."""
     asked: tuple[tuple[int, IntArray], ...]

@@ -207,6 +207,8 @@ class Method(ABC):
     """Whether the solution has intercepts and mean squares, so that no other pass is needed."""
     needs_all_rows: ClassVar[bool] = False
     """Whether all rows must be in memory; then it also treats missing values itself."""
+    passes: ClassVar[str] = "all rows are read several times"
+    """How often rows are read that are not in memory, in words for who waits for it."""
     fills_holes: ClassVar[bool] = False
     """Whether missing cells are left in the rows, because it knows what to expect of them."""
     maximizes_likelihood: ClassVar[bool] = False
@@ -297,6 +299,8 @@ class Method(ABC):
 @dataclass(frozen=True)
 class LikelihoodPass(Pass):
     """Asks for the log-likelihood of each node given its parents, and the rows it rests on."""
+
+    purpose = "log-likelihood"
 
     network: GaussianNetwork
 

@@ -69,6 +69,7 @@ class BatchAverage(Batches):
     """
 
     name = "batch-average"
+    passes = "all rows are read once"
     error_kinds = ("between-batch",)
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
@@ -104,6 +105,7 @@ class BatchMedian(Batches):
     """
 
     name = "batch-median"
+    passes = "all rows are read once, and again if a sample did not say where the medians lie"
     error_kinds = ("order-statistic",)
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
@@ -188,6 +190,8 @@ class BatchValues(Values):
 class AveragePass(Pass):
     """Asks for the means of the batches' solutions."""
 
+    purpose = "batches"
+
     values: BatchValues
 
     @np.errstate(over="ignore", invalid="ignore")
@@ -235,6 +239,8 @@ class AveragePass(Pass):
 @dataclass(frozen=True)
 class FreeMedianPass(Pass):
     """Asks for medians of rows that nobody has seen together: brackets with free ends."""
+
+    purpose = "medians"
 
     values: Values
     equations: Equations

@@ -119,6 +119,7 @@ class CauchyTree(SquareWindows):
     """
 
     name = "cauchy-tree"
+    passes = "all rows are read once, and again if a sample did not say where the medians lie"
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
         """Medians of the solutions."""
@@ -143,6 +144,7 @@ class Cauchy(SquareWindows):
     """
 
     name = "cauchy"
+    passes = "all rows are read twice, and again if a sample did not say where the medians lie"
     finds_mean_squares = True
 
     def first(self, equations: Equations, scale: Scale) -> Pass:

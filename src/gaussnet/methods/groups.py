@@ -223,6 +223,8 @@ class NodeSummaries(NamedTuple):
 class NodesPass(SummaryPass):
     """A summary for each node by itself, of the rows in which it was not set from outside."""
 
+    purpose = "moments"
+
     method: Method
     families: Families
     intercept: bool

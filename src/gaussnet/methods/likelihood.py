@@ -303,6 +303,8 @@ class Likelihood(LeastSquares):
 class ObservedLikelihoodPass(Pass):
     """Asks for the log-likelihood of the cells that are there, and the number of rows."""
 
+    purpose = "log-likelihood"
+
     parameters: Parameters
 
     def summarize(self, stripe: Stripe) -> tuple[FloatArray, IntArray]:
@@ -320,6 +322,8 @@ class ObservedLikelihoodPass(Pass):
 @dataclass(frozen=True)
 class StartPass(Pass):
     """Asks for moments of the rows without a hole, and what each family has of the others."""
+
+    purpose = "moments of complete rows"
 
     equations: Equations
 
@@ -451,6 +455,8 @@ def _solve_carefully(
 @dataclass(frozen=True)
 class EmPass(Pass):
     """One round of EM: expected moments and the likelihood at some parameters."""
+
+    purpose = "expected moments of missing cells"
 
     equations: Equations
     whole: Moments

@@ -283,6 +283,8 @@ class Factors:
 class MomentsPass(Pass):
     """Asks for the moments of all rows."""
 
+    purpose = "moments"
+
     equations: Equations
     shows_finite = True
 
@@ -332,6 +334,8 @@ class CrossMoments(NamedTuple):
 class CrossMomentsPass(Pass):
     """Asks for means and products of all pairs of columns; about 0 without an intercept."""
 
+    purpose = "moments"
+
     intercept: bool
     shows_finite = True
 
@@ -362,6 +366,8 @@ class CrossMomentsPass(Pass):
 @dataclass(frozen=True)
 class FactorsPass(Pass):
     """Asks for the triangular factors of equations that lack digits otherwise."""
+
+    purpose = "triangular factors"
 
     equations: Equations
     finish: Callable[[Factors], Any]

@@ -70,6 +70,8 @@ class ResidualMoments(NamedTuple):
 class ResidualMomentsPass(Pass):
     """Asks for mean and mean square of the residuals."""
 
+    purpose = "residuals"
+
     equations: Equations
     coefficients: FloatArray
     sample_rows: int | None = None

@@ -108,6 +108,8 @@ class KeptValues:
 class KeepAllPass(Pass):
     """Asks for all values, for answers that need more of them than their medians."""
 
+    purpose = "medians"
+
     values: Values
 
     def summarize(self, stripe: Stripe) -> KeptValues:
@@ -217,6 +219,8 @@ class Plan(NamedTuple):
 @dataclass(frozen=True)
 class MedianPass(Pass):
     """One pass towards the medians of all rows of values."""
+
+    purpose = "medians"
 
     values: Values
     finish: Callable[[Found], Any]

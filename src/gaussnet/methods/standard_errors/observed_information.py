@@ -62,6 +62,8 @@ class Scores(NamedTuple):
 class InformationPass(Pass):
     """Asks for the expected moments of all rows, and the information that missing cells take."""
 
+    purpose = "standard errors"
+
     equations: Equations
     parameters: Parameters
 

@@ -252,6 +252,8 @@ def _correction(own: Regressions, sums: Sandwich, kind: str, survey: bool) -> Co
 class SandwichPass(Pass):
     """Asks for the sums that sandwich errors need, of regressions that are known."""
 
+    purpose = "standard errors"
+
     equations: Equations
     found: list[Regressions]
     kind: str

@@ -130,6 +130,8 @@ def _regress(found: Trimmed, intercept: bool) -> tuple[FloatArray, FloatArray]:
 class NearRowsPass(Pass):
     """Asks for the moments of the rows near the line of each equation."""
 
+    purpose = "standard errors"
+
     equations: Equations
     lines: list[Line]
 
