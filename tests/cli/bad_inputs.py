@@ -296,15 +296,17 @@ BAD_GRAPHS = [
         fit_with("graph.txt"),
         graph("graph.txt", "y ~ x:z"),
         "the graph in 'graph.txt' does not hold: line 1 of the formulas, 'y ~ x:z', uses ':', "
-        "which makes an interaction: write plain terms as in 'y ~ a + b', and put a name that "
-        'holds the sign between " or `',
+        "which makes an interaction: add a column with these values to the data and name it, as in "
+        "'y ~ log_x'; a name that "
+        'holds the sign stands between " or `',
     ),
     (
         fit_with("graph.txt"),
         graph("graph.txt", "y ~ log(x)"),
         "the graph in 'graph.txt' does not hold: line 1 of the formulas, 'y ~ log(x)', uses '(', "
-        "which calls a function: write plain terms as in 'y ~ a + b', and put a name that "
-        'holds the sign between " or `',
+        "which calls a function or groups terms: add a column with these values to the data and "
+        "name it, as in 'y ~ log_x'; a name that "
+        'holds the sign stands between " or `',
     ),
     (
         fit_with("graph.txt"),
