@@ -189,5 +189,7 @@ def test_a_fit_without_its_rows_says_so():
 
     dag, rows = simulated()
     fit = pickle.loads(pickle.dumps(gn.fit(rows, dag)))
-    with pytest.raises(gn.EstimationError, match="no longer has the rows"):
+    with pytest.raises(gn.EstimationError, match=r"was copied or loaded.*for_checks=True"):
         fit.check_graph()
+    with pytest.raises(gn.EstimationError, match="no longer has the rows"):
+        fit.check_graph(errors="heteroscedastic")

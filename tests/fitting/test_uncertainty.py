@@ -371,7 +371,7 @@ def test_nothing_is_copied_shown_or_pickled():
     assert len(pickle.dumps(fit)) < data.nbytes
     assert loaded.standard_errors.coefficients == known.coefficients
     with pytest.raises(gn.EstimationError, match="no longer has the rows"):
-        loaded.confidence_intervals()
+        loaded.uncertainty("bootstrap")
 
 
 def test_data_that_changed_after_the_fit_are_noticed():

@@ -54,6 +54,8 @@ def find_scores(fit: Fit) -> Scores:
             "others does not compare with that of a fit that believes other values: "
             "gaussnet.compare([fit, ...]) scores fits on the values that all of them believe"
         )
+    if fit.rests_on_sums:
+        return _scores(fit, _summed_likelihoods(fit))
     table = _scored_table(fit)
     if fit.trimming is not None and fit.trimming.bridged:  # some cells are missing
         return _observed_scores(fit, table.in_memory("this").array)
@@ -79,12 +81,29 @@ def _observed_scores(fit: Fit, rows: Rows) -> Scores:
 def _scored_table(fit: Fit) -> Table:
     """The rows of a fit, if they have a likelihood."""
     data = fit.required_data("score it where the data are, or give rows to network.score")
-    if data.options.study.has_dependent_rows:
+    _refuse_dependent_rows(fit)
+    return data.table()
+
+
+def _refuse_dependent_rows(fit: Fit) -> None:
+    if fit.has_dependent_rows:
         raise EstimationError(
             "the rows have weights or clusters, so that their likelihood is not known: compare "
             "fits without them"
         )
-    return data.table()
+
+
+def _summed_likelihoods(fit: Fit) -> tuple[FloatArray, IntArray]:
+    """Log-likelihood of each node, and its rows, where only sums over these are left.
+
+    At the maximum the squared residuals add up to the rows times the mean square.
+    """
+    _refuse_dependent_rows(fit)
+    network, rows = fit.network, fit.details.rows
+    network._check_has_density()
+    factors = fit.scale.factors(rows, fit.details.ranks, fit.intercept)
+    constants = np.log(2.0 * np.pi) + np.log(network.variance_array)
+    return -0.5 * rows * (constants + 1.0 / factors), rows
 
 
 def _common_rows(fits: list[Fit]) -> FloatArray:

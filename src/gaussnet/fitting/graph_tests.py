@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import stdtr
 
 from gaussnet.data.table import Table, ask, cut_pages
-from gaussnet.errors import SettingError
+from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.partial_correlations import (
     CompleteRows,
@@ -21,7 +21,7 @@ from gaussnet.fitting.partial_correlations import (
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
-from gaussnet.methods.moments import CrossMomentsPass
+from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.checks import as_names
 from gaussnet.types import BoolArray, FloatArray, IntArray
@@ -166,19 +166,23 @@ def check_graph(
     check_level(level, 0.05)
     if errors not in get_args(Noise):
         raise SettingError(f"got errors={errors!r}, expected 'classical' or 'heteroscedastic'")
-    table, notes = tested_table(fit, "check the graph where the data are, or fit again")
+    work, notes = _correlating(fit, errors)
     touched = None if nodes is None else {fit.dag.position(node) for node in as_names(nodes)}
     missing = len(fit.dag) * (len(fit.dag) - 1) // 2 - len(fit.dag.edges)
     largest = _largest_listed(missing, level, adjust)
     parents = _ranked_parents(fit.dag)
-    work = _correlating(fit, table, errors)
     found = _tests(fit.dag, parents, work, largest, touched)
     p_values = 2.0 * stdtr(found.freedom, -np.abs(found.statistics))
     corrected = adjusted(p_values, adjust, found.tests)
     order = np.lexsort((-np.abs(found.correlations), p_values))
     if found.untested:
         words = counted(found.untested, "missing edge")
-        notes.append(f"{words} cannot be tested: no noise, or too few rows")
+        reasons = "no noise, or too few rows"
+        if fit.data is None:
+            reasons = (
+                "no noise, too few rows, or nearly collinear nodes, for which sums lack digits"
+            )
+        notes.append(f"{words} cannot be tested: {reasons}")
     if largest is not None:
         notes.append(f"listed are those with p-values of at most {largest:.2g}")
     return GraphCheck(
@@ -199,11 +203,7 @@ def check_graph(
 def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
     """The rows learnt from, suspicious cells of a robust fit as missing, and notes."""
     data = fit.required_data(purpose)
-    if data.options.study.has_dependent_rows:
-        raise SettingError(
-            "the rows have weights or clusters, and these tests are of independent rows that count "
-            "alike: fit without them to ask"
-        )
+    _refuse_dependent_rows(fit)
     table = data.table()
     if fit.trimming is None or not fit.trimming.cells:
         return table, []
@@ -215,6 +215,27 @@ def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
     pages = cut_pages(rows, held.page_rows)
     believed = replace(held, pages=pages, whole=rows, is_complete=False, sums=None)
     return believed, ["suspicious cells count as missing, so that p-values are approximate"]
+
+
+def _refuse_dependent_rows(fit: "Fit") -> None:
+    if fit.has_dependent_rows:
+        raise SettingError(
+            "the rows have weights or clusters, and these tests are of independent rows that count "
+            "alike: fit without them to ask"
+        )
+
+
+def required_cross_moments(fit: "Fit", purpose: str) -> CrossMoments:
+    """The products of all pairs of nodes that a fit without rows has kept; refused if none."""
+    _refuse_dependent_rows(fit)
+    if fit.sums is None or fit.sums.cross is None:
+        kept = "was copied or loaded" if fit.kept is None else "comes from a summary"
+        raise EstimationError(
+            f"this fit {kept}, which keeps the sums of each equation and not the rows, and "
+            f"{purpose} need products of all pairs of nodes: ask where the data are, or summarise "
+            "them with gaussnet.summarize(..., for_checks=True)"
+        )
+    return fit.sums.cross
 
 
 def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
@@ -236,8 +257,17 @@ def _ranked_parents(dag: Dag) -> list[IntArray]:
     return [parents[offsets[node] : offsets[node + 1]] for node in dag.order.tolist()]
 
 
-def _correlating(fit: "Fit", table: Table, errors: Noise) -> Correlating:
-    """What finds the correlations of these rows, whose columns it has in topological order.
+def _correlating(fit: "Fit", errors: Noise) -> tuple[Correlating, list[str]]:
+    """What finds the correlations, with columns in topological order, and notes."""
+    if fit.data is None and fit.sums is not None and errors == "classical":
+        moments = required_cross_moments(fit, "tests of missing edges")
+        return CompleteRows(moments, fit.dag.order, fit.intercept, None), []
+    table, notes = tested_table(fit, "check the graph where the data are, or fit again")
+    return _correlating_rows(fit, table, errors), notes
+
+
+def _correlating_rows(fit: "Fit", table: Table, errors: Noise) -> Correlating:
+    """What finds the correlations of these rows.
 
     Rows in which a node was set from outside say nothing of what it depends on.
     """

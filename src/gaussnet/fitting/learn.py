@@ -27,6 +27,7 @@ from gaussnet.methods.likelihood import check_likelihood
 from gaussnet.methods.moments import MomentsPass, with_mean_squares
 from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.methods.scales import ResidualMomentsPass
+from gaussnet.methods.sums import FamilySums, KeptSums
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
 from gaussnet.types import IntArray
@@ -327,6 +328,8 @@ class NetworkBuilder:
         self.notes: tuple[str, ...] = ()
         self.used = np.zeros(nodes, dtype=np.int64)
         """Rows of the tables that the nodes were learnt from."""
+        self.sums: list[FamilySums] = []
+        """What least squares was solved from."""
         self.details = Details(*(np.zeros(nodes, dtype=np.int64) for _ in range(6)))
 
     @property
@@ -387,6 +390,7 @@ class NetworkBuilder:
             details.set_rows[nodes] = solution.set_rows
         details.batches[nodes], details.singular[nodes] = solution.batches, solution.singular
         details.ranks[nodes] = solution.ranks
+        self.sums += [own._replace(nodes=nodes[own.nodes]) for own in solution.sums]
         self.passes = max(self.passes, solution.passes)
         self.findings = solution.findings
         self.notes += solution.notes
@@ -532,8 +536,17 @@ class NetworkBuilder:
             split=self.options.split,
             details=self.details,
             general_notes=notes,
+            sums=self._kept_sums(),
             **more,
         )
+
+    def _kept_sums(self) -> KeptSums | None:
+        """The sums of all nodes, if there are sums of each and both phases have the same rows."""
+        known = sum(len(own.nodes) for own in self.sums)
+        if known != len(self.dag) or not self.same_rows or not self.scale.uses_mean_squares:
+            return None
+        study = self.options.study
+        return KeptSums(tuple(self.sums), study.error_kind, study.has_dependent_rows)
 
 
 def _require_complete_rows(dag: Dag, survey: Survey) -> None:

@@ -16,12 +16,13 @@ from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError
-from gaussnet.fitting.graph_tests import tested_rows
+from gaussnet.fitting.graph_tests import required_cross_moments, tested_rows
 from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import Dag
-from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
+from gaussnet.methods.moments import CrossMoments, CrossMomentsPass, Moments, MomentsPass
+from gaussnet.methods.standard_errors.regressions import regress
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
 
@@ -287,7 +288,7 @@ def _require_likelihood(fit: "Fit") -> None:
             "check_graph(), or set the cells that fit.outliers() lists to NaN and fit by least "
             "squares with missing='likelihood'"
         )
-    if fit.data is not None and fit.data.options.study.has_dependent_rows:
+    if fit.has_dependent_rows:
         raise EstimationError(
             "the rows have weights or clusters, so that their likelihood is not known for measures "
             "of fit: fit without them to ask"
@@ -321,6 +322,8 @@ def _require_rows(fit: "Fit") -> None:
 
 
 def _moments(fit: "Fit") -> CrossMoments:
+    if fit.data is None and fit.sums is not None:
+        return required_cross_moments(fit, "measures of fit")
     data = fit.required_data("ask for measures of fit where the data are, or fit again")
     found: CrossMoments = ask(data.table(), CrossMomentsPass(fit.intercept))
     return found
@@ -411,6 +414,20 @@ def r2_note(nodes: Sequence[str], r2: FloatArray) -> str | None:
     )
 
 
+def _r2_of_sums(fit: "Fit") -> FloatArray:
+    """The same from sums over rows that are gone."""
+    found = np.full(len(fit.dag), np.nan)
+    for group in fit.data_or_sums("fit again").groups()[0]:
+        moments: Moments = ask(group.table, MomentsPass(group.equations))
+        totals = moments.products[moments.families.product_offsets[1:] - 1]
+        for own in regress(group):
+            nodes = group.nodes[own.block.families]
+            with np.errstate(divide="ignore", invalid="ignore"):
+                share = 1.0 - own.squares / totals[own.block.families]
+            found[nodes] = np.where(totals[own.block.families] > 0.0, share, np.nan)
+    return np.where(fit.dag.parent_counts > 0, found, np.nan)
+
+
 def find_r2(fit: "Fit") -> FloatArray:
     r"""Share of the variance in the rows that the parents explain, (nodes,); NaN of roots.
 
@@ -420,6 +437,8 @@ def find_r2(fit: "Fit") -> FloatArray:
     believe. lavaan divides by the variance that the model implies instead, which is the same
     where the graph implies no false covariance between the parents.
     """
+    if fit.rests_on_sums:
+        return _r2_of_sums(fit)
     table = fit.required_data("ask for R2 where the data are, or fit again").table()
     question = ExplainedPass(fit.network, fit.intercept)
     if fit.trimming is None or not fit.trimming.cells:

@@ -153,8 +153,8 @@ def find_learnt_errors(fit: "Fit") -> LearntErrors:
     """What the data leave open about the network of a fit."""
     from gaussnet.fitting.uncertainty import checked_kind
 
-    kind, data = checked_kind(fit, None, 0.95), fit.required_data(PURPOSE)
-    if data.options.study.has_dependent_rows:
+    kind, data = checked_kind(fit, None, 0.95), fit.data_or_sums(PURPOSE)
+    if fit.has_dependent_rows:
         raise EstimationError(
             "the rows have weights or clusters, for which the error of a prediction is not known: "
             "use network.predict, which takes the network as known"

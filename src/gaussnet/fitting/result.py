@@ -41,6 +41,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.robust.contamination import ContaminationTest
     from gaussnet.methods.robust.findings import Trimming
     from gaussnet.methods.standard_errors import Adjustment
+    from gaussnet.methods.sums import KeptSums
     from gaussnet.model.inference.queries import Prediction
     from gaussnet.planning import Certificate
 
@@ -93,6 +94,8 @@ class Fit:
     """What the robust method found wrong with the data; None for the other methods."""
     kept: "Summary | None" = field(default=None, repr=False, compare=False)
     """What rows that are added later go on from, if there is one."""
+    sums: "KeptSums | None" = field(default=None, repr=False, compare=False)
+    """What least squares was solved from, which answers where the rows are gone."""
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -761,6 +764,31 @@ class Fit:
         from gaussnet.fitting.uncertainty import find_uncertainty
 
         return find_uncertainty(self, kind, level, repetitions, seed)
+
+    def data_or_sums(self, purpose: str) -> "FitData":
+        """The data behind the fit, or sums over them for questions that these can answer."""
+        if self.sums is not None and self.rests_on_sums:
+            return self.sums.data(self.dag, self.intercept)
+        return self.required_data(purpose)
+
+    @property
+    def rests_on_sums(self) -> bool:
+        """Whether the rows are gone, and the sums of all equations are left."""
+        return self.data is None and self.sums is not None and bool(self.sums.groups)
+
+    @property
+    def error_kind(self) -> str | None:
+        """The standard errors that the rows learnt from ask for; None for the method's own."""
+        if self.data is not None:
+            return self.data.options.study.error_kind
+        return None if self.sums is None else self.sums.error_kind
+
+    @property
+    def has_dependent_rows(self) -> bool:
+        """Whether the rows learnt from have weights or clusters."""
+        if self.data is not None:
+            return self.data.options.study.has_dependent_rows
+        return self.sums is not None and self.sums.dependent
 
     def required_data(self, purpose: str) -> "FitData":
         """The data behind the fit; else one sentence that says for what they are missing."""

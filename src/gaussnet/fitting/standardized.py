@@ -76,10 +76,11 @@ def find_sample_scales(fit: "Fit") -> SampleScales | None:
     That is so without the rows, with missing cells filled by likelihood, and for methods that
     distrust some values: a single wild value makes a standard deviation meaningless.
     """
-    if not fit.maximizes_likelihood or fit.method.fills_holes or fit.data is None:
+    gone = fit.data is None and not fit.rests_on_sums
+    if not fit.maximizes_likelihood or fit.method.fills_holes or gone:
         return None
     families, found = fit.dag.families, np.empty((4, len(fit.dag.families.parents)))
-    for group in fit.data.groups()[0]:
+    for group in fit.data_or_sums(PURPOSE).groups()[0]:
         moments: Moments = ask(group.table, MomentsPass(group.equations))
         own = moments.families
         for index, node in enumerate(group.nodes.tolist()):

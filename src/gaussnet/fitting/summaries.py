@@ -32,7 +32,9 @@ from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.kernels.threads import Partials, merge_in_order
 from gaussnet.methods.base import Equations, Method, Scale, Solution, SummaryPass
 from gaussnet.methods.groups import FitData, NodesPass, ReadOptions
+from gaussnet.methods.moments import WithCrossMoments
 from gaussnet.methods.names import check_together, method_named, scale_named
+from gaussnet.methods.sums import KeptSums
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 NEEDS_ROWS = ("drop-by-node", "likelihood")
@@ -74,6 +76,8 @@ class Summary:
     """Which nodes each regime of rows sets from outside, (regimes, nodes); None if none may be."""
     interventions: Any = None
     """Where data say what was set, if a column of them does."""
+    for_checks: bool = False
+    """Whether products of all pairs of nodes are kept beside, for tests of the graph."""
 
     def __post_init__(self) -> None:
         _ = self.question  # refuses a method that has none
@@ -85,7 +89,10 @@ class Summary:
         if self.targets is not None:
             return NodesPass(self.method, families, self.intercept, self.targets)
         equations = Equations(families.sorted_by_size[1], self.intercept)
-        return self.method.summary_pass(equations)
+        question = self.method.summary_pass(equations)
+        if not self.for_checks:
+            return question
+        return WithCrossMoments(question, self.intercept, len(self.dag))
 
     @property
     def rows(self) -> int:
@@ -253,12 +260,15 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     threads: int | None = None,
     interventions: Any = None,
     columns: Iterable[object] | None = None,
+    for_checks: bool = False,
 ) -> Summary:
     """Summarise rows for a fit later, here or elsewhere, alone or with others.
 
     The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data, `dag`
     and `columns` are as in `gaussnet.fit`. Missing values are refused or drop their rows.
-    `interventions` are those of `gaussnet.fit`; then every node has a summary of its own.
+    `interventions` are those of `gaussnet.fit`; then every node has a summary of its own. With
+    `for_checks` the products of all pairs of nodes are kept too, so that the fit of the summary
+    has `check_graph` and `fit_measures`.
 
     Examples
     --------
@@ -278,7 +288,13 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     given, ordered = in_column_order(*with_factors(data, as_dag(dag)), columns)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
+    if for_checks and interventions is not None:
+        raise SettingError(
+            "got for_checks=True and interventions: each pair of nodes then has rows of its own, "
+            "so check the graph in a fit to the rows themselves"
+        )
     empty = Summary(ordered, method_named(method), bool(intercept), height, missing)
+    empty = replace(empty, for_checks=bool(for_checks))
     check_mask_order(interventions, ordered)
     if interventions is not None:
         nothing = np.zeros((1, len(empty.dag)), dtype=bool)
@@ -314,7 +330,7 @@ def merge(first: Summary, second: Summary) -> Summary:
                 f"{name!r}: tell both of all levels, the reference first, as "
                 "dag.with_factors({...}), and summarise the rows again"
             )
-    for name in ("dag", "method", "intercept", "page_rows", "missing"):
+    for name in ("dag", "method", "intercept", "page_rows", "missing", "for_checks"):
         left, right = getattr(first, name), getattr(second, name)
         if left != right:
             raise SettingError(
@@ -342,7 +358,9 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
     """The fit that a summary gives, the same as `gaussnet.fit` gives for its rows.
 
     Variances are mean squares, or for least squares "kl-optimal": other scales need the
-    rows themselves, as do standard errors.
+    rows themselves. The fit of least squares has standard errors, intervals, effects,
+    log-likelihood, AIC, BIC and R2 from the sums of its equations; `check_graph` and
+    `fit_measures` if the summary was made with ``for_checks=True``.
 
     Examples
     --------
@@ -375,7 +393,11 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
     for some in shared:
         builder.settle_variances(some, int(served[some[0]]))
     notes = general_notes((), rows + summary.dropped, rows) + notes
-    return builder.result(builder.network(), rows, notes, kept=summary)
+    found = builder.result(builder.network(), rows, notes, kept=summary)
+    if not summary.for_checks:
+        return found
+    sums = KeptSums(()) if found.sums is None else found.sums
+    return replace(found, sums=replace(sums, cross=summary.total().cross))
 
 
 def update(fit: Fit, more_rows: Any) -> Fit:

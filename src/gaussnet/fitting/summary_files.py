@@ -17,8 +17,9 @@ from gaussnet.kernels.threads import Partials
 from gaussnet.methods.names import METHODS
 
 FORMAT, VERSION, WITH_TARGETS, WITH_COVARIANCES = "gaussnet summary", 2, 3, 4
-"""Summaries that know of interventions or covariances have versions of their own, which older
-programs must not read."""
+WITH_CHECKS = NEWEST = 5
+"""Summaries that know of interventions, covariances or products of all pairs have versions of
+their own, which older programs must not read."""
 BY_NAME = {kind.name: kind for kind in METHODS}
 
 Arrays = dict[str, Any]
@@ -50,6 +51,7 @@ def to_arrays(summary: Summary) -> Arrays:
         "sizes": [size for size, _ in summary.partials.held],
         "targets": None if summary.targets is None else summary.targets.tolist(),
         "interventions": summary.interventions,
+        "for_checks": summary.for_checks,
     }
     arrays: Arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
     runs = (*summary.closed, *(own for _, own in summary.partials.held))
@@ -62,6 +64,8 @@ def to_arrays(summary: Summary) -> Arrays:
 
 
 def _version(summary: Summary) -> int:
+    if summary.for_checks:
+        return WITH_CHECKS
     if summary.dag.covariances or summary.dag.factors:
         return WITH_COVARIANCES
     return VERSION if summary.targets is None else WITH_TARGETS
@@ -93,7 +97,7 @@ def load_summary(path: Path) -> Summary:
     except _OtherVersion as problem:
         raise FileError(
             f"{file!r} has version {problem} of the format of summaries, expected {VERSION} to "
-            f"{WITH_COVARIANCES}: "
+            f"{NEWEST}: "
             "read it with the gaussnet that wrote it, or summarize the rows again"
         ) from None
     except _OtherMethod as problem:
@@ -118,7 +122,7 @@ class _OtherMethod(Exception):
 def _summary(arrays: Arrays) -> Summary:
     header = json.loads(arrays["header"].tobytes().decode())
     _require(header["format"] == FORMAT)
-    if header["version"] not in range(VERSION, WITH_COVARIANCES + 1):
+    if header["version"] not in range(VERSION, NEWEST + 1):
         raise _OtherVersion(header["version"])
     dag = Dag.from_parts(header["nodes"], [tuple(edge) for edge in header["edges"]])
     dag = dag.with_covariances(map(tuple, header.get("covariances", ())))
@@ -136,6 +140,7 @@ def _summary(arrays: Arrays) -> Summary:
     targets = header.get("targets")
     said = None if targets is None else np.array(targets, dtype=bool).reshape(-1, len(dag))
     summary = Summary(*settings, targets=said, interventions=header.get("interventions"))
+    summary = replace(summary, for_checks=header.get("for_checks") is True)
     question = summary.question
     closed, sizes = _count(header["closed"]), [_count(size) for size in header["sizes"]]
     _require(closed <= len(arrays))

@@ -14,7 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from gaussnet.data.passes import RegimeCounts
 from gaussnet.data.table import ask
-from gaussnet.errors import SettingError
+from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
 from gaussnet.fitting.root_errors import joint_root_errors, log_ends, normal_ends
@@ -22,6 +22,8 @@ from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import FitData, Fitted
 from gaussnet.methods.standard_errors.order_statistics import order_statistic
+from gaussnet.methods.standard_errors.regressions import SANDWICHES
+from gaussnet.methods.sums import ONLY_SUMS
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
 from gaussnet.planning import Certificate, certify
@@ -278,7 +280,9 @@ def find_errors(fit: "Fit", kind: str, level: float) -> Errors:
         from gaussnet.fitting.information import expected_errors
 
         return expected_errors(fit, level)
-    fitted = Fitted(fit.network, fit.scale, fit.required_data(PURPOSE), fit.trimming)
+    if fit.rests_on_sums and kind in SANDWICHES:
+        raise EstimationError(ONLY_SUMS)
+    fitted = Fitted(fit.network, fit.scale, fit.data_or_sums(PURPOSE), fit.trimming)
     return fit.method.find_errors(fitted, kind, level)
 
 
@@ -286,11 +290,10 @@ def checked_kind(fit: "Fit", kind: str | None, level: float) -> str:
     """The kind of errors that is asked for, or the method's own."""
     check_level(level)
     kinds, name = fit.method.error_kinds, fit.method.name
-    study = None if fit.data is None else fit.data.options.study
-    own = None if study is None else study.error_kind
+    own = fit.error_kind
     if own is not None and kind in (None, own):
         return own
-    if kind == "bootstrap" and study is not None and study.has_dependent_rows:
+    if kind == "bootstrap" and fit.has_dependent_rows:
         raise SettingError(
             "got kind='bootstrap', which draws rows as if they were independent and counted alike: "
             "leave kind out"

@@ -87,8 +87,8 @@ class Verdict:
         nodes = len(fit.dag)
         missing = nodes * (nodes - 1) // 2 - len(fit.dag.edges)
         try:
-            data = fit.required_data("")
-            if not data.table().is_in_memory:
+            gone = fit.data is None and fit.sums is not None and fit.sums.cross is not None
+            if not gone and not fit.required_data("").table().is_in_memory:
                 self.reason = "the rows are in a file: call check_graph()"
                 return None
         except GaussnetError as problem:

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.groups import Fitted
     from gaussnet.methods.standard_errors import Assembly, Slopes, Spreads
     from gaussnet.methods.standard_errors.observed_information import ParameterLaw
+    from gaussnet.methods.sums import FamilySums
 
 MANY_ROWS = 1 << 28
 """Rows to be ready for where their number is not known."""
@@ -128,6 +129,8 @@ class Solution:
     """What is worth knowing of the solution as a whole."""
     unbounded: BoolArray | None = None
     """Families whose likelihood has no maximum, where the method looks for one."""
+    sums: "tuple[FamilySums, ...]" = ()
+    """What least squares was solved from; their nodes are numbers of families."""
 
     @classmethod
     def of(cls, equations: Equations, coefficients: FloatArray, **found: Any) -> "Solution":

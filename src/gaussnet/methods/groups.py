@@ -275,7 +275,12 @@ class NodesPass(SummaryPass):
         arrays: dict[str, Any] = {
             name: np.concatenate([getattr(part, name) for part in parts]) for name in names
         }
-        return Solution(**arrays, rows=self.node_rows(summary, len(order))[order])
+        sums = tuple(
+            own._replace(nodes=np.array([place]))
+            for place, part in enumerate(parts)
+            for own in part.sums
+        )
+        return Solution(**arrays, rows=self.node_rows(summary, len(order))[order], sums=sums)
 
     def notes(self, summary: NodeSummaries) -> tuple[str, ...]:
         """What is worth knowing of any node's solution."""

@@ -1,7 +1,7 @@
 """Ordinary least squares on all rows, and its standard errors."""
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -73,7 +73,7 @@ class LeastSquaresPass(MomentsPass, SummaryPass):
         """The solution, or factors first."""
         solution, doubtful = solve_moments(summary, self.equations)
         if not len(doubtful):
-            return self._answer(summary, solution, {})
+            return self._answer(summary, self._with_sums(solution, summary), {})
         again = self.equations.only(doubtful)
         return FactorsPass(again, partial(self._patched, summary, solution, doubtful, again))
 
@@ -87,11 +87,22 @@ class LeastSquaresPass(MomentsPass, SummaryPass):
     ) -> Any:
         part = solve_factors(factors, again)
         patched = solution.patched(self.equations.families, doubtful, part)
+        patched = self._with_sums(patched, moments, factors)
         uppers = {int(f): factors.parent_factor(i) for i, f in enumerate(doubtful)}
         return self._answer(moments, patched, uppers)
 
     def _answer(self, moments: Moments, solution: Solution, uppers: dict[int, FloatArray]) -> Any:
         return solution if self.finish is None else self.finish(moments, solution, uppers)
+
+    def _with_sums(
+        self, solution: Solution, moments: Moments, factors: Factors | None = None
+    ) -> Solution:
+        """The solution with what it was found from, which outlives the rows."""
+        from gaussnet.methods.sums import FamilySums
+
+        equations = Equations(moments.families, self.equations.intercept)
+        numbers = np.arange(len(moments.families))
+        return replace(solution, sums=(FamilySums(numbers, equations, moments, factors),))
 
     def rows(self, summary: Moments) -> int:
         """Rows of the moments."""
@@ -102,7 +113,7 @@ class LeastSquaresPass(MomentsPass, SummaryPass):
         solution, doubtful = solve_moments(summary, self.equations)
         assert solution.mean_squares is not None
         solution.mean_squares[doubtful] = np.nan
-        return solution
+        return self._with_sums(solution, summary)
 
     def to_arrays(self, summary: Moments) -> dict[str, Any]:
         """The moments as plain arrays."""

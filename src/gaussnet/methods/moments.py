@@ -18,7 +18,7 @@ from gaussnet.data.design import WeightKind
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED, centred, packed_indices
-from gaussnet.methods.base import Equations, Solution
+from gaussnet.methods.base import Equations, Solution, SummaryPass
 from gaussnet.types import FloatArray
 
 
@@ -361,6 +361,70 @@ class CrossMomentsPass(Pass):
     def is_finite(self, summary: CrossMoments) -> bool:
         """Whether finite sums prove all values finite."""
         return bool(np.isfinite(summary.products.diagonal()).all())
+
+
+class Crossed(NamedTuple):
+    """The summary of a question, and moments of all pairs of columns beside it."""
+
+    own: Any
+    cross: CrossMoments
+
+
+@dataclass(frozen=True)
+class WithCrossMoments(SummaryPass):
+    """A question with the moments of all pairs of columns beside it, for tests of the graph."""
+
+    question: SummaryPass
+    intercept: bool
+    columns: int
+
+    @property
+    def beside(self) -> CrossMomentsPass:
+        """The question beside."""
+        return CrossMomentsPass(self.intercept)
+
+    def summarize(self, stripe: Stripe) -> Crossed:
+        """Both of a stripe."""
+        return Crossed(self.question.summarize(stripe), self.beside.summarize(stripe))
+
+    def merge(self, left: Crossed, right: Crossed) -> Crossed:
+        """Each with its own."""
+        return Crossed(
+            self.question.merge(left.own, right.own), self.beside.merge(left.cross, right.cross)
+        )
+
+    def rows(self, summary: Crossed) -> int:
+        """Rows of the summary."""
+        return self.question.rows(summary.own)
+
+    def solve(self, summary: Crossed) -> Solution:
+        """The solution of the question."""
+        return self.question.solve(summary.own)
+
+    def notes(self, summary: Crossed) -> tuple[str, ...]:
+        """What is worth knowing of that solution."""
+        return self.question.notes(summary.own)
+
+    def to_arrays(self, summary: Crossed) -> dict[str, Any]:
+        """Both as plain arrays."""
+        own = {f"own.{key}": value for key, value in self.question.to_arrays(summary.own).items()}
+        lower = np.tril_indices(len(summary.cross.means))
+        cross = {"means": summary.cross.means, "products": summary.cross.products[lower]}
+        return own | cross
+
+    def from_arrays(self, arrays: dict[str, Any]) -> Crossed:
+        """What `to_arrays` gave; ValueError if it cannot be of this question."""
+        start = "own."
+        parts = {
+            key.removeprefix(start): value for key, value in arrays.items() if key.startswith(start)
+        }
+        own = self.question.from_arrays(parts)
+        means, products = arrays["means"], arrays["products"]
+        length = self.columns * (self.columns + 1) // 2
+        right = means.shape == (self.columns,) and products.shape == (length,)
+        if not right or {means.dtype, products.dtype} != {np.dtype(np.float64)}:
+            raise ValueError
+        return Crossed(own, CrossMoments(self.question.rows(own), means, unpacked(products)))
 
 
 @dataclass(frozen=True)
