@@ -200,7 +200,10 @@ ASKED_BY_OTHERS = {
     *("learnt_errors", "residual_shapes", "sample_scales", "summary", "notes", "plot_outliers"),
 }
 """What is made of the questions above, and tells in words what these refuse."""
-READ_NO_ROWS = {"dag", "ignored", "node", "contamination", "maximizes_likelihood", "required_data"}
+READ_NO_ROWS = {
+    *("dag", "ignored", "node", "contamination", "maximizes_likelihood", "required_data"),
+    *("data_or_sums", "rests_on_sums", "error_kind", "has_dependent_rows"),
+}
 
 
 def test_every_question_of_a_fit_is_here():
