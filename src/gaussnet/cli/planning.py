@@ -13,6 +13,7 @@ from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.files import write_bytes
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.names import METHODS
+from gaussnet.planning.certificate import ASSUMPTIONS
 from gaussnet.planning.settings import PlanLaw
 
 LAWS: tuple[PlanLaw, ...] = get_args(PlanLaw)
@@ -42,6 +43,7 @@ class PlanTable:
     target: Target
     rows: dict[str, dict[str, int]]
     reasons: dict[str, str]
+    assumptions: tuple[str, ...] = ASSUMPTIONS
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -53,6 +55,7 @@ class PlanTable:
             "intercept": self.target.intercept,
             "rows": self.rows,
             "no law": _in_shell_words(self.reasons),
+            "assumptions": list(self.assumptions),
         }
 
 
@@ -159,6 +162,7 @@ def print_plan(table: PlanTable) -> None:
     ]
     print_table(f"Rows needed for {table.target}", ("method", *LAWS), lines)
     _print_reasons(table.reasons)
+    console().print(f"If {table.assumptions[0]}.")
 
 
 def print_certificates(table: CertificateTable) -> None:

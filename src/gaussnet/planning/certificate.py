@@ -28,7 +28,8 @@ from gaussnet.types import IntArray
 BY_PAPER = "the paper's constants, which its own proofs do not quite reach (see docs/theory.md)"
 
 ASSUMPTIONS = (
-    "the truth is a Gaussian network over exactly this graph",
+    "the truth is a Gaussian network over exactly this graph: every node is a number with Gaussian "
+    "noise, and none is a category",
     "the rows are independent draws from it, complete and clean, and were not used to choose "
     "the graph or the method",
     "variances are found as mean squares of the residuals",
