@@ -413,6 +413,14 @@ def test_differences_of_aic_are_those_of_someone_who_knows_the_wrong_cells():
     assert oracle[1] > oracle[0]
 
 
+def test_maximum_likelihood_over_missing_cells_needs_no_warning(rows):
+    rows[7, 1] = np.nan
+    fit = gn.fit(rows, DAG, missing="likelihood")
+    assert not any(
+        "made for least squares" in note for one in gn.compare([fit]) for note in one.notes
+    )
+
+
 def test_fits_to_other_rows_that_flag_values_are_not_scored(rows):
     rows[3, 0] = 1e4
     fit, other = gn.fit(rows, DAG, "robust"), gn.fit(rows[::-1].copy(), DAG)

@@ -95,6 +95,20 @@ def test_there_are_thirteen_situations_and_each_reads_differently():
     assert len(SITUATIONS) == len(found) == 13
 
 
+def test_odd_values_without_parents_leave_the_intervals_of_coefficients_right():
+    """Least squares is exact given the parents, whatever their law is."""
+    summary = gn.fit(changed("rain", lambda rng: rng.exponential(size=500)), DAG).summary()
+    assert "the residuals of rain are not Gaussian" in summary.fits
+    assert "coefficients and their intervals can be trusted" in summary.trust
+    assert summary.warns
+
+
+def test_maximum_likelihood_is_called_so():
+    rows = wild()
+    rows[5, 2] = np.nan
+    assert "maximum likelihood follows wild" in gn.fit(rows, DAG, missing="likelihood").summary()
+
+
 def test_flagged_values_that_look_like_skew_are_a_warning():
     fit = gn.fit(follows_logarithm(), DAG, "robust")
     assert fit.trimming.skewed == (0,)

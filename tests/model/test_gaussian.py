@@ -181,3 +181,8 @@ def test_equality_hash_and_pickle_go_by_value():
     assert gaussian != example(seed=1)
     assert gaussian != "x"
     assert repr(gaussian) == "Gaussian(4 variables: 'x0', 'x1', 'x2', 'x3')"
+    alone = Gaussian(["rain"], [1.25], [[2.0]])
+    assert repr(alone) == "Gaussian(1 variable: 'rain')"
+    assert str(alone) == "rain: mean 1.25, standard deviation 2"
+    many = Gaussian([f"x{i}" for i in range(25)], np.zeros(25), np.eye(25))
+    assert str(many).splitlines()[-1] == "... and 5 more"

@@ -343,7 +343,7 @@ def fit_labels(fits: list[Fit]) -> list[str]:
 
 def _scored(name: str, fit: Fit, scoring: Callable[[Fit], Scores], data: Any) -> FitScores:
     notes = []
-    if not fit.maximizes_likelihood and fit.trimming is None:
+    if not fit.method.maximizes_likelihood and fit.trimming is None:
         notes.append("AIC and BIC are made for least squares, not for this method")
     if len(fit.notes):
         notes.append(f"{counted(len(fit.notes), 'note')} on the fit, in fit.notes")

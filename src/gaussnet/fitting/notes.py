@@ -155,7 +155,7 @@ def general_notes(ignored: tuple[str, ...], given: int, used: int) -> tuple[str,
 def missing_note(holes: int, cells: int) -> str:
     """What maximum likelihood over the cells that are there takes for granted."""
     return (
-        f"{holes} of {cells} cells ({holes / cells:.2g} of all) are missing: the likelihood of the "
+        f"{holes} of {cells} cells ({holes / cells:.2%}) are missing: the likelihood of the "
         "others was maximised, which is right if what is missing depends only on cells of the "
         "same row that are there (missing at random)"
     )

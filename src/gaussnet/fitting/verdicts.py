@@ -294,12 +294,19 @@ class Verdict:
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
                 f"{fit.dag.max_in_degree + 1} coefficients."
             )
-        if self.odd_shapes or self.wild or self.believed:
-            return (
-                "If the graph is right the coefficients can be trusted, but intervals need the "
-                "bootstrap, and probabilities of rare values are rough."
-            )
-        return self._promise()
+        odd = {*self.odd_shapes, *self.wild, *self.believed}
+        return self._cautious(odd) if odd else self._promise()
+
+    def _cautious(self, odd: set[str]) -> str:
+        """What can be trusted if the values of these nodes do not look Gaussian."""
+        dag = self.fit.dag
+        intervals = "can be trusted, but intervals need the bootstrap, and"
+        if odd <= {shown(node) for node in dag.nodes if not dag.parents(node)}:
+            intervals = "and their intervals can be trusted, but"
+        return (
+            f"If the graph is right the coefficients {intervals} probabilities of rare values are "
+            "rough."
+        )
 
     def _wrong_values(self) -> str:
         """What wrong values do to the numbers, or right ones that were taken for wrong; or ""."""
@@ -309,7 +316,7 @@ class Verdict:
             tests = ", nor what contradicts the graph" * self.contradicted
             return (
                 f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
-                f"{fit.method.name} follows wild values, so try method='robust'."
+                f"{_method_words(fit)} follows wild values, so try method='robust'."
             )
         if not self.skewed:
             return ""
@@ -333,6 +340,11 @@ class Verdict:
         apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
         edges = counted(len(ends), "coefficient")
         return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."
+
+
+def _method_words(fit: "Fit") -> str:
+    """What the method is called in a sentence."""
+    return "maximum likelihood" if fit.method.fills_holes else fit.method.name
 
 
 def _hole_words(holes: int, cells: int) -> list[str]:

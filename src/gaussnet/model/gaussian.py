@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike
 
 from gaussnet import display
 from gaussnet.errors import NetworkError
-from gaussnet.graph.dag import shorten, unstated_order
+from gaussnet.graph.dag import counted, shorten, unstated_order
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.named_rows import named
@@ -19,6 +19,8 @@ from gaussnet.types import FloatArray, Seed
 
 SAMPLE_ROWS = 256
 """Rows drawn at a time: always as many, so that a row does not depend on how many follow."""
+MOST_PRINTED = 20
+"""Variables of which the numbers are printed."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -178,7 +180,18 @@ class Gaussian:
         return hash((self.names, (self.mean + 0.0).tobytes(), (self.factor + 0.0).tobytes()))
 
     def __repr__(self) -> str:
-        return f"Gaussian({len(self.names)} variables: {shorten(self.names)})"
+        return f"Gaussian({counted(len(self.names), 'variable')}: {shorten(self.names)})"
+
+    def __str__(self) -> str:
+        deviations = np.sqrt(self.variances).tolist()
+        lines = [
+            f"{name}: mean {mean:.4g}, standard deviation {deviation:.4g}"
+            for name, mean, deviation in zip(
+                self.names[:MOST_PRINTED], self.mean.tolist(), deviations, strict=False
+            )
+        ]
+        more = len(self.names) - len(lines)
+        return "\n".join([*lines, *([f"... and {more} more"] if more else [])])
 
     def _repr_html_(self) -> str:
         """Means and standard deviations, in a notebook."""
