@@ -96,8 +96,8 @@ class Survey:
             self.holes_by_family + other.holes_by_family,
         )
 
-    def judge(self, names: Sequence[str], missing: Missing) -> None:
-        """Refuse data that no network can be fitted to; `missing` says what NaN means."""
+    def refuse_infinite(self, names: Sequence[str]) -> None:
+        """Refuse data with infinite values."""
         if self.first_infinite is not None:
             row, column = self.first_infinite
             raise DataError(
@@ -105,6 +105,10 @@ class Survey:
                 f"{names[column]!r}, counted from 0: mend them, or set them to NaN and say what to "
                 "do with missing"
             )
+
+    def judge(self, names: Sequence[str], missing: Missing) -> None:
+        """Refuse data that no network can be fitted to; `missing` says what NaN means."""
+        self.refuse_infinite(names)
         if self.first_hole is None:
             return
         empty = np.flatnonzero(self.holes == self.rows)

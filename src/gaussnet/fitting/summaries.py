@@ -10,13 +10,21 @@ from gaussnet.data.column_order import by_node, check_mask_order, in_column_orde
 from gaussnet.data.design import Design
 from gaussnet.data.factors import with_factors
 from gaussnet.data.labels import Renumbered
-from gaussnet.data.missing import Missing, MissingCells, Survey, check_missing, treat_missing
+from gaussnet.data.missing import (
+    Missing,
+    MissingCells,
+    Survey,
+    SurveyPass,
+    check_missing,
+    treat_missing,
+)
 from gaussnet.data.passes import NotFinite, Run
 from gaussnet.data.sources import ArraySource, Chain, Source, watched
 from gaussnet.data.study import Study
 from gaussnet.data.table import (
     FileTable,
     Table,
+    ask,
     check_page_rows,
     default_page_rows,
     open_table,
@@ -37,11 +45,7 @@ from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.methods.sums import KeptSums
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
-NEEDS_ROWS = ("drop-by-node", "likelihood")
-"""What `missing` may be where a summary cannot do without the rows."""
-
-
-SAID_BEFORE = "give missing='drop-rows' to the first fit or summary, or fill them"
+SAID_BEFORE = "give missing='drop-rows' or 'drop-by-node' to the first fit or summary, or fill them"
 """What to do about missing values among rows that are added."""
 
 
@@ -86,13 +90,23 @@ class Summary:
     def question(self) -> SummaryPass:
         """The pass whose summaries these are."""
         families = self.dag.families
-        if self.targets is not None:
+        if self.has_own_rows:
             return NodesPass(self.method, families, self.intercept, self.targets)
         equations = Equations(families.sorted_by_size[1], self.intercept)
         question = self.method.summary_pass(equations)
         if not self.for_checks:
             return question
         return WithCrossMoments(question, self.intercept, len(self.dag))
+
+    @property
+    def has_own_rows(self) -> bool:
+        """Whether nodes may have rows of their own, so that each has its own summary."""
+        return self.targets is not None or self.missing == "drop-by-node"
+
+    @property
+    def lacking(self) -> IntArray:
+        """Rows in which a value of each node's family is missing, (nodes,)."""
+        return self.total().lacking if self.has_own_rows else np.zeros(len(self.dag), np.int64)
 
     @property
     def rows(self) -> int:
@@ -103,7 +117,7 @@ class Summary:
 
     @property
     def node_rows(self) -> IntArray:
-        """Rows in which each node was not set from outside, (nodes,)."""
+        """Rows that serve each node's equation, (nodes,)."""
         return self.question.node_rows(self.total(), len(self.dag))
 
     @property
@@ -158,11 +172,17 @@ class Summary:
         try:
             return self._with(table)
         except NotFinite:
-            complete, survey = self._treated(table)
-            found = self._with(complete)
+            treated, survey = self._treated(table)
+            found = self._with(treated)
+            if self.missing == "drop-by-node":
+                return found
             return replace(found, dropped=self.dropped + survey.rows - survey.complete)
 
     def _treated(self, table: FileTable) -> tuple[FileTable, Survey]:
+        if self.missing == "drop-by-node":  # other rows may have what all of these lack
+            survey: Survey = ask(table.surveyed(False), SurveyPass(self.dag.families))
+            survey.refuse_infinite(table.names)
+            return table.surveyed(False), survey
         try:
             return treat_missing(table, self.dag.families, self.missing)
         except MissingCells as problem:
@@ -265,8 +285,9 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     """Summarise rows for a fit later, here or elsewhere, alone or with others.
 
     The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data, `dag`
-    and `columns` are as in `gaussnet.fit`. Missing values are refused or drop their rows.
-    `interventions` are those of `gaussnet.fit`; then every node has a summary of its own. With
+    and `columns` are as in `gaussnet.fit`. Missing values are refused, drop their rows, or with
+    "drop-by-node" leave rows out where a node or a parent lacks a value. `interventions` are those
+    of `gaussnet.fit`; with either every node has a summary of its own. With
     `for_checks` the products of all pairs of nodes are kept too, so that the fit of the summary
     has `check_graph` and `fit_measures`.
 
@@ -280,18 +301,20 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     (Summary(2 nodes, 4 rows, method='least-squares', 4 rows inside), 2.06)
     """
     check_missing(missing)
-    if missing in NEEDS_ROWS:
+    if missing == "likelihood":
         raise SettingError(
-            f"got missing={missing!r}, expected 'raise' or 'drop-rows': what missing cells are "
-            "worth is known only when all rows are seen, so fit the rows themselves"
+            f"got missing={missing!r}, expected 'raise', 'drop-rows' or 'drop-by-node': what "
+            "missing cells are worth is known only when all rows are seen, so fit the rows "
+            "themselves"
         )
     given, ordered = in_column_order(*with_factors(data, as_dag(dag)), columns)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
-    if for_checks and interventions is not None:
+    if for_checks and (interventions is not None or missing == "drop-by-node"):
+        said = "interventions" if interventions is not None else "missing='drop-by-node'"
         raise SettingError(
-            "got for_checks=True and interventions: each pair of nodes then has rows of its own, "
-            "so check the graph in a fit to the rows themselves"
+            f"got for_checks=True and {said}: each pair of nodes then has rows of its own, so "
+            "check the graph in a fit to the rows themselves"
         )
     empty = Summary(ordered, method_named(method), bool(intercept), height, missing)
     empty = replace(empty, for_checks=bool(for_checks))
@@ -383,13 +406,14 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
     options = ReadOptions(dag, summary.intercept, None, summary.missing, summary.page_rows)
     builder = NetworkBuilder(options, summary.method, chosen)
     served = summary.node_rows
-    shared = [nodes] if summary.targets is None else nodes[:, None]
+    shared = nodes[:, None] if summary.has_own_rows else [nodes]
     for some in shared:  # nodes with the same rows
         own = Equations(dag.families.subset(some), summary.intercept)
         builder.require_rows(some, own, int(served[some[0]]))
     solution, notes = summary.solution()
     builder.enter(nodes, solution, rows)
-    builder.details.set_rows[:] = rows - served
+    builder.details.dropped[:] = summary.lacking
+    builder.details.set_rows[:] = rows - served - summary.lacking
     for some in shared:
         builder.settle_variances(some, int(served[some[0]]))
     notes = general_notes((), rows + summary.dropped, rows) + notes
@@ -460,7 +484,7 @@ def _summary_of(fit: Fit, options: ReadOptions, old: Any) -> Summary | None:
     """The summary that rows can be added to, if one says all that the next fit needs."""
     if fit.kept is not None:
         return fit.kept
-    if not fit.scale.uses_mean_squares or options.missing in NEEDS_ROWS:
+    if not fit.scale.uses_mean_squares or options.missing in ("drop-by-node", "likelihood"):
         return None
     settings = (fit.dag, fit.method, fit.intercept, options.page_rows, options.missing)
     try:

@@ -18,8 +18,8 @@ from gaussnet.methods.names import METHODS
 
 FORMAT, VERSION, WITH_TARGETS, WITH_COVARIANCES = "gaussnet summary", 2, 3, 4
 WITH_CHECKS = NEWEST = 5
-"""Summaries that know of interventions, covariances or products of all pairs have versions of
-their own, which older programs must not read."""
+"""Summaries that know of interventions, covariances, or products of all pairs and rows by node,
+have versions of their own, which older programs must not read."""
 BY_NAME = {kind.name: kind for kind in METHODS}
 
 Arrays = dict[str, Any]
@@ -64,7 +64,7 @@ def to_arrays(summary: Summary) -> Arrays:
 
 
 def _version(summary: Summary) -> int:
-    if summary.for_checks:
+    if summary.for_checks or summary.missing == "drop-by-node":
         return WITH_CHECKS
     if summary.dag.covariances or summary.dag.factors:
         return WITH_COVARIANCES
@@ -134,7 +134,7 @@ def _summary(arrays: Arrays) -> Summary:
         raise _OtherMethod(name)
     method = BY_NAME[name](**header["method"]["settings"])
     height, missing = _count(header["page_rows"]), header["missing"]
-    _require(height >= 1 and missing in ("raise", "drop-rows"))
+    _require(height >= 1 and missing in ("raise", "drop-rows", "drop-by-node"))
     _require(isinstance(header["intercept"], bool))
     settings = (dag, method, header["intercept"], height, missing)
     targets = header.get("targets")
@@ -154,7 +154,7 @@ def _summary(arrays: Arrays) -> Summary:
         summary,
         closed=tuple(found[:closed]),
         partials=Partials(held),
-        tail=_checked_tail(arrays.get("tail"), len(dag) + (said is not None), height),
+        tail=_checked_tail(arrays.get("tail"), summary, len(dag) + (said is not None)),
         dropped=_count(header["dropped"]),
     )
 
@@ -165,11 +165,13 @@ def _count(value: Any) -> int:
     return int(value)
 
 
-def _checked_tail(tail: Any, width: int, page_rows: int) -> Any:
+def _checked_tail(tail: Any, summary: Summary, width: int) -> Any:
     """The rows after the last full page, if there are any."""
     if tail is not None:
         _require(tail.dtype == np.float64 and tail.ndim == 2 and tail.shape[1] == width)
-        _require(bool(np.isfinite(tail).all()) and len(tail) < page_rows)
+        may_lack = summary.missing == "drop-by-node"
+        refused = np.isinf(tail) if may_lack else ~np.isfinite(tail)
+        _require(not refused.any() and len(tail) < summary.page_rows)
     return tail
 
 

@@ -212,24 +212,29 @@ def _refuse_always_set(names: Sequence[str], serving: ServingRows) -> None:
 
 
 class NodeSummaries(NamedTuple):
-    """Number of rows, and what those say of each node in which it was not set from outside."""
+    """Number of rows, and what those say of each node that serve its equation."""
 
     rows: int
     nodes: tuple[Any, ...]
-    """None for a node that was set in all of them."""
+    """None for a node that none of them serves."""
+    lacking: IntArray
+    """Rows in which a value of a node's family is missing, (nodes,)."""
 
 
 @dataclass(frozen=True)
 class NodesPass(SummaryPass):
-    """A summary for each node by itself, of the rows in which it was not set from outside."""
+    """A summary for each node by itself, of the rows that serve its equation.
+
+    Those have all values of its family, and in them it was not set from outside.
+    """
 
     purpose = "moments"
 
     method: Method
     families: Families
     intercept: bool
-    targets: BoolArray
-    """Which nodes each regime of rows sets, (regimes, nodes)."""
+    targets: BoolArray | None
+    """Which nodes each regime of rows sets, (regimes, nodes); None if none was."""
 
     def own(self, node: int) -> tuple[IntArray, SummaryPass]:
         """The columns of a node's family, and the pass over them."""
@@ -239,12 +244,16 @@ class NodesPass(SummaryPass):
     def page(self, page: Rows) -> NodeSummaries:
         """Rows are left out as a fit leaves them out, so that both are the same."""
         design, found = Design(self.targets), []
+        lacking = np.zeros(len(self.families), dtype=np.int64)
+        holes = np.isnan(page)
         for node in range(len(self.families)):
             columns, question = self.own(node)
-            rows = Selection(columns, ~self.targets[:, node]).rows_of(page, design)
+            lacking[node] = np.count_nonzero(holes[:, columns].any(axis=1))
+            serving = None if self.targets is None else ~self.targets[:, node]
+            rows = Selection(columns, serving).rows_of(page, design)
             layout = Layout(design.of_columns(columns), page.shape[1])
             found.append(page_summary(question, rows, layout=layout))
-        return NodeSummaries(len(page), tuple(found))
+        return NodeSummaries(len(page), tuple(found), lacking)
 
     def summarize(self, stripe: Stripe) -> Any:
         """Never called: rows are left out page by page."""
@@ -256,14 +265,15 @@ class NodesPass(SummaryPass):
             merge_known(self.own(node)[1].merge)(*pair)
             for node, pair in enumerate(zip(left.nodes, right.nodes, strict=True))
         )
-        return NodeSummaries(left.rows + right.rows, tuple(merged))
+        lacking = left.lacking + right.lacking
+        return NodeSummaries(left.rows + right.rows, tuple(merged), lacking)
 
     def rows(self, summary: NodeSummaries) -> int:
         """Rows of the summary."""
         return summary.rows
 
     def node_rows(self, summary: NodeSummaries, nodes: int) -> IntArray:
-        """Rows in which each node was not set, (nodes,)."""
+        """Rows that serve each node's equation, (nodes,)."""
         pairs = enumerate(summary.nodes)
         return np.array([0 if own is None else self.own(node)[1].rows(own) for node, own in pairs])
 
@@ -294,6 +304,8 @@ class NodesPass(SummaryPass):
     def to_arrays(self, summary: NodeSummaries) -> dict[str, Any]:
         """The summaries of all nodes as plain arrays."""
         arrays: dict[str, Any] = {"rows": np.array([summary.rows])}
+        if summary.lacking.any():
+            arrays["lacking"] = summary.lacking
         for node, own in enumerate(summary.nodes):
             if own is not None:
                 parts = self.own(node)[1].to_arrays(own)
@@ -312,7 +324,10 @@ class NodesPass(SummaryPass):
                 if key.startswith(start)
             }
             found.append(self.own(node)[1].from_arrays(own) if own else None)
-        return NodeSummaries(int(rows), tuple(found))
+        lacking = arrays.get("lacking", np.zeros(len(self.families), dtype=np.int64))
+        if lacking.shape != (len(self.families),) or lacking.dtype != np.int64:
+            raise ValueError
+        return NodeSummaries(int(rows), tuple(found), lacking)
 
 
 def checked_split(split: tuple[int, int], rows: int) -> tuple[int, int]:
