@@ -2,6 +2,7 @@
 
 import matplotlib as mpl
 import numpy as np
+import pandas as pd
 import pytest
 
 import gaussnet as gn
@@ -74,6 +75,13 @@ def test_residuals_of_a_robust_fit_leave_out_what_it_flags_and_say_so():
     for panel in panels[: len(DAG)]:
         assert np.abs(panel.lines[0].get_ydata()).max() < 5.0
     assert len(panels[0].lines[0].get_ydata()) == len(rows) - 2
+
+
+def test_levels_of_a_category_have_no_panel_of_residuals():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"site": rng.choice(["a", "b", "c"], 200), "y": rng.normal(size=200)})
+    panels = gn.fit(frame, "y ~ site").plot_residuals().ravel()
+    assert [panel.get_title().splitlines()[0] for panel in panels] == ["y"]
 
 
 def test_outliers_have_a_mark_per_flagged_cell():

@@ -131,9 +131,11 @@ def residuals(fit: "Fit", nodes: Iterable[str] | None) -> Any:
     """Quantiles of each node's residuals against those of the Gaussian, with a verdict.
 
     Values that a robust fit does not believe are left out, and their number is in the verdict.
+    Levels of a category are 0 or 1 and have no panel unless they are named.
     """
     dag = fit.dag
-    chosen = list(dag.nodes if nodes is None else nodes)
+    chosen = [node for node in dag.nodes if node not in dag.indicators]
+    chosen = chosen if nodes is None else list(nodes)
     positions = [dag.position(node) for node in chosen][:MOST_PANELS]
     left, shapes = judged_residuals(fit, MOST_ROWS), fit.residual_shapes
     columns = min(3, max(len(positions), 1))

@@ -64,7 +64,7 @@ def find_residuals(
 ) -> list[Residuals | None]:
     """The residuals of each node; None where there is no noise or no value to judge them by.
 
-    Cells that were set from outside have none.
+    Levels of a category, which are 0 or 1, have none either. Cells that were set from outside have none.
     """
     every = range(len(network.dag))
     if set_cells is None:
@@ -75,7 +75,7 @@ def find_residuals(
 def _of_node(network: GaussianNetwork, rows: Rows, position: int) -> Residuals | None:
     scale = float(network.noise_scales[position])
     left = node_residuals(network, rows, position)
-    if not scale or not len(left):
+    if not scale or not len(left) or network.dag.nodes[position] in network.dag.indicators:
         return None
     with np.errstate(over="ignore"):
         found = np.sort(left / scale)

@@ -303,7 +303,7 @@ def residuals(findings: Findings) -> str:
     if (step := thinning(findings.rows)) > 1:
         words += f" One row in {step} is drawn."
     if still:
-        words += f" {many(still, 'node')} without noise have none."
+        words += f" {many(still, 'node')} without noise, or levels of a category, have none."
     if len(shown) < len(found):
         words += f" Shown are the {len(shown)} least Gaussian of {len(found)} nodes."
     controls = (
