@@ -64,7 +64,7 @@ def find_residuals(
 ) -> list[Residuals | None]:
     """The residuals of each node; None where there is no noise or no value to judge them by.
 
-    Levels of a category, which are 0 or 1, have none either. Cells that were set from outside have none.
+    Levels of a category, which are 0 or 1, have none, nor have cells that were set from outside.
     """
     every = range(len(network.dag))
     if set_cells is None:
