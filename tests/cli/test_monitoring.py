@@ -1,4 +1,4 @@
-"""The commands of a nightly job: update, check, score, effect."""
+"""The commands of a nightly job: update, check, outliers, score, effect."""
 
 import csv
 import gzip
@@ -327,6 +327,7 @@ JSON_COMMANDS = (
     "update w.npz rows.csv --dag graph.txt --json",
     "update one.npz one.csv --dag graph.txt --json",
     "score holes.csv --model model.json --json",
+    "outliers holes.csv --model model.json --json",
     "effect summary.npz season slip --json",
     "query model.json --given wet=1 --json",
     "compare model.json plain.json --samples 1000 --json",
@@ -398,3 +399,62 @@ def test_the_plan_goes_to_standard_error(monkeypatch, capsys):
     output = capsys.readouterr()
     json.loads(output.out)
     assert output.err.startswith("plan: 1 file, ")
+
+
+def write_with_times(name, rows):
+    lines = [f"{name}-{index},{','.join(map(repr, row))}" for index, row in enumerate(rows)]
+    with open(name, "w") as file:
+        file.write("\n".join(["ts,season,rain,wet,slip", *lines]).replace("nan", ""))
+
+
+@pytest.mark.usefixtures("folder")
+def test_bad_cells_are_listed_with_file_row_key_value_and_expected_value(gaussnet):
+    rows = day(5, 60)
+    rows[17, 2], rows[40, 0], rows[41, 1] = 99.0, -40.0, np.nan
+    write_with_times("a.csv", rows[:30].tolist())
+    write_with_times("b.csv", rows[30:].tolist())
+    arguments = ("a.csv", "b.csv", "--model", "model.json", "--out", "bad.csv", "--key", "ts")
+    told = json.loads(gaussnet("outliers", *arguments, "--json"))
+    cells = {(cell["file"], cell["row"], cell["column"]): cell for cell in told["cells"]}
+    found = {(cell["file"], int(cell["row"]), cell["column"]): cell for cell in table("bad.csv")}
+    assert set(found) == set(cells)
+    assert {("a.csv", 17, "wet"), ("b.csv", 10, "season")} <= set(found)
+    assert told["flagged"] == told["listed"] == len(found)
+    first = found["a.csv", 17, "wet"]
+    assert (first["ts"], float(first["value"])) == ("a.csv-17", 99.0)
+    network = gn.read_network("model.json")
+    given = {node: rows[17, place] for place, node in enumerate(DAG.nodes) if node != "wet"}
+    assert float(first["expected"]) == pytest.approx(network.condition(given).mean[0], rel=1e-9)
+    assert float(first["probability"]) > 0.999
+    by_node = {one["node"]: one for one in told["nodes"]}
+    assert by_node["rain"]["values"] == 59
+    assert by_node["wet"]["share"] == by_node["wet"]["flagged"] / 60
+    printed = gaussnet("outliers", *arguments)
+    assert "a.csv-17" in printed
+
+
+@pytest.mark.usefixtures("folder")
+def test_a_day_without_bad_cells_gives_an_empty_table(gaussnet):
+    write_rows("few.csv", DAG.nodes, [TRUTH.mean()[None]])
+    gaussnet("outliers", "few.csv", "--model", "model.json", "--out", "bad.csv")
+    assert table("bad.csv") == []
+    with open("bad.csv") as file:
+        assert file.read() == "file,row,column,value,expected,z,probability\n"
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(
+    ("arguments", "sentence"),
+    [
+        (("--out", "bad.xlsx"), "cannot write a table as 'bad.xlsx'"),
+        (("--out", "none/bad.csv"), "cannot write 'none/bad.csv': no such file"),
+        (("--key", "time"), "'today.csv' has no column"),
+        (("--share", "0"), "got share=0.0, expected"),
+    ],
+)
+def test_what_outliers_cannot_do_is_one_sentence(gaussnet, tmp_path, arguments, sentence):
+    before = sorted(tmp_path.iterdir())
+    told = gaussnet("outliers", "today.csv", "--model", "model.json", *arguments, code=1)
+    assert told.err.startswith(f"gaussnet: {sentence}")
+    assert told.err.count("\n") == 1
+    assert sorted(tmp_path.iterdir()) == before

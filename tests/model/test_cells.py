@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import gaussnet as gn
-from gaussnet.errors import DataError, NetworkError
+from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model.cells import CellJudge
 
 NETWORK = gn.simulate.random_network(
@@ -74,3 +74,57 @@ def test_infinite_values_and_nodes_without_noise_are_refused():
     still = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [1.0], [1.0, 0.0])
     with pytest.raises(NetworkError, match="'b' has no noise"):
         CellJudge(still).scores(np.ones((1, 2)))
+
+
+def probability(z, share):
+    right, wrong = stats.norm.pdf(z), stats.norm.pdf(z, scale=np.sqrt(101.0))
+    return share * wrong / (share * wrong + (1.0 - share) * right)
+
+
+def test_wrong_cells_are_found_with_their_rows_values_and_probabilities():
+    rows = np.array(NETWORK.sample(400, seed=5))
+    scales = NETWORK.scales
+    wrong = {(3, 2): 1_000.0, (8, 0): -30.0, (8, 5): 40.0, (90, 6): 12.0}
+    for (row, node), size in wrong.items():
+        rows[row, node] += size * scales[node]
+    found = CellJudge(NETWORK).flagged(rows)
+    cells = list(zip(found.rows.tolist(), found.nodes.tolist(), strict=True))
+    assert set(wrong) <= set(cells)
+    assert len(cells) <= len(wrong) + 3
+    mean, covariance = NETWORK.mean(), NETWORK.covariance()
+    for place, (row, node) in enumerate(cells):
+        others = [one for one in range(7) if (row, one) not in cells]
+        gain = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, node])
+        expected = mean[node] + gain @ (rows[row, others] - mean[others])
+        sd = np.sqrt(covariance[node, node] - gain @ covariance[others, node])
+        z = (rows[row, node] - expected) / sd
+        assert found.expected[place] == pytest.approx(expected, rel=1e-6, abs=1e-6)
+        assert found.z[place] == pytest.approx(z, rel=1e-6)
+        if abs(z) < 8.0:
+            assert found.probabilities[place] == pytest.approx(probability(z, 0.01), rel=1e-6)
+
+
+def test_few_right_cells_are_flagged():
+    rows = NETWORK.sample(20_000, seed=6)
+    count = len(CellJudge(NETWORK).flagged(rows).rows)
+    z = np.sqrt(2.0 / (1.0 - 1.0 / 101.0) * np.log(99.0 * np.sqrt(101.0)))
+    chance = 2.0 * stats.norm.sf(z)
+    # At most the cells that are as far off at first, each perhaps with another beside it.
+    assert count <= 1.5 * stats.poisson.ppf(1.0 - 1e-6, chance * 7 * 20_000)
+    assert len(CellJudge(NETWORK).flagged(rows, probability=0.999).rows) < count
+
+
+def test_missing_cells_are_never_flagged():
+    rows = with_holes(0.3)
+    rows[:, 1] = np.where(np.isnan(rows[:, 1]), np.nan, 1e6)
+    found = CellJudge(NETWORK).flagged(rows)
+    assert not np.isnan(rows[found.rows, found.nodes]).any()
+    assert set(found.rows[found.nodes == 1].tolist()) == set(
+        np.flatnonzero(~np.isnan(rows[:, 1])).tolist()
+    )
+
+
+@pytest.mark.parametrize(("share", "chance"), [(0.0, 0.5), (0.01, 1.0), (2.0, 0.5)])
+def test_shares_and_probabilities_that_are_none_are_refused(share, chance):
+    with pytest.raises(SettingError, match="expected a number between 0 and 1"):
+        CellJudge(NETWORK).flagged(ROWS, share, chance)

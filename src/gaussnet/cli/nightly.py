@@ -155,4 +155,40 @@ def effect(
     show(find_total_effect(model, cause, target, via, level), as_json, print_effect)
 
 
-COMMANDS = (update, check, score, effect)
+def outliers(  # noqa: PLR0913, PLR0917 (one argument an option)
+    data: Data,
+    model: SavedModel,
+    out: Annotated[
+        Path | None, typer.Option(help="Write all flagged cells: .csv, .tsv, also .gz.")
+    ] = None,
+    key: Key = None,
+    share: Annotated[
+        float, typer.Option(help="Share of all cells that is wrong, as a first guess.")
+    ] = 0.01,
+    probability: Annotated[
+        float, typer.Option(help="Flag cells that are wrong with at least this probability.")
+    ] = 0.5,
+    missing_values: MissingValues = None,
+    columns: Columns = None,
+    sep: Separator = None,
+    decimal: Decimal = None,
+    verbose: Verbose = False,
+    as_json: Json = False,
+) -> None:
+    """List the cells of rows that are likely wrong: file, row, column, value, expected value.
+
+    The model stays as it is; rows are read once, page by page. Each cell is judged by its distance
+    from what the other cells of its row let expect, in standard deviations (z). The worst of a row
+    is flagged first, and the others are judged without it. Rows of a file count from 0.
+
+    Example: gaussnet outliers today.csv --model model.json --out bad.csv
+    """
+    from gaussnet.cli.bad_cells import Doubt, find_bad_cells, print_bad_cells
+    from gaussnet.cli.row_files import RowFiles
+
+    files = RowFiles(given_rows(data, sep, decimal), missing_values, columns, key)
+    found = find_bad_cells(files, model, out, Doubt(share, probability), verbose)
+    show(found, as_json, print_bad_cells)
+
+
+COMMANDS = (update, check, outliers, score, effect)

@@ -2,7 +2,7 @@
 
 import heapq
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -74,7 +74,7 @@ def score_rows(files: RowFiles, model: Path, out: Path | None, verbose: bool = F
         tell("scoring rows")
         for page in files.pages(network.dag, tell):
             scores = list(_scored(page, judge))
-            table.write([_line(one, files.key is not None) for one in scores])
+            table.write([without_key(one, files.key is not None) for one in scores])
             sums.append(math.fsum(one.log_density for one in scores))
             entries = ((-one.log_density, -rows - i, one) for i, one in enumerate(scores))
             least = heapq.nlargest(LISTED, [*least, *entries])
@@ -103,7 +103,8 @@ def network_of(model: Path) -> gn.GaussianNetwork:
     return found.network if isinstance(found, gn.Fit) else found
 
 
-def _line(one: RowScore, has_key: bool) -> tuple[Any, ...]:
+def without_key(one: Sequence[Any], has_key: bool) -> tuple[Any, ...]:
+    """The fields of a row or cell, without what it is called if nobody says that."""
     return tuple(one) if has_key else (*one[:2], *one[3:])
 
 
@@ -134,7 +135,7 @@ def print_scores(found: Scored) -> None:
          "expected", "z"),
         [
             tuple("" if cell is None else cell if index != 1 else f"{cell}"
-                  for index, cell in enumerate(_line(one, found.has_key)))
+                  for index, cell in enumerate(without_key(one, found.has_key)))
             for one in found.worst
         ],
     )  # fmt: skip

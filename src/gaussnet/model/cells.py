@@ -14,11 +14,18 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import cho_factor, cho_solve
+from scipy.special import expit
 
-from gaussnet.errors import DataError, NetworkError
+from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model.equations import blocks
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.types import BoolArray, FloatArray, Rows
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
+
+SHARE, PROBABILITY = 0.01, 0.5
+"""Of all cells so many are taken as wrong before they are seen; a cell more likely wrong than so is
+flagged."""
+WRONG_VARIANCE = 101.0
+"""Of z where the value is wrong."""
 
 
 class CellScores(NamedTuple):
@@ -31,6 +38,21 @@ class CellScores(NamedTuple):
     (rows, nodes); NaN where missing."""
     expected: FloatArray
     """What the others let expect, also for missing cells, (rows, nodes)."""
+    sds: FloatArray
+    """Standard deviations about that, (rows, nodes)."""
+
+
+class FlaggedCells(NamedTuple):
+    """Cells that are more likely wrong than not, (cells,) each, row by row."""
+
+    rows: IntArray
+    nodes: IntArray
+    expected: FloatArray
+    """What the cells of the row let expect that are not flagged."""
+    z: FloatArray
+    """Value minus expected value, in standard deviations."""
+    probabilities: FloatArray
+    """That the value is wrong."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,7 +75,7 @@ class CellJudge:
     def scores(self, rows: Rows) -> CellScores:
         """The scores of rows (rows, nodes); NaN is a missing cell."""
         shape = rows.shape
-        found = CellScores(np.empty(len(rows)), np.empty(shape), np.empty(shape))
+        found = CellScores(np.empty(len(rows)), *np.empty((3, *shape)))
         for block in blocks(*shape):
             self._score(np.asarray(rows[block], dtype=np.float64), block.start, found, block)
         return found
@@ -69,10 +91,67 @@ class CellJudge:
             for target, own in zip(found, scores, strict=True):
                 target[places] = own
             found.expected[places] = scores.expected * self._scales + self._means
+            found.sds[places] = scores.sds * self._scales
+
+    def flagged(
+        self, rows: Rows, share: float = SHARE, probability: float = PROBABILITY
+    ) -> FlaggedCells:
+        r"""The cells of rows that are wrong with at least this probability.
+
+        A right value has a standard normal z, a wrong one a normal z of variance
+        :math:`1 + w^2` with :math:`w = 10`; a `share` of all cells is wrong. The worst cell of a
+        row is flagged first, the others are judged anew without it, until none is left; then cells
+        that fit those not flagged are believed again.
+
+        Examples
+        --------
+        >>> from gaussnet.graph.dag import Dag
+        >>> network = GaussianNetwork.from_arrays(Dag.parse("[a][b|a]"), [2.0], [1.0, 1.0])
+        >>> found = CellJudge(network).flagged(np.array([[1.0, 2.0], [1.0, 50.0]]))
+        >>> found.rows.tolist(), found.nodes.tolist(), found.expected.tolist()
+        ([1], [1], [2.0])
+        """
+        least = _least_square(share, probability)
+        believed = np.array(rows, dtype=np.float64)
+        doubtful = self._without_worst(believed, np.arange(len(rows)), least)
+        self._believe_again(believed, rows, doubtful, least)
+        hit = np.isnan(believed[doubtful]) & ~np.isnan(rows[doubtful])
+        scores = self.scores(believed[doubtful])
+        places, nodes = np.nonzero(hit)
+        values = np.asarray(rows, dtype=np.float64)[doubtful][hit]
+        z = (values - scores.expected[hit]) / scores.sds[hit]
+        chances = _probability(z * z, share)
+        return FlaggedCells(doubtful[places], nodes, scores.expected[hit], z, chances)
+
+    def _without_worst(self, believed: FloatArray, asked: IntArray, least: float) -> IntArray:
+        """Empty the worst cell of each row as long as it is too far off; gives the rows touched."""
+        touched: list[IntArray] = [asked[:0]]
+        while len(asked):
+            squares = np.nan_to_num(self.scores(believed[asked]).z ** 2, nan=-1.0)
+            worst = squares.argmax(axis=1)
+            far = squares[np.arange(len(asked)), worst] >= least
+            asked, worst = asked[far], worst[far]
+            believed[asked, worst] = np.nan
+            touched.append(asked)
+        return np.unique(np.concatenate(touched))
+
+    def _believe_again(
+        self, believed: FloatArray, rows: Rows, asked: IntArray, least: float
+    ) -> None:
+        """Fill the emptied cell of each row that fits the others best, as long as one does."""
+        while len(asked):
+            scores = self.scores(believed[asked])
+            values = np.asarray(rows[asked], dtype=np.float64)
+            squares = ((values - scores.expected) / scores.sds) ** 2
+            squares[~np.isnan(believed[asked]) | np.isnan(values)] = np.inf
+            best = squares.argmin(axis=1)
+            fits = squares[np.arange(len(asked)), best] < least
+            asked, best = asked[fits], best[fits]
+            believed[asked, best] = np.asarray(rows[asked, best], dtype=np.float64)
 
     def _of_pattern(self, values: FloatArray, holes: BoolArray) -> CellScores:
         """Scores of standardised rows that lack the same cells."""
-        precision, log_determinant, filling = self._without(holes)
+        precision, log_determinant, filling, unsure = self._without(holes)
         known = ~holes
         own = values[:, known]
         pull = own @ precision
@@ -80,23 +159,27 @@ class CellJudge:
         squares = np.einsum("ij,ij->i", own, pull)
         log_scales = np.log(self._scales[known]).sum()
         constant = 0.5 * (log_determinant - known.sum() * np.log(2.0 * np.pi)) - log_scales
-        z, expected = np.full((2, *values.shape), np.nan)
+        z, expected, sds = np.full((3, *values.shape), np.nan)
         z[:, known] = pull / np.sqrt(diagonal)
         expected[:, known] = own - pull / diagonal
         expected[:, holes] = own @ filling
-        return CellScores(constant - 0.5 * squares, z, expected)
+        sds[:, known], sds[:, holes] = 1.0 / np.sqrt(diagonal), unsure
+        return CellScores(constant - 0.5 * squares, z, expected, sds)
 
-    def _without(self, holes: BoolArray) -> tuple[FloatArray, float, FloatArray]:
-        """Precision of the other cells, the log of its determinant, and how they fill the holes."""
+    def _without(self, holes: BoolArray) -> tuple[FloatArray, float, FloatArray, FloatArray]:
+        """Precision of the other cells, the log of its determinant, how they fill the holes, and
+        the standard deviations of these."""
         precision, log_determinant = self._precision
         known = ~holes
         if known.all():
-            return precision, log_determinant, np.empty((len(holes), 0))
+            return precision, log_determinant, np.empty((len(holes), 0)), np.empty(0)
         factor = cho_factor(precision[np.ix_(holes, holes)], lower=True)
         across = precision[np.ix_(holes, known)]
         solved = cho_solve(factor, across)
         left = precision[np.ix_(known, known)] - across.T @ solved
-        return left, log_determinant - 2.0 * float(np.log(np.diag(factor[0])).sum()), -solved.T
+        log_determinant -= 2.0 * float(np.log(np.diag(factor[0])).sum())
+        unsure = np.sqrt(np.diag(cho_solve(factor, np.eye(len(across)))))
+        return left, log_determinant, -solved.T, unsure
 
     @cached_property
     def _means(self) -> FloatArray:
@@ -143,3 +226,22 @@ def _patterns(missing: BoolArray) -> "list[tuple[BoolArray, BoolArray]]":
     )
     numbers = numbers.reshape(-1)
     return [(numbers == number, missing[first]) for number, first in enumerate(firsts.tolist())]
+
+
+def _probability(squares: FloatArray, share: float) -> FloatArray:
+    """The probability that values with these squares of z are wrong."""
+    return np.asarray(expit(_prior(share) + 0.5 * squares * (1.0 - 1.0 / WRONG_VARIANCE)))
+
+
+def _least_square(share: float, probability: float) -> float:
+    """The square of z from which a cell is wrong with this probability."""
+    for name, value in (("share", share), ("probability", probability)):
+        if not 0.0 < value < 1.0:
+            raise SettingError(f"got {name}={value!r}, expected a number between 0 and 1")
+    odds = np.log(probability) - np.log1p(-probability)
+    return max(float(2.0 * (odds - _prior(share)) / (1.0 - 1.0 / WRONG_VARIANCE)), 0.0)
+
+
+def _prior(share: float) -> float:
+    """Log odds that a cell with z = 0 is wrong."""
+    return float(np.log(share) - np.log1p(-share) - 0.5 * np.log(WRONG_VARIANCE))
