@@ -415,8 +415,10 @@ def test_wrong_cells_are_found_and_cells_that_were_set_are_not_judged(method):
     assert not (found & MASK).any()
     assert (found & wrong).sum() > 0.99 * wrong.sum()
     assert (found & ~wrong).sum() < 0.02 * wrong.sum()
-    assert fit.residual_shapes is not None
-    assert "look Gaussian" in fit.summary().fits
+    # Only what is far off and believed, because children confirm it, may look odd.
+    kinds = dict(zip(DAG.nodes, fit.residual_shapes.kinds, strict=True))
+    odd = {node for node, kind in kinds.items() if kind != "Gaussian"}
+    assert odd <= {cell.node for cell in fit.outliers("confirmed") if abs(cell.z) > 20.0}
     r2 = {row["node"]: row["r2"] for row in fit.node_table()}
     clean = {row["node"]: row["r2"] for row in gn.fit(VALUES, DAG, interventions=MASK).node_table()}
     for node, share in clean.items():
