@@ -359,6 +359,79 @@ def test_what_stays_missing_in_all_rows_is_refused_when_it_is_solved():
         gn.summarize(ROWS, DAG, missing="drop-by-node", for_checks=True)
 
 
+@pytest.mark.parametrize("kind", ["precision", "frequency", "sampling"])
+@pytest.mark.parametrize("intercept", [True, False])
+def test_weighted_rows_are_summarised_as_they_are_fitted(tmp_path, kind, intercept):
+    frame = pd.DataFrame(ROWS, columns=list(DAG.nodes))
+    frame["w"] = np.random.default_rng(0).integers(0, 4, len(frame)).astype(float)
+    frame.loc[256:600, "w"] = 0.0  # whole pages count nothing
+    weights = gn.Weights("w", kind)
+    settings = {"intercept": intercept, "page_rows": PAGE, "weights": weights}
+    summary = gn.summarize(frame[:300], DAG, **settings)
+    summary.save(tmp_path / "yesterday.npz")
+    summary = gn.load_summary(tmp_path / "yesterday.npz").add(frame[300:])
+    found, expected = gn.solve(summary), gn.fit(frame, DAG, **settings)
+    for name in ("coefficient_array", "variance_array", "intercept_array"):
+        own, other = (getattr(fit.network, name) for fit in (found, expected))
+        np.testing.assert_allclose(own, other, rtol=1e-11)
+    for name in ("rows", "dropped", "set_rows", "ranks"):
+        own, other = (getattr(fit.details, name) for fit in (found, expected))
+        np.testing.assert_array_equal(own, other)
+    assert (found.rows, summary.rows) == (expected.rows, len(frame))
+    with pytest.raises(EstimationError, match="the rows have weights or clusters"):
+        _ = found.bic
+    if kind == "sampling":
+        with pytest.raises(EstimationError, match="no longer the rows themselves"):
+            _ = found.standard_errors
+        return
+    for name in ("coefficient_array", "variance_array", "intercept_array"):
+        own, other = (getattr(fit.standard_errors, name) for fit in (found, expected))
+        np.testing.assert_allclose(own, other, rtol=1e-11)
+
+
+def test_weights_with_missing_values_and_interventions_are_summarised_together():
+    frame = pd.DataFrame(ROWS, columns=list(DAG.nodes))
+    frame = frame.mask(np.random.default_rng(0).random(ROWS.shape) < 0.05)
+    frame["w"] = np.random.default_rng(1).random(len(frame))
+    frame["set"] = [
+        "c" if row % 3 == 0 else "e" if row % 7 == 0 else "" for row in range(len(frame))
+    ]
+    settings = {
+        "weights": gn.Weights("w", "precision"),
+        "interventions": "set",
+        "missing": "drop-by-node",
+        "page_rows": PAGE,
+    }
+    found = gn.solve(gn.summarize(frame[:5], DAG, **settings).add(frame[5:]))
+    expected = gn.fit(frame, DAG, **settings)
+    np.testing.assert_allclose(
+        found.network.coefficient_array, expected.network.coefficient_array, rtol=1e-11
+    )
+    for name in ("rows", "dropped", "set_rows"):
+        own, other = (getattr(fit.details, name) for fit in (found, expected))
+        np.testing.assert_array_equal(own, other)
+
+
+def test_weights_that_are_not_said_or_not_used_are_refused():
+    weights = gn.Weights(np.ones(100), "precision")
+    summary = gn.summarize(ROWS[:100], DAG, weights=weights)
+    with pytest.raises(SettingError, match="knows of weights, and nothing is said"):
+        summary.add(ROWS[100:200])
+    with pytest.raises(SettingError, match="weights of another kind"):
+        summary.add(ROWS[100:200], weights=gn.Weights(np.ones(100), "frequency"))
+    assert summary.add(ROWS[100:200], weights=weights).rows == 200
+    with pytest.raises(SettingError, match="weights of another kind"):
+        gn.summarize(ROWS[:100], DAG).add(ROWS[:100], weights=weights)
+    with pytest.raises(SettingError, match="got weights with method='batch-median'"):
+        gn.summarize(ROWS[:100], DAG, "batch-median", weights=weights)
+    with pytest.raises(SettingError, match="got weights with method='least-squares' and scale='kl"):
+        gn.solve(summary, scale="kl-optimal")
+    with pytest.raises(SettingError, match="got for_checks=True and weights"):
+        gn.summarize(ROWS[:100], DAG, weights=weights, for_checks=True)
+    with pytest.raises(SettingError, match="the summaries differ in weight_kind"):
+        gn.merge(summary, gn.summarize(ROWS[:100], DAG))
+
+
 class Counted:
     """A source that counts the rows that are read of it."""
 

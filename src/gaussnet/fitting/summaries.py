@@ -20,7 +20,7 @@ from gaussnet.data.missing import (
 )
 from gaussnet.data.passes import NotFinite, Run
 from gaussnet.data.sources import ArraySource, Chain, Source, watched
-from gaussnet.data.study import Study
+from gaussnet.data.study import Study, Weights
 from gaussnet.data.table import (
     FileTable,
     Table,
@@ -32,7 +32,7 @@ from gaussnet.data.table import (
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.files import Path
 from gaussnet.fitting.checks import thread_count
-from gaussnet.fitting.learn import NetworkBuilder, check_set_roots, fit_with
+from gaussnet.fitting.learn import NetworkBuilder, check_set_roots, check_study, fit_with
 from gaussnet.fitting.notes import general_notes
 from gaussnet.fitting.result import Fit
 from gaussnet.graph.dag import Dag, counted, shorten
@@ -80,6 +80,8 @@ class Summary:
     """Which nodes each regime of rows sets from outside, (regimes, nodes); None if none may be."""
     interventions: Any = None
     """Where data say what was set, if a column of them does."""
+    weights: Weights | None = None
+    """What the weights of rows mean, and the column that holds them, if one does."""
     for_checks: bool = False
     """Whether products of all pairs of nodes are kept beside, for tests of the graph."""
 
@@ -101,7 +103,13 @@ class Summary:
     @property
     def has_own_rows(self) -> bool:
         """Whether nodes may have rows of their own, so that each has its own summary."""
-        return self.targets is not None or self.missing == "drop-by-node"
+        own = (self.targets, self.weights)
+        return any(one is not None for one in own) or self.missing == "drop-by-node"
+
+    @property
+    def weight_kind(self) -> str | None:
+        """What the weights of rows mean; None if all count alike."""
+        return None if self.weights is None else self.weights.kind
 
     @property
     def lacking(self) -> IntArray:
@@ -125,16 +133,30 @@ class Summary:
         """Rows that are kept as they are: fewer than a page, none after `share`."""
         return 0 if self.tail is None else len(self.tail)
 
-    def add(self, data: Any, *, threads: int | None = None, interventions: Any = None) -> "Summary":
+    def add(
+        self,
+        data: Any,
+        *,
+        threads: int | None = None,
+        interventions: Any = None,
+        weights: Weights | None = None,
+    ) -> "Summary":
         """The summary of these rows and then more: the same as of all rows at once.
 
-        `interventions` say which cells of the new rows were set from outside, as in
-        `gaussnet.fit`; by default the column does that said it of the first.
+        `interventions` say which cells of the new rows were set from outside, and `weights` how
+        much each counts, as in `gaussnet.fit`; by default the columns do that said it of the
+        first.
         """
         said = self.interventions if interventions is None else interventions
+        weighed = self.weights if weights is None else weights
         self._check_said(said)
+        self._check_weighed(weighed)
         run = Run(thread_count(threads))
-        given, factors, study = by_node(data, self.dag), self.dag.factors, Study(said)
+        given, factors, study = (
+            by_node(data, self.dag),
+            self.dag.factors,
+            Study(said, weights=weighed),
+        )
         settings = (self.dag.nodes, self.page_rows, run)
         opened = open_table(given, *settings, study=study, factors=factors)
         check_set_roots(self.dag, opened.design)
@@ -145,7 +167,22 @@ class Summary:
     @property
     def design(self) -> Design | None:
         """What is known of rows beside their values."""
-        return None if self.targets is None else Design(self.targets)
+        if self.targets is None and self.weights is None:
+            return None
+        return Design(self.targets, weights=None if self.weights is None else self.weights.kind)
+
+    def _check_weighed(self, weighed: Weights | None) -> None:
+        """Refuse rows of which nobody says how much they count, and the other way round."""
+        if self.weights is not None and (weighed is None or weighed.by is None):
+            raise SettingError(
+                "the summary knows of weights, and nothing is said of the new rows: give weights "
+                "too"
+            )
+        kinds = {None if one is None else one.kind for one in (self.weights, weighed)}
+        if len(kinds) > 1:
+            raise SettingError(
+                "got weights of another kind than the summary has: give those of its first rows"
+            )
 
     def _check_said(self, said: Any) -> None:
         """Refuse rows of which nobody says what was set, and the other way round."""
@@ -164,9 +201,9 @@ class Summary:
         source = opened.as_source()
         if self.targets is None or opened.design is None:
             return self, source
-        design, numbers = Design(self.targets).merged(opened.design)
+        design, numbers = Design(self.targets, weights=opened.design.weights).merged(opened.design)
         known = replace(self, targets=design.targets)
-        return known, Renumbered(source, source.width - 1, numbers)
+        return known, Renumbered(source, source.width - design.width, numbers)
 
     def _added(self, table: FileTable) -> "Summary":
         try:
@@ -237,18 +274,18 @@ class Summary:
         """The summaries of all runs of rows, the open one among them."""
         question, partials = self.question, self.partials
         if self.tail is not None and len(self.tail):
-            partials = partials.add(question.page(self.tail), question.merge)
+            partials = partials.add(question.page(self.tail, self.design), question.merge)
         return (*self.closed, *((partials.total(question.merge),) if partials.held else ()))
 
     def _with(self, table: FileTable) -> "Summary":
         """With the rows of a table after these: full pages summarised, the rest kept."""
         if self.tail is not None and len(self.tail):
             table = replace(table, source=Chain((ArraySource(self.tail), table.source)))
-        question, height = self.question, self.page_rows
+        question, height, design = self.question, self.page_rows, self.design
 
         def look(page: Rows) -> tuple[Any, FloatArray | None]:
             if len(page) == height:
-                return question.page(page), None
+                return question.page(page, design), None
             return None, np.array(page, dtype=np.float64)
 
         partials, tail = self.partials, None
@@ -279,6 +316,7 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     page_rows: int | None = None,
     threads: int | None = None,
     interventions: Any = None,
+    weights: Weights | None = None,
     columns: Iterable[object] | None = None,
     for_checks: bool = False,
 ) -> Summary:
@@ -287,7 +325,8 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data, `dag`
     and `columns` are as in `gaussnet.fit`. Missing values are refused, drop their rows, or with
     "drop-by-node" leave rows out where a node or a parent lacks a value. `interventions` are those
-    of `gaussnet.fit`; with either every node has a summary of its own. With
+    and `weights` (for least squares) those of `gaussnet.fit`; with any of these every node has a
+    summary of its own. With
     `for_checks` the products of all pairs of nodes are kept too, so that the fit of the summary
     has `check_graph` and `fit_measures`.
 
@@ -310,23 +349,40 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     given, ordered = in_column_order(*with_factors(data, as_dag(dag)), columns)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
-    if for_checks and (interventions is not None or missing == "drop-by-node"):
-        said = "interventions" if interventions is not None else "missing='drop-by-node'"
-        raise SettingError(
-            f"got for_checks=True and {said}: each pair of nodes then has rows of its own, so "
-            "check the graph in a fit to the rows themselves"
-        )
     empty = Summary(ordered, method_named(method), bool(intercept), height, missing)
-    empty = replace(empty, for_checks=bool(for_checks))
+    if for_checks:
+        _check_shared_rows(interventions, weights, missing)
+        empty = replace(empty, for_checks=True)
+    if weights is not None:
+        study = Study(weights=weights)
+        options = ReadOptions(ordered, empty.intercept, None, missing, height, study)
+        check_study(options, (empty.method, scale_named("mean-square", empty.method)))
+        name = weights.by if isinstance(weights.by, str) else None
+        empty = replace(empty, weights=Weights(name, weights.kind))
     check_mask_order(interventions, ordered)
     if interventions is not None:
         nothing = np.zeros((1, len(empty.dag)), dtype=bool)
         by_column = interventions if isinstance(interventions, str | Mapping) else None
         empty = replace(empty, targets=nothing, interventions=by_column)
-    found = empty.add(given, threads=threads, interventions=interventions)
+    found = empty.add(given, threads=threads, interventions=interventions, weights=weights)
     if found.rows == 0:
         raise DataError("the data have no rows: give at least one")
     return found
+
+
+def _check_shared_rows(interventions: Any, weights: Any, missing: Missing) -> None:
+    """Refuse products of all pairs where pairs do not have the same rows, that count alike."""
+    if interventions is not None or missing == "drop-by-node":
+        said = "interventions" if interventions is not None else "missing='drop-by-node'"
+        raise SettingError(
+            f"got for_checks=True and {said}: each pair of nodes then has rows of its own, so "
+            "check the graph in a fit to the rows themselves"
+        )
+    if weights is not None:
+        raise SettingError(
+            "got for_checks=True and weights: tests of the graph are of independent rows that "
+            "count alike, so leave one of both out"
+        )
 
 
 def merge(first: Summary, second: Summary) -> Summary:
@@ -353,7 +409,7 @@ def merge(first: Summary, second: Summary) -> Summary:
                 f"{name!r}: tell both of all levels, the reference first, as "
                 "dag.with_factors({...}), and summarise the rows again"
             )
-    for name in ("dag", "method", "intercept", "page_rows", "missing", "for_checks"):
+    for name in ("dag", "method", "intercept", "page_rows", "missing", "for_checks", "weight_kind"):
         left, right = getattr(first, name), getattr(second, name)
         if left != right:
             raise SettingError(
@@ -372,7 +428,7 @@ def _all_targets(first: Summary, second: Summary) -> BoolArray | None:
             "one of the summaries knows of interventions and the other does not: summarise the "
             "rows of all sites in the same way"
         )
-    if first.design is None or second.design is None:
+    if first.targets is None or first.design is None or second.design is None:
         return None
     return first.design.merged(second.design)[0].targets
 
@@ -403,7 +459,9 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
         )
     rows, dag = summary.rows, summary.dag
     nodes, _ = dag.families.sorted_by_size
-    options = ReadOptions(dag, summary.intercept, None, summary.missing, summary.page_rows)
+    settings = (summary.missing, summary.page_rows, Study(weights=summary.weights))
+    options = ReadOptions(dag, summary.intercept, None, *settings)
+    check_study(options, (summary.method, chosen))
     builder = NetworkBuilder(options, summary.method, chosen)
     served = summary.node_rows
     shared = nodes[:, None] if summary.has_own_rows else [nodes]

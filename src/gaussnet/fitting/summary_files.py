@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from gaussnet.data.study import Weights
 from gaussnet.errors import FileError
 from gaussnet.files import Path, file_name, read_bytes, too_large, whole_file
 from gaussnet.fitting.summaries import Summary
@@ -52,6 +53,7 @@ def to_arrays(summary: Summary) -> Arrays:
         "targets": None if summary.targets is None else summary.targets.tolist(),
         "interventions": summary.interventions,
         "for_checks": summary.for_checks,
+        "weights": None if summary.weights is None else asdict(summary.weights),
     }
     arrays: Arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
     runs = (*summary.closed, *(own for _, own in summary.partials.held))
@@ -64,7 +66,7 @@ def to_arrays(summary: Summary) -> Arrays:
 
 
 def _version(summary: Summary) -> int:
-    if summary.for_checks or summary.missing == "drop-by-node":
+    if summary.for_checks or summary.weights or summary.missing == "drop-by-node":
         return WITH_CHECKS
     if summary.dag.covariances or summary.dag.factors:
         return WITH_COVARIANCES
@@ -140,7 +142,8 @@ def _summary(arrays: Arrays) -> Summary:
     targets = header.get("targets")
     said = None if targets is None else np.array(targets, dtype=bool).reshape(-1, len(dag))
     summary = Summary(*settings, targets=said, interventions=header.get("interventions"))
-    summary = replace(summary, for_checks=header.get("for_checks") is True)
+    weights = None if header.get("weights") is None else Weights(**header["weights"])
+    summary = replace(summary, for_checks=header.get("for_checks") is True, weights=weights)
     question = summary.question
     closed, sizes = _count(header["closed"]), [_count(size) for size in header["sizes"]]
     _require(closed <= len(arrays))
@@ -154,7 +157,7 @@ def _summary(arrays: Arrays) -> Summary:
         summary,
         closed=tuple(found[:closed]),
         partials=Partials(held),
-        tail=_checked_tail(arrays.get("tail"), summary, len(dag) + (said is not None)),
+        tail=_checked_tail(arrays.get("tail"), summary),
         dropped=_count(header["dropped"]),
     )
 
@@ -165,9 +168,10 @@ def _count(value: Any) -> int:
     return int(value)
 
 
-def _checked_tail(tail: Any, summary: Summary, width: int) -> Any:
+def _checked_tail(tail: Any, summary: Summary) -> Any:
     """The rows after the last full page, if there are any."""
     if tail is not None:
+        width = len(summary.dag) + (0 if summary.design is None else summary.design.width)
         _require(tail.dtype == np.float64 and tail.ndim == 2 and tail.shape[1] == width)
         may_lack = summary.missing == "drop-by-node"
         refused = np.isinf(tail) if may_lack else ~np.isfinite(tail)

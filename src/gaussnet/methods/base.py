@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 
-from gaussnet.data.design import Part
+from gaussnet.data.design import Design, Part
 from gaussnet.data.passes import Limits, Pass, Run, Stripe
-from gaussnet.data.table import Table, page_summary
+from gaussnet.data.table import Layout, Table, page_summary
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Block, Families
 from gaussnet.model.network import GaussianNetwork
@@ -170,9 +170,9 @@ class SummaryPass(Pass):
 
     __slots__ = ()
 
-    def page(self, page: Rows) -> Any:
-        """The summary of a page."""
-        return page_summary(self, page)
+    def page(self, page: Rows, design: Design | None = None) -> Any:
+        """The summary of a page, whose last columns are what the design says."""
+        return page_summary(self, page, layout=Layout(design))
 
     @abstractmethod
     def rows(self, summary: Any) -> int:

@@ -219,6 +219,8 @@ class NodeSummaries(NamedTuple):
     """None for a node that none of them serves."""
     lacking: IntArray
     """Rows in which a value of a node's family is missing, (nodes,)."""
+    serving: IntArray
+    """Rows that serve each node's equation, those of weight 0 among them, (nodes,)."""
 
 
 @dataclass(frozen=True)
@@ -241,10 +243,10 @@ class NodesPass(SummaryPass):
         columns, family = self.families.subset(np.array([node])).over_own_columns()
         return columns, self.method.summary_pass(Equations(family, self.intercept))
 
-    def page(self, page: Rows) -> NodeSummaries:
+    def page(self, page: Rows, design: Design | None = None) -> NodeSummaries:
         """Rows are left out as a fit leaves them out, so that both are the same."""
-        design, found = Design(self.targets), []
-        lacking = np.zeros(len(self.families), dtype=np.int64)
+        design, found = Design(self.targets) if design is None else design, []
+        lacking, serving_rows = np.zeros((2, len(self.families)), dtype=np.int64)
         holes = np.isnan(page)
         for node in range(len(self.families)):
             columns, question = self.own(node)
@@ -252,8 +254,9 @@ class NodesPass(SummaryPass):
             serving = None if self.targets is None else ~self.targets[:, node]
             rows = Selection(columns, serving).rows_of(page, design)
             layout = Layout(design.of_columns(columns), page.shape[1])
+            serving_rows[node] = len(rows)
             found.append(page_summary(question, rows, layout=layout))
-        return NodeSummaries(len(page), tuple(found), lacking)
+        return NodeSummaries(len(page), tuple(found), lacking, serving_rows)
 
     def summarize(self, stripe: Stripe) -> Any:
         """Never called: rows are left out page by page."""
@@ -265,8 +268,8 @@ class NodesPass(SummaryPass):
             merge_known(self.own(node)[1].merge)(*pair)
             for node, pair in enumerate(zip(left.nodes, right.nodes, strict=True))
         )
-        lacking = left.lacking + right.lacking
-        return NodeSummaries(left.rows + right.rows, tuple(merged), lacking)
+        lacking, serving = left.lacking + right.lacking, left.serving + right.serving
+        return NodeSummaries(left.rows + right.rows, tuple(merged), lacking, serving)
 
     def rows(self, summary: NodeSummaries) -> int:
         """Rows of the summary."""
@@ -274,8 +277,7 @@ class NodesPass(SummaryPass):
 
     def node_rows(self, summary: NodeSummaries, nodes: int) -> IntArray:
         """Rows that serve each node's equation, (nodes,)."""
-        pairs = enumerate(summary.nodes)
-        return np.array([0 if own is None else self.own(node)[1].rows(own) for node, own in pairs])
+        return summary.serving
 
     def solve(self, summary: NodeSummaries) -> Solution:
         """The solutions of all nodes, in the order of their number of parents."""
@@ -290,7 +292,9 @@ class NodesPass(SummaryPass):
             for place, part in enumerate(parts)
             for own in part.sums
         )
-        return Solution(**arrays, rows=self.node_rows(summary, len(order))[order], sums=sums)
+        counted = [part.rows for part in parts if part.rows is not None]  # by their weights
+        rows = np.concatenate(counted) if counted else summary.serving[order]
+        return Solution(**arrays, rows=rows, sums=sums)
 
     def notes(self, summary: NodeSummaries) -> tuple[str, ...]:
         """What is worth knowing of any node's solution."""
@@ -304,8 +308,7 @@ class NodesPass(SummaryPass):
     def to_arrays(self, summary: NodeSummaries) -> dict[str, Any]:
         """The summaries of all nodes as plain arrays."""
         arrays: dict[str, Any] = {"rows": np.array([summary.rows])}
-        if summary.lacking.any():
-            arrays["lacking"] = summary.lacking
+        arrays |= {"lacking": summary.lacking, "serving": summary.serving}
         for node, own in enumerate(summary.nodes):
             if own is not None:
                 parts = self.own(node)[1].to_arrays(own)
@@ -324,10 +327,14 @@ class NodesPass(SummaryPass):
                 if key.startswith(start)
             }
             found.append(self.own(node)[1].from_arrays(own) if own else None)
-        lacking = arrays.get("lacking", np.zeros(len(self.families), dtype=np.int64))
-        if lacking.shape != (len(self.families),) or lacking.dtype != np.int64:
-            raise ValueError
-        return NodeSummaries(int(rows), tuple(found), lacking)
+        pairs = enumerate(found)  # earlier versions had neither missing values nor weights
+        served = [0 if own is None else self.own(node)[1].rows(own) for node, own in pairs]
+        lacking = arrays.get("lacking", np.zeros(len(found), dtype=np.int64))
+        serving = arrays.get("serving", np.array(served, dtype=np.int64))
+        for counts in (lacking, serving):
+            if counts.shape != (len(found),) or counts.dtype != np.int64 or (counts < 0).any():
+                raise ValueError
+        return NodeSummaries(int(rows), tuple(found), lacking, serving)
 
 
 def checked_split(split: tuple[int, int], rows: int) -> tuple[int, int]:

@@ -9,7 +9,7 @@ T' is a Cholesky factor of the parents' cross-products.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -20,6 +20,8 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED, centred, packed_indices
 from gaussnet.methods.base import Equations, Solution, SummaryPass
 from gaussnet.types import FloatArray
+
+WEIGHT_KINDS: tuple[WeightKind, ...] = get_args(WeightKind)
 
 
 class Weighing(NamedTuple):
@@ -105,7 +107,8 @@ class Moments:
         rows = np.array([self.rows], dtype=np.int64)
         arrays = {"rows": rows, "means": self.means, "products": self.products}
         if self.weighing is not None:
-            arrays["weight"] = np.array([self.weighing.total])
+            kind = WEIGHT_KINDS.index(self.weighing.kind)
+            arrays["weight"] = np.array([self.weighing.total, kind], dtype=np.float64)
         return arrays
 
     @classmethod
@@ -117,9 +120,15 @@ class Moments:
             means.shape == (len(families.columns),),
             products.shape == (families.product_offsets[-1],),
         )
-        if not all(shapes) or {means.dtype, products.dtype} != {np.dtype(np.float64)} or rows < 1:
+        fewest = 0 if "weight" in arrays else 1  # all rows of a page may have the weight 0
+        right = all(shapes) and {means.dtype, products.dtype} == {np.dtype(np.float64)}
+        if not right or rows < fewest:
             raise ValueError
-        return cls(families, rows, means, products)
+        weighing = None
+        if "weight" in arrays:
+            total, kind = arrays["weight"].tolist()
+            weighing = Weighing(WEIGHT_KINDS[int(kind)], float(total))
+        return cls(families, rows, means, products, weighing)
 
     def parent_products(self, size: int, chosen: slice) -> FloatArray:
         """Cross-products among the parents of families of one size: (families, p, p)."""
