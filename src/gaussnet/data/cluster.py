@@ -125,6 +125,7 @@ class ClusterTable(Table):
     """Number of rows, where some were dropped."""
     design: Design | None = None
     is_stream = True
+    is_remote = True
 
     @property
     def known_rows(self) -> int:

@@ -71,6 +71,8 @@ class Table(ABC):
     """Whether no value is missing or infinite; False says that NaN marks missing cells, None that
     nobody has looked: then a pass over such rows raises `NotFinite`."""
     is_stream: ClassVar[bool]
+    is_remote: ClassVar[bool] = False
+    """Whether rows lie on a cluster."""
     row_numbers: IntArray | None = None
     """Where the rows stand in the data, if not all of these are left."""
     design: Design | None

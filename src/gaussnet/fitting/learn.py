@@ -226,7 +226,7 @@ def fit_with(
     """`fit` with its settings checked, on a run of any kind."""
     method, _ = how
     check_study(options, how)
-    if client is not None and method.needs_all_rows:
+    if client is not None and method.needs_all_rows and not method.reads_pages:
         raise SettingError(
             f"got method={method.name!r} with a client, which needs all rows in one place: give "
             "another method, or fit without a client"
@@ -236,7 +236,7 @@ def fit_with(
     if table.design is None and not options.study.is_empty:
         raise SettingError("got a table and what is known of its rows apart: give the data")
     given = table if table.is_stream else data
-    if method.needs_all_rows:
+    if method.needs_all_rows and not (method.reads_pages and _is_large(table)):
         table = table.in_memory(f"the method {method.name!r}")
     if table.design is not None:
         given = table
@@ -250,6 +250,13 @@ def fit_with(
             "the rows hold values beyond 1e154, whose squares are no numbers: rescale the columns, "
             "or remove these values"
         ) from None
+
+
+def _is_large(table: Table) -> bool:
+    """Whether rows are to be read page by page, also where all of them are wanted at once."""
+    if not table.is_stream or (table.design is not None and table.design.targets is not None):
+        return False
+    return table.is_remote or table.rows * len(table.names) > table.run.largest_in_memory
 
 
 def check_set_roots(dag: Dag, design: Design | None) -> None:

@@ -212,6 +212,8 @@ class Method(ABC):
     """Whether all rows must be in memory; then it also treats missing values itself."""
     passes: ClassVar[str] = "all rows are read several times"
     """How often rows are read that are not in memory, in words for who waits for it."""
+    reads_pages: ClassVar[bool] = False
+    """Whether a method that needs all rows can do with pages of them where they are too many."""
     fills_holes: ClassVar[bool] = False
     """Whether missing cells are left in the rows, because it knows what to expect of them."""
     maximizes_likelihood: ClassVar[bool] = False

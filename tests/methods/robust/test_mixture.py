@@ -44,7 +44,8 @@ def test_the_compiled_kernel_agrees_with_its_definition(seed, foreign, nodes, de
     densities = None
     if foreign:
         densities = np.random.default_rng(seed).normal(-2.0 * nodes, 3.0, len(data))
-        mixture = replace(mixture, foreign=Foreign(0.1, densities))
+        second = Foreign(0.1, mixture.equation, np.zeros(nodes), densities)
+        mixture = replace(mixture, foreign=second)
     task, found = mixture.task(), []
     for kernel in (kernels.mixture_moments, numpy_mixture.mixture_moments):
         own, filled, chances = mixture.wrong.copy(), np.zeros(data.shape), np.zeros(data.shape)

@@ -7,14 +7,18 @@ Louis: the covariance of the scores over all combinations of cells in doubt, whi
 family by family.
 """
 
+from dataclasses import dataclass, replace
 from functools import partial
+from typing import Any
 
 import numpy as np
 
+from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import MemoryTable
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.likelihood import Parameters
+from gaussnet.methods.robust.judge import Judge
 from gaussnet.methods.scales import GaussianCore, KlOptimal
 from gaussnet.methods.standard_errors import Assembly, assemble, student
 from gaussnet.methods.standard_errors.observed_information import (
@@ -28,20 +32,45 @@ from gaussnet.types import FloatArray
 
 def believed_cells(fitted: Fitted, level: float) -> Assembly:
     """Standard error, low and high of coefficients (3, edges), intercepts and variances."""
-    if not fitted.findings.left_out:
+    if fitted.findings.is_untouched:
         return assemble(LeastSquares(), fitted, "classical", level)
-    rows = believed_rows(fitted)
     found = observed_errors(fitted, level, believed_law(fitted))
     if not isinstance(fitted.scale, GaussianCore | KlOptimal):
-        _enter_all_residuals(found, fitted, rows)
+        _enter_all_residuals(found, fitted, believed_rows(fitted))
     return found
 
 
 def believed_law(fitted: Fitted) -> ParameterLaw:
     """What the believed cells say of all parameters together."""
-    options, rows = fitted.data.options, believed_rows(fitted)
+    options, lost = fitted.data.options, partial(doubtful_information, fitted)
+    if fitted.findings.counts is not None:
+        believed = partial(BelievedPass, fitted.findings.judge)
+        return parameter_law(fitted, also_lost=lost, asked=believed)
+    rows = believed_rows(fitted)
     table = MemoryTable.of(rows, options.dag.nodes, options.page_rows, fitted.data.run)
-    return parameter_law(fitted, table.surveyed(False), partial(doubtful_information, fitted))
+    return parameter_law(fitted, table.surveyed(False), lost)
+
+
+@dataclass(frozen=True)
+class BelievedPass(Pass):
+    """A question about the cells that a judge believes: flagged ones count as missing."""
+
+    judge: Judge
+    question: Pass
+
+    def summarize(self, stripe: Stripe) -> Any:
+        """As the question, with NaN for every flagged cell."""
+        rows = self.judge.believed(stripe.rows)
+        return self.question.summarize(Stripe(rows, 0, len(rows), False))
+
+    def merge(self, left: Any, right: Any) -> Any:
+        """As the question."""
+        return self.question.merge(left, right)
+
+    def then(self, summary: Any) -> Any:
+        """As the question."""
+        step = self.question.then(summary)
+        return replace(self, question=step) if isinstance(step, Pass) else step
 
 
 def believed_rows(fitted: Fitted) -> FloatArray:

@@ -5,10 +5,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussnet.data.passes import Pass
 from gaussnet.data.table import Table
 from gaussnet.errors import SettingError
 from gaussnet.kernels.families import Families
-from gaussnet.methods.base import Method
+from gaussnet.methods.base import Equations, Method, Scale
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.robust.findings import Trimming
 from gaussnet.methods.robust.sequential_trim import (
@@ -61,6 +62,15 @@ class Cellwise(SequentialTrim):
 
     name = "robust"
     error_kinds = ("believed-cells",)
+    reads_pages = True
+
+    def first(self, equations: Equations, scale: Scale) -> Pass:
+        """All rows at once, if they are in memory; else a sample, and then rounds over all."""
+        if not equations.limits.is_stream:
+            return SequentialTrim.first(self, equations, scale)
+        from gaussnet.methods.robust.streams import first_pass
+
+        return first_pass(self, equations, scale)
 
     def learn(  # noqa: PLR0913 (as `SequentialTrim.learn`)
         self,

@@ -12,6 +12,7 @@ from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.methods.robust.contamination import ContaminationTest
+    from gaussnet.methods.robust.judge import Judge
 
 STATUSES = {
     "flagged": FLAGGED,
@@ -64,12 +65,18 @@ class Trimming:
     """Information that doubts about cells take from each family, one square matrix after the other:
     the covariance of its scores, coefficients, constant and variance, times the variance of the
     noise or its square."""
+    judge: "Judge | None" = None
+    """Who judges cells of further rows, where the mixture was learnt."""
+    counts: IntArray | None = None
+    """Cells of each status, (statuses, nodes), where not all of them are listed."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 
     @property
     def trimmed(self) -> bool:
         """Whether rows were left out for another reason than that a cell is missing."""
+        if self.counts is not None:
+            return bool(self.counts[FLAGGED].any())
         statuses = [cells.statuses for cells in self.cells.values()]
         found = np.concatenate([np.empty(0, dtype=np.uint8), *statuses])
         lost = any(len(rows) > len(self.set_rows.get(n, ())) for n, rows in self.left_out.items())
@@ -79,7 +86,7 @@ class Trimming:
         """What is worth knowing of the data as a whole, in a graph of so many nodes."""
         said = (*self._doubts(), *self._skewed())
         said += () if self.contamination is None else (self.contamination.sentence,)
-        flagged = [self.count(node, "flagged") for node in self.cells]
+        flagged = [self.count(node, "flagged") for node in range(nodes)]
         if not any(flagged):
             return said
         share = sum(flagged) / (self.rows * nodes)
@@ -117,7 +124,8 @@ class Trimming:
         advice = "doubt the equation, or the columns in it, before you believe the coefficients"
         if self.bridged:
             counts = (
-                (self.count(node, "flagged"), self.recorded_rows(node)) for node in self.cells
+                (self.count(node, "flagged"), self.recorded_rows(node))
+                for node in range(len(self.cutoffs))
             )
             losing = sum(flagged > MANY_ROWS * rows for flagged, rows in counts)
             where = "1 node" if losing == 1 else f"{losing} nodes"
@@ -138,6 +146,14 @@ class Trimming:
         """Numbers in the data of these rows."""
         return rows if self.row_numbers is None else self.row_numbers[rows]
 
+    @property
+    def is_untouched(self) -> bool:
+        """Whether no cell is flagged or missing, so that every equation rests on all rows."""
+        return not self.left_out and not self.trimmed and not self._lacks()
+
+    def _lacks(self) -> bool:
+        return self.counts is not None and bool(self.counts[MISSING].any())
+
     def indices(self, node: int, *statuses: str) -> IntArray:
         """Which of a node's suspicious cells have one of these statuses."""
         if node not in self.cells:
@@ -148,6 +164,9 @@ class Trimming:
 
     def count(self, node: int, status: str) -> int:
         """How many of a node's cells have this status."""
+        if self.counts is not None:
+            known = STATUSES[status]
+            return int(self.counts[known, node]) if known < len(self.counts) else 0
         if node not in self.cells:
             return 0
         return int(np.count_nonzero(self.cells[node].statuses == STATUSES[status]))

@@ -50,11 +50,18 @@ FEWEST_CELLS = 4.0
 """So many wrong cells are taken off what speaks for a kind of error, so that it dies out where it
 is not needed."""
 
+REVIVED = 0.1
+"""The weight that every law has again where more rows are looked at than those it died out on."""
+
 SHARED_STRENGTH = 0.2
 """What all columns say of the share of wrong cells counts as so many times the rows of one."""
 
 CONVERGED = 0.03
 """Rounds end when no parameter moves by more standard errors than this."""
+
+FIRST_LENGTH, SLACK = 4.0, 3.0
+"""Rounds that the first long step is worth, at most, and how much lower the log-likelihood may be
+after one: laws that die out take as much."""
 
 
 @dataclass(frozen=True)
@@ -94,6 +101,12 @@ class Laws:
             own = rows[known[:, column], column]
             kinds[:, column] = np.median(own), max(float(own.var()), 0.05 * variances[column])
         return replace(self, kinds=kinds)
+
+    def revived(self) -> "Laws":
+        """The same laws, each with some weight."""
+        weights = np.maximum(self.weights, REVIVED)
+        shares = np.maximum(self.shares, REVIVED)
+        return replace(self, weights=weights / weights.sum(), shares=shares / shares.sum(axis=0))
 
     def shared(self) -> FloatArray:
         """Log weight, shift and spread of each shared size, (sizes, 3)."""
@@ -157,8 +170,11 @@ class Sums(NamedTuple):
     """Count, sizes and squared sizes of the errors of each shared size, (sizes, 3)."""
     columns: FloatArray
     """Wrong cells of each column by kind, with their sums, (nodes, 8)."""
+    foreign: FloatArray
+    """What the rows that may be foreign add up to, as `foreign_sums` has it; empty if none may."""
     weight: float
     """Rows that are not foreign."""
+    rows: int
     log_likelihood: float
 
     def needed(self) -> FloatArray:
@@ -184,10 +200,15 @@ class Foreign:
     """A second network over the same graph that some rows may come from."""
 
     share: float
+    equation: Equation
+    floors: FloatArray
+    """What its noise variances are widened by, (nodes,)."""
     densities: FloatArray
     """Log densities of all rows under it, (rows,)."""
-    equation: "Equation | None" = None
-    """The network itself, as far as it is known."""
+
+    def on(self, rows: FloatArray, families: Families) -> "Foreign":
+        """The same network for other rows, which lack no value."""
+        return replace(self, densities=log_densities(rows, families, self.equation))
 
 
 @dataclass(frozen=True, eq=False)
@@ -230,11 +251,21 @@ class Mixture:
         """The same parameters for other rows, with some cells (rows, nodes) doubted at first."""
         wrong = np.where(np.isnan(rows), MISSING, np.where(doubted & self.judged, WRONG, RIGHT))
         foreign = self.foreign
-        if foreign is not None and foreign.equation is not None:
-            whole = _without_gaps(rows, self.equation)
-            densities = log_densities(whole, self.layout.families, foreign.equation)
-            foreign = replace(foreign, densities=densities)
+        if foreign is not None:
+            foreign = foreign.on(_without_gaps(rows, self.equation), self.layout.families)
         return replace(self, rows=rows, wrong=wrong.astype(np.uint8), foreign=foreign)
+
+    def without_rows(self) -> "Mixture":
+        """The parameters alone."""
+        return self.on(np.empty((0, len(self.chances))), np.empty((0, len(self.chances)), bool))
+
+    def with_chance(self, chance: float) -> "Mixture":
+        """The same with this chance of a wrong cell in every column that is judged."""
+        return replace(self, chances=np.where(self.judged, chance, 0.0))
+
+    def with_all_laws(self) -> "Mixture":
+        """The same with some weight for every law: many rows may need one that few did not."""
+        return replace(self, laws=self.laws.revived())
 
     @property
     def judged(self) -> BoolArray:
@@ -250,9 +281,28 @@ class Mixture:
                 break
         return now
 
+    def run_far(self, most: int) -> "Mixture":
+        """The same with longer steps: two rounds, what these lead to expect, and one round there.
+
+        A step after which the likelihood is lower is not taken.
+        """
+        now, longest = self.round(), FIRST_LENGTH
+        while now.rounds < self.rounds + most:
+            first = now.round()
+            second = first.round()
+            step = LongStep.of(now, first, second, longest)
+            if second.distance(first) * step.length < CONVERGED:
+                return second
+            there = step.taken(second).round()
+            rises = there.log_likelihood >= second.log_likelihood - SLACK
+            is_longest = step.length == longest
+            longest *= 4.0 if is_longest and rises else 1.0 if rises else 0.5
+            longest, now = max(longest, 1.0), there if rises else second
+        return now
+
     def distance(self, other: "Mixture") -> float:
         """The largest move of a parameter, in standard errors or less."""
-        families, count = self.layout.families, len(self.rows)
+        families, count = self.layout.families, 0 if self.sums is None else self.sums.rows
         child, here, there = families.family_of_edge, self.equation, other.equation
         steps = np.abs(here.coefficients - there.coefficients)
         leverage = np.sqrt(self.marginal[families.parents] * count / here.variances[child])
@@ -267,8 +317,11 @@ class Mixture:
         total = parts[0][0]
         for part, _ in parts[1:]:
             total = total.plus(part)
-        chances = np.concatenate([own for _, own in parts])
-        return self._maximized(total, chances)
+        found = self.maximized(total)
+        if found.foreign is not None:
+            whole = _without_gaps(self.rows, self.equation)
+            found = replace(found, foreign=found.foreign.on(whole, self.layout.families))
+        return replace(found, foreign_chances=np.concatenate([own for _, own in parts]))
 
     def task(self) -> "kernels.MixtureTask":
         """The parameters as the kernel takes them."""
@@ -317,36 +370,47 @@ class Mixture:
         """The expectation of some rows, and their chances to be foreign."""
         span = slice(first, first + ROWS_AT_A_TIME)
         foreign = None if self.foreign is None else self.foreign.densities[span]
-        found = kernels.mixture_moments(self.rows[span], task, self.wrong[span], foreign)
-        weight = float(np.sum(1.0 - found.foreign))
-        likelihood = float(found.densities.sum())
-        own = (found.products, found.sums, found.laws, found.columns)
-        return Sums(*own, weight, likelihood), found.foreign
+        rows = self.rows[span]
+        found = kernels.mixture_moments(rows, task, self.wrong[span], foreign)
+        return self.summed(rows, found), found.foreign
 
-    def _maximized(self, sums: Sums, foreign_chances: FloatArray) -> "Mixture":
-        """The parameters that the expectations ask for."""
+    def summed(self, rows: Rows, found: "kernels.MixtureMoments") -> Sums:
+        """What the kernel found of some rows, with what foreign ones add up to."""
+        of_foreign, weight = np.zeros(0), float(len(rows))
+        if self.foreign is not None:
+            weight = float(np.sum(1.0 - found.foreign))
+            whole = _without_gaps(rows, self.equation)
+            of_foreign = foreign_sums(whole, found.foreign, self.equation.means, self.layout)
+        own = (found.products, found.sums, found.laws, found.columns, of_foreign)
+        return Sums(*own, weight, len(rows), float(found.densities.sum()))
+
+    def solved(self, sums: Sums) -> Equation:
+        """The equations that the expectations of all rows ask for."""
         weight = sums.weight
         shifts = sums.sums / weight if self.intercept else np.zeros(len(sums.sums))
         solved = self.layout.solve(sums.products, shifts, weight)
         old, sound = self.equation, solved[2]
         edges = sound[self.layout.families.family_of_edge]
-        equation = Equation(
+        return Equation(
             np.where(edges, solved[0], old.coefficients),
             old.means + shifts,
             np.where(sound, np.maximum(solved[1], 1e-300), old.variances),
         )
+
+    def maximized(self, sums: Sums) -> "Mixture":
+        """The parameters that the expectations of all rows ask for."""
+        equation = self.solved(sums)
         foreign = self.foreign
         likelihood = sums.log_likelihood
         if foreign is not None:
-            likelihood += len(self.rows) * float(np.log1p(-foreign.share))
-            foreign = self._foreign(foreign, foreign_chances)
+            likelihood += sums.rows * float(np.log1p(-foreign.share))
+            foreign = self._foreign(foreign, sums)
         return replace(
             self,
             equation=equation,
             laws=self.laws.learnt(sums, equation.variances),
             chances=self._chances(sums),
             foreign=foreign,
-            foreign_chances=foreign_chances,
             sums=sums._replace(log_likelihood=likelihood),
             rounds=self.rounds + 1,
         )
@@ -364,13 +428,96 @@ class Mixture:
         found = (wrong + strength * usual) / (sums.weight + strength)
         return np.where(judged, np.clip(found, LEAST_CHANCE, LARGEST_CHANCE), 0.0)
 
-    def _foreign(self, old: Foreign, chances: FloatArray) -> Foreign:
+    def _foreign(self, old: Foreign, sums: Sums) -> Foreign:
         """The second network, learnt from the rows that may be its own."""
-        count, rows = float(chances.sum()), len(self.rows)
+        count, rows = float(sums.foreign[0]), sums.rows
         share = min(max((count + 0.5) / (rows + 10.0), 1e-4), LARGEST_CHANCE)
         if count < max(5.0, 0.01 * rows):
             return replace(old, share=share)
-        return foreign_network(self, chances, share)
+        found = foreign_equation(sums.foreign, self.equation.means, old.floors, self.layout)
+        return replace(old, share=share, equation=found)
+
+
+@dataclass(frozen=True)
+class LongStep:
+    r"""Where two rounds lead to, by squared extrapolation (Varadhan and Roland, 2008).
+
+    From :math:`x_0 \to x_1 \to x_2` with :math:`r = x_1 - x_0` and :math:`v = x_2 - x_1 - r` to
+
+    .. math:: x_0 + 2 a r + a^2 v, \quad a = |r| / |v| \ge 1.
+
+    A law of errors that few cells speak for is learnt slowly: each round goes a small part of the
+    way. Parameters are measured in standard errors, and shares by their square roots, whose errors
+    do not depend on them.
+    """
+
+    point: FloatArray
+    metric: "Metric"
+    length: float
+    """How many rounds the step is worth."""
+
+    @classmethod
+    def of(cls, start: Mixture, first: Mixture, second: Mixture, longest: float) -> "LongStep":
+        """The step of three successive mixtures, no longer than this."""
+        metric = Metric.of(start, first.sums)
+        points = [metric.point(one) for one in (start, first, second)]
+        move, change = points[1] - points[0], points[2] - 2.0 * points[1] + points[0]
+        size = float(np.linalg.norm(move)) / max(float(np.linalg.norm(change)), 1e-300)
+        length = min(max(size, 1.0), longest)
+        point = points[0] + 2.0 * length * move + length**2 * change
+        return cls(point, metric, length)
+
+    def taken(self, mixture: Mixture) -> Mixture:
+        """The mixture at the point, with all else as it is."""
+        return self.metric.at(self.point, mixture)
+
+
+@dataclass(frozen=True)
+class Metric:
+    """Parameters of mixtures as vectors in standard errors; shares by their square roots."""
+
+    units: FloatArray
+    """Standard errors of coefficients, means and logs of variances."""
+    count: float
+    """Rows."""
+
+    @classmethod
+    def of(cls, mixture: Mixture, sums: Sums | None) -> "Metric":
+        """The errors at some parameters, with the rows of a round."""
+        families, old = mixture.layout.families, mixture.equation
+        count = 1.0 if sums is None else float(sums.rows)
+        marginal = mixture.marginal
+        leverage = marginal[families.parents] / old.variances[families.family_of_edge]
+        errors = (1.0 / np.sqrt(leverage), np.sqrt(marginal), np.full(len(marginal), np.sqrt(2.0)))
+        return cls(np.concatenate(errors) / np.sqrt(count), count)
+
+    def point(self, mixture: Mixture) -> FloatArray:
+        """The parameters of a mixture."""
+        equation, laws, chances = mixture.equation, mixture.laws, mixture.chances
+        first = (equation.coefficients, equation.means, np.log(equation.variances))
+        wrong = float(chances.sum())
+        shares = (chances, wrong * laws.weights, (chances * laws.shares).ravel())
+        roots = 2.0 * np.sqrt(self.count * np.concatenate(shares))
+        return np.concatenate((np.concatenate(first) / self.units, roots))
+
+    def at(self, point: FloatArray, mixture: Mixture) -> Mixture:
+        """The mixture with the parameters of a point, and with all else as it is."""
+        edges, nodes = len(mixture.equation.coefficients), len(mixture.chances)
+        first, roots = point[: len(self.units)] * self.units, point[len(self.units) :]
+        coefficients, means, logs = np.split(first, (edges, edges + nodes))
+        ends = (nodes, nodes + len(mixture.laws.weights))
+        chances, weights, shares = np.split(np.maximum(roots, 0.0) ** 2, ends)
+        wanted = np.clip(chances / (4.0 * self.count), LEAST_CHANCE, LARGEST_CHANCE)
+        weights, parts = weights + 1e-12, shares.reshape(3, -1) + 1e-12
+        laws = replace(
+            mixture.laws, weights=weights / weights.sum(), shares=parts / parts.sum(axis=0)
+        )
+        return replace(
+            mixture,
+            equation=Equation(coefficients, means, np.exp(logs)),
+            laws=laws,
+            chances=np.where(mixture.judged, wanted, 0.0),
+        )
 
 
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
@@ -389,29 +536,57 @@ def marginal_variances(families: Families, equation: Equation) -> FloatArray:
     return np.asarray(np.einsum("ij,ij->j", responses, responses)).reshape(width)
 
 
+def network_equation(
+    families: Families, coefficients: FloatArray, intercepts: FloatArray, variances: FloatArray
+) -> Equation:
+    """The equations of a network with the means of its nodes, from their constants."""
+    means = intercepts[None, :].copy()
+    order = np.concatenate([np.array(level) for level in families.levels])
+    kernels.propagate(means, order, families, coefficients)
+    return Equation(coefficients, means[0], variances)
+
+
 def foreign_network(mixture: Mixture, weights: FloatArray, share: float) -> Foreign:
-    """A second network, learnt from weighted rows.
+    """A second network, learnt from weighted rows."""
+    rows, layout = _without_gaps(mixture.rows, mixture.equation), mixture.layout
+    middle: FloatArray = np.median(rows, axis=0)
+    floors = 0.01 * (1.4826 * np.median(np.abs(rows - middle), axis=0)) ** 2
+    sums = foreign_sums(rows, weights, mixture.equation.means, layout)
+    equation = foreign_equation(sums, mixture.equation.means, floors, layout)
+    densities = log_densities(rows, layout.families, equation)
+    return Foreign(share, equation, floors, densities)
+
+
+def foreign_sums(
+    rows: FloatArray, weights: FloatArray, means: FloatArray, layout: SparsePrecision
+) -> FloatArray:
+    """Weight, sums and products of weighted rows about some means, (1 + nodes + products,)."""
+    one, other = layout.pairs
+    chosen = np.flatnonzero(weights > 0.0)
+    centred, own = rows[chosen] - means, weights[chosen]
+    weighted = centred * own[:, None]
+    products = np.einsum("ij,ij->j", weighted[:, one], centred[:, other])
+    return np.concatenate((own.sum(keepdims=True), weighted.sum(axis=0), products))
+
+
+def foreign_equation(
+    sums: FloatArray, centres: FloatArray, floors: FloatArray, layout: SparsePrecision
+) -> Equation:
+    """The network of weighted rows, from what they add up to about some centres.
 
     Its correlations are shrunk towards 0, for the rows may be few: by d / (rows + 2 d).
     """
-    rows = _without_gaps(mixture.rows, mixture.equation)
-    layout = mixture.layout
-    width, total = rows.shape[1], float(weights.sum())
-    means = weights @ rows / total
-    middle: FloatArray = np.median(rows, axis=0)
-    floor = 0.01 * (1.4826 * np.median(np.abs(rows - middle), axis=0)) ** 2
-    centred = rows - means
-    shrink = total / (total + 2.0 * width)
+    width, total = len(centres), float(sums[0])
+    shifts, values = sums[1 : 1 + width] / total, sums[1 + width :]
     one, other = layout.pairs
+    values = values - total * shifts[one] * shifts[other]
+    shrink = total / (total + 2.0 * width)
+    values = np.where(one == other, values + total * floors[one], values * shrink)
     products = np.zeros(len(layout.neighbours))
-    weighted = centred * weights[:, None]
-    values = np.einsum("ij,ij->j", weighted[:, one], centred[:, other]) * shrink
-    values[one == other] = values[one == other] / shrink + total * floor[one[one == other]]
     products[layout.of_product[0]] = values
     coefficients, variances, _ = layout.solve(products, np.zeros(width), total)
-    variances = np.maximum(variances, 1e-12 * np.maximum(floor, 1e-300))
-    equation = Equation(coefficients, means, variances)
-    return Foreign(share, log_densities(rows, layout.families, equation), equation)
+    variances = np.maximum(variances, 1e-12 * np.maximum(floors, 1e-300))
+    return Equation(coefficients, centres + shifts, variances)
 
 
 def log_densities(rows: FloatArray, families: Families, equation: Equation) -> FloatArray:

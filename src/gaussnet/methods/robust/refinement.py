@@ -17,6 +17,7 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING as MISSING_CELL, UNVERIFIED
 from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.judge import HUGE, SLIGHTLY_DOUBTED, Judge
 from gaussnet.methods.robust.mixture import (
     ROUGH,
     ROWS_AT_A_TIME,
@@ -24,6 +25,7 @@ from gaussnet.methods.robust.mixture import (
     Equation,
     Mixture,
     marginal_variances,
+    network_equation,
 )
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.methods.robust.sequential_trim import RobustScale, RobustSolution
@@ -38,6 +40,10 @@ FIRST_ROUNDS, MOST_ROUNDS = 10, 150
 SAMPLE_ROWS = 1_000
 """Starts are tried on so many rows; if there are not half as many more, on all of them."""
 
+MORE_ROWS = 8
+"""What was learnt from a sample is learnt again from so many times as many rows, and so on to all
+of them: most rounds are those of the smaller samples."""
+
 CLEAR_SHARE = 0.002
 """The walk's start is good enough if no more of the cells are in doubt than this."""
 
@@ -48,14 +54,8 @@ explain all."""
 SHAPE_ROUNDS = 4
 """So often columns are asked whether they are wrong or have a shape of their own."""
 
-SLIGHTLY_DOUBTED = 0.1
-"""Cells that are wrong with a smaller chance are not listed."""
-
 LARGEST_MODE = 0.1
 """A column in which one value is more frequent is not continuous and is not judged."""
-
-HUGE = 1e5
-"""Flagged cells farther off than so many standard deviations are wrong without further question."""
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -144,11 +144,23 @@ def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: Bo
     for node, cells in walk.solution.cells.items():
         doubted[cells.rows, node] = True
     if len(rows) <= 1.5 * SAMPLE_ROWS:
-        return _likeliest_start(walk, layout, rows, judged, doubted).run(MOST_ROUNDS)
-    some = np.linspace(0, len(rows) - 1, SAMPLE_ROWS).astype(np.int64)
+        return _likeliest_start(walk, layout, rows, judged, doubted).run_far(MOST_ROUNDS)
+    some = _spread(len(rows), SAMPLE_ROWS)
     sample = (np.ascontiguousarray(rows[some]), judged, doubted[some])
-    chosen = _likeliest_start(walk, layout, *sample).run(MOST_ROUNDS)
-    return chosen.on(rows, doubted).run(MOST_ROUNDS)
+    chosen = _likeliest_start(walk, layout, *sample).run_far(MOST_ROUNDS)
+    count, is_first = SAMPLE_ROWS, True
+    while count < len(rows):
+        count = count * MORE_ROWS if count * MORE_ROWS**2 <= len(rows) else len(rows)
+        some = _spread(len(rows), count)
+        more = chosen.on(np.ascontiguousarray(rows[some]), doubted[some])
+        chosen = (more.with_all_laws() if is_first else more).run_far(MOST_ROUNDS)
+        is_first = False
+    return chosen
+
+
+def _spread(rows: int, count: int) -> IntArray:
+    """The numbers of so many of the rows, evenly spread."""
+    return np.linspace(0, rows - 1, count).astype(np.int64)
 
 
 def _likeliest_start(
@@ -224,16 +236,14 @@ def _believing(
     start = mixture_from(rows, layout, walk.intercept, old.equation, doubted, judged)
     start = replace(start, laws=old.laws, threads=walk.threads)
     start = replace(start, foreign=old.foreign)
-    return start.run(MOST_ROUNDS)
+    return start.run_far(MOST_ROUNDS)
 
 
 def _equation(walk: Walk, solution: RobustSolution) -> Equation:
     """The equations of a solution, with the means of the nodes."""
     families = walk.families
-    means = solution.intercepts[None, :].copy()
-    order = np.concatenate([np.array(level) for level in families.levels])
-    kernels.propagate(means, order, families, solution.coefficients)
-    found = Equation(solution.coefficients, means[0], solution.variances)
+    own = (solution.coefficients, solution.intercepts, solution.variances)
+    found = network_equation(families, *own)
     spread = np.maximum(marginal_variances(families, found), np.finfo(np.float64).tiny)
     return replace(found, variances=np.maximum(solution.variances, NO_NOISE * spread))
 
@@ -346,7 +356,20 @@ class Findings:
             self.shaped,
             bridged=True,
             lost=self.expected.lost,
+            judge=Judge.of(self.mixture, self._limits()),
         )
+
+    def _limits(self) -> tuple[FloatArray, FloatArray]:
+        """Halfway from the last right value to the first that stands apart, (nodes,) each."""
+        low, high = np.full(len(self.walk.families), -np.inf), np.full(len(self.walk.families), np.inf)
+        for node in np.flatnonzero(self.outside.any(axis=0)).tolist():
+            own, wrong = self.walk.rows[:, node], self.outside[:, node]
+            right = own[~wrong & ~self.flagged[:, node] & ~self.missing[:, node]]
+            least, most = float(right.min()), float(right.max())
+            below, above = own[wrong & (own < least)], own[wrong & (own > most)]
+            low[node] = 0.5 * (least + below.max()) if len(below) else -np.inf
+            high[node] = 0.5 * (most + above.min()) if len(above) else np.inf
+        return low, high
 
     def _left_out(self) -> dict[int, IntArray]:
         """Rows in which a cell of the family is flagged or missing."""

@@ -21,6 +21,7 @@ from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 from gaussnet.types import FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
+    from gaussnet.methods.robust.judge import Judge
     from gaussnet.methods.standard_errors import Assembly
 
 SetRows = Mapping[int, IntArray]
@@ -65,6 +66,8 @@ class RobustSolution:
     """What is worth knowing of the answer as a whole."""
     lost: FloatArray | None = None
     """Information that doubts take from each family, one square matrix after the other."""
+    judge: "Judge | None" = None
+    """Who judges cells of further rows, where the mixture was learnt."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,6 +262,7 @@ class TrimPass(Pass):
                 bridged=found.bridged,
                 set_rows=set_rows,
                 lost=found.lost,
+                judge=found.judge,
             ),
         )
 

@@ -101,11 +101,12 @@ def parameter_law(
     fitted: Fitted,
     table: Table | None = None,
     also_lost: Callable[[Parameters], FloatArray] | None = None,
+    asked: Callable[[Pass], Pass] = lambda question: question,
 ) -> "ParameterLaw":
     """What the rows say of all parameters together, in one more pass.
 
     `table` holds the rows if they are not those of the fit; `also_lost` is the information that is
-    lost beside what the holes take.
+    lost beside what the holes take; `asked` says how the question is put to the rows.
     """
     network, options = fitted.network, fitted.data.options
     nodes, families = network.dag.families.sorted_by_size
@@ -120,7 +121,7 @@ def parameter_law(
     model = Parameters(families, given.coefficients[edges], given.means, given.variances[nodes])
     equations = Equations(families, options.intercept)
     moments, lost = ask(
-        fitted.data.table() if table is None else table, InformationPass(equations, model)
+        fitted.data.table() if table is None else table, asked(InformationPass(equations, model))
     )
     lost = lost if also_lost is None else lost + also_lost(model)
     again = Maximum.of(moments, np.zeros(len(families)))

@@ -1,0 +1,178 @@
+"""Cells judged by fixed parameters: a matter of one row, so any rows can be judged, of any number.
+
+A `Judge` is what a robust fit has learnt of right and wrong values. It says of every cell of a row
+how likely it is wrong, and what should stand there.
+"""
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+
+from gaussnet import kernels
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.numpy_robust import FLAGGED, MISSING, UNVERIFIED
+from gaussnet.methods.robust.mixture import LEAST_CHANCE, Equation, Mixture, Sums
+from gaussnet.methods.robust.precision import SparsePrecision
+from gaussnet.methods.robust.starts import mixture_from
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
+
+HUGE = 1e5
+"""Cells farther off than so many standard deviations are wrong without further question."""
+
+SLIGHTLY_DOUBTED = 0.1
+"""Cells that are wrong with a smaller chance are not listed."""
+
+
+class JudgedRows(NamedTuple):
+    """What is thought of every cell of some rows, (rows, nodes) each, and what they add up to."""
+
+    missing: BoolArray
+    flagged: BoolArray
+    """Cells that are more likely wrong than not."""
+    chances: FloatArray
+    """That cells are wrong."""
+    filled: FloatArray
+    """The rows as expected: cells in doubt count in part."""
+    sums: Sums
+    lost: FloatArray | None
+    """Information that doubts take from each family, one square matrix after the other."""
+
+
+@dataclass(frozen=True, eq=False)
+class Judge:
+    """The mixture with fixed parameters, and the limits beyond which values are wrong anyway.
+
+    Examples
+    --------
+    >>> import gaussnet as gn
+    >>> network = gn.GaussianNetwork(gn.Dag.parse("wet ~ rain"), {("rain", "wet"): 2.0},
+    ...                              {"rain": 1.0, "wet": 0.1})
+    >>> judge = Judge.of_network(network)
+    >>> judge.judged(np.array([[2.1, 1.0], [9.0, 1.0]])).flagged.tolist()
+    [[False, False], [True, False]]
+    """
+
+    mixture: Mixture
+    """Without rows."""
+    low: FloatArray
+    high: FloatArray
+    """Right values lie between these, (nodes,) each."""
+
+    @classmethod
+    def of(cls, mixture: Mixture, limits: tuple[FloatArray, FloatArray] | None = None) -> "Judge":
+        """The parameters of a mixture; limits are by default `HUGE` standard deviations off."""
+        reach = HUGE * np.sqrt(mixture.marginal)
+        low, high = mixture.equation.means - reach, mixture.equation.means + reach
+        if limits is not None:
+            low, high = np.maximum(low, limits[0]), np.minimum(high, limits[1])
+        return cls(mixture.without_rows(), low, high)
+
+    @classmethod
+    def of_network(cls, network: GaussianNetwork, chance: float = 1e-3) -> "Judge":
+        """A judge who knows the network, and of wrong values only that any may come."""
+        layout = SparsePrecision(network.dag.families)
+        equation = Equation(network.coefficient_array, network.mean(), network.variance_array)
+        return cls.of(clean_mixture(layout, True, equation, chance))
+
+    @property
+    def families(self) -> Families:
+        """The families of the network, that of node i at i."""
+        return self.mixture.layout.families
+
+    def judged(self, rows: Rows, *, with_lost: bool = False) -> JudgedRows:
+        """All cells of some rows; NaN marks a missing one."""
+        values = np.asarray(rows, dtype=np.float64)
+        missing = np.isnan(values)
+        with np.errstate(invalid="ignore"):
+            outside = (values < self.low) | (values > self.high)
+        if outside.any():
+            values = np.where(outside, np.nan, values)
+        mixture, shape = self.mixture, values.shape
+        wrong, filled, chances = np.zeros(shape, np.uint8), np.empty(shape), np.zeros(shape)
+        sizes = self.families.sizes + 2
+        lost = np.zeros(int(np.sum(sizes**2))) if with_lost else None
+        foreign = None if mixture.foreign is None else mixture.on(values, outside).foreign
+        densities = None if foreign is None else foreign.densities
+        task = mixture.task()
+        found = kernels.mixture_moments(values, task, wrong, densities, filled, chances, lost)
+        chances[outside] = 1.0
+        flagged = (chances > 0.5) & ~missing
+        if foreign is not None:
+            is_foreign = found.foreign > 0.5
+            chances[is_foreign] = found.foreign[is_foreign, None]
+            filled[is_foreign] = mixture.equation.means
+            flagged |= is_foreign[:, None] & ~missing
+        return JudgedRows(missing, flagged, chances, filled, mixture.summed(values, found), lost)
+
+    def believed(self, rows: Rows) -> FloatArray:
+        """The rows with NaN for every cell that is flagged, (rows, nodes)."""
+        return np.where(self.judged(rows).flagged, np.nan, rows)
+
+
+def clean_mixture(
+    layout: SparsePrecision,
+    intercept: bool,
+    equation: Equation,
+    chance: float = LEAST_CHANCE,
+    judged: BoolArray | None = None,
+) -> Mixture:
+    """A mixture that knows the network, and of wrong values only that any may come."""
+    width = len(equation.means)
+    nothing, every = np.zeros((1, width), dtype=bool), np.ones(width, dtype=bool)
+    chosen = every if judged is None else judged
+    start = mixture_from(equation.means[None, :], layout, intercept, equation, nothing, chosen)
+    return start.with_chance(chance).without_rows()
+
+
+class ListedCells(NamedTuple):
+    """Cells that are worth listing, (cells,) each, by row."""
+
+    rows: IntArray
+    nodes: IntArray
+    statuses: IntArray
+    recorded: FloatArray
+    expected: FloatArray
+    deviations: FloatArray
+    """Recorded minus expected value in standard deviations; NaN where missing."""
+    chances: FloatArray
+
+    @property
+    def flagged(self) -> "ListedCells":
+        """Those that are more likely wrong than not."""
+        return self.chosen(np.flatnonzero(self.statuses == FLAGGED))
+
+    def chosen(self, indices: IntArray) -> "ListedCells":
+        """Some of the cells."""
+        return ListedCells(*(values[indices] for values in self))
+
+
+def listed_cells(judge: Judge, rows: Rows, found: JudgedRows, first_row: int = 0) -> ListedCells:
+    """The flagged cells of judged rows, and those in some doubt; rows are counted from here on."""
+    listed = found.flagged | ((found.chances > SLIGHTLY_DOUBTED) & ~found.missing)
+    row, node = np.nonzero(listed)
+    recorded = np.asarray(rows, dtype=np.float64)[row, node]
+    chances, filled = found.chances[row, node], found.filled[row, node]
+    # A cell in doubt is filled in part: what is expected in its place is this part's end.
+    is_recorded = np.isfinite(recorded)
+    part = np.where(is_recorded, np.maximum(chances, SLIGHTLY_DOUBTED), 1.0)
+    inside = (recorded >= judge.low[node]) & (recorded <= judge.high[node])
+    expected = np.where(inside, recorded - (recorded - filled) / part, filled)
+    mixture = judge.mixture
+    entries = mixture.layout.values(mixture.equation.coefficients, mixture.equation.variances)
+    scales = np.sqrt(entries[mixture.layout.diagonal])[node]
+    statuses = np.where(found.flagged[row, node], FLAGGED, UNVERIFIED)
+    deviations = (recorded - expected) * scales
+    numbers = row + first_row
+    return ListedCells(numbers, node, statuses, recorded, expected, deviations, chances)
+
+
+def status_counts(found: JudgedRows) -> IntArray:
+    """Cells of each status, (statuses, nodes), by the code of the status."""
+    counts = np.zeros((1 + max(FLAGGED, MISSING, UNVERIFIED), found.missing.shape[1]), np.int64)
+    counts[FLAGGED] = found.flagged.sum(axis=0)
+    counts[MISSING] = found.missing.sum(axis=0)
+    doubted = (found.chances > SLIGHTLY_DOUBTED) & ~found.flagged & ~found.missing
+    counts[UNVERIFIED] = doubted.sum(axis=0)
+    return counts
