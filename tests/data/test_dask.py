@@ -183,10 +183,8 @@ def test_what_is_refused_is_refused_with_one_sentence(client, tmp_path):
         gn.fit(frame(rows), DAG, client=client)
     with pytest.raises(SettingError, match=r"expected a distributed\.Client"):
         gn.fit(frame(), DAG, client="tcp://nowhere")
-    with pytest.raises(SettingError, match="got method='robust' with a client"):
-        gn.fit(frame(), DAG, "robust", client=client)
-    with pytest.raises(SettingError, match="got method='auto' with a client"):
-        gn.fit(frame(), DAG, "auto", client=client)
+    with pytest.raises(SettingError, match="got method='sequential-trim' with a client"):
+        gn.fit(frame(), DAG, "sequential-trim", client=client)
     with pytest.raises(SettingError, match="the graph has no nodes"):
         gn.fit(frame(), gn.Dag.from_edges([]), client=client)
     with pytest.raises(DataError, match="the data have no column for 1 of 6 nodes"):
@@ -252,6 +250,34 @@ def test_a_killed_worker_changes_nothing(client, tmp_path, method):
     victims = pids()
     with killing(tmp_path, lambda: victims[:1]) as killed:
         found = gn.fit(slow_frame(tmp_path), DAG, method, page_rows=PAGE, client=client)
+    assert killed
+    same(found, expected)
+
+
+def paged(rows, folder):
+    """A robust fit of rows that are taken for too many to be read whole."""
+    write_rows(folder / "rows.parquet", DAG.nodes, [rows])
+    run = Run(1, largest_in_memory=0, largest_whole_bytes=-1)
+    return fit_with_run(run, str(folder / "rows.parquet"), DAG, "robust", page_rows=PAGE)
+
+
+def test_robust_fits_have_the_bits_of_pages_on_one_machine(client, tmp_path):
+    rows = ROWS.copy()
+    rows[np.random.default_rng(0).random(rows.shape) < 0.02] += 30.0
+    expected = paged(rows, tmp_path)
+    found = gn.fit(frame(rows), DAG, "robust", page_rows=PAGE, client=client)
+    same(found, expected)
+    assert list(found.outliers()) == list(expected.outliers())
+    assert len(found.outliers()) > 300
+    assert found.standard_errors.coefficients == expected.standard_errors.coefficients
+
+
+def test_a_killed_worker_changes_no_robust_fit(client, tmp_path):
+    expected = paged(ROWS, tmp_path)
+    client.wait_for_workers(2, timeout=PATIENCE)
+    victims = list(client.run(os.getpid).values())
+    with killing(tmp_path, lambda: victims[:1]) as killed:
+        found = gn.fit(slow_frame(tmp_path), DAG, "robust", page_rows=PAGE, client=client)
     assert killed
     same(found, expected)
 

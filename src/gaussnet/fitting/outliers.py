@@ -78,6 +78,8 @@ class Outliers(Tabular):
     """Of each node's recorded values (or rows, of missing ones), the part in this list."""
     probabilities: FloatArray
     """That each value is wrong, (cells,); NaN where the method gives none."""
+    total: int = 0
+    """Cells of this status; of more than 10,000 in large data the worst are listed."""
 
     @property
     def has_probabilities(self) -> bool:
@@ -136,8 +138,9 @@ class Outliers(Tabular):
     def _words(self) -> str:
         """How many cells there are, in how many nodes."""
         touched = sum(share > 0.0 for share in self.shares.values())
-        cells = counted(len(self), f"{self.status} cell")
-        return f"{cells} in {touched} of {counted(len(self.shares), 'node')}"
+        cells = counted(max(self.total, len(self)), f"{self.status} cell")
+        listed = f", the worst {len(self):,} listed" if self.total > len(self) else ""
+        return f"{cells} in {touched} of {counted(len(self.shares), 'node')}{listed}"
 
     def _repr_html_(self) -> str:
         """The first cells in a notebook."""
@@ -170,8 +173,10 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
         chances = cells.chances if len(cells.chances) else np.full(len(cells.rows), np.nan)
         values = (trimming.recorded[node], cells.expected, cells.deviations, chances)
         parts.append((numbers, *(array[indices] for array in values)))
+    counts = {name: trimming.count(node, status) for node, name in enumerate(fit.dag.nodes)}
+    for node, (name, count) in enumerate(counts.items()):
         whole = trimming.rows if status == "missing" else trimming.recorded_rows(node)
-        shares[name] = len(indices) / whole
+        shares[name] = count / max(whole, 1)
     empty = (np.empty(0, dtype=np.int64), *np.empty((4, 0)))
     rows, recorded, expected, z, chances = map(np.concatenate, zip(empty, *parts, strict=True))
     # Sorting is stable: cells that are equally far off stay in the order of nodes and rows.
@@ -185,6 +190,7 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
         z[order],
         MappingProxyType(shares),
         chances[order],
+        sum(counts.values()),
     )
 
 

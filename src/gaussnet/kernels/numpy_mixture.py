@@ -23,6 +23,11 @@ MOST_WRONG, MOST_DOUBTED, MOST_JOINT = 96, 24, 6
 """Wrong cells of a row, beyond which it is wrong as a whole; cells in doubt, and those of them that
 are combined because they hang together."""
 
+UNUSUAL, UNUSUAL_ERROR, FAR_CELL, UNJUDGED = 4.0, -10.0, 3.0, -1e200
+"""The squares of believed cells are unusual so many standard deviations above their mean; a wrong
+value is if its log density is below this, in units of the noise. Then the search starts again from
+all cells that are so many standard deviations off, in columns with larger log odds than these."""
+
 HALF_LOG_2PI = 0.5 * float(np.log(2.0 * np.pi))
 RISE = 1e-9
 """Scores that differ by less are equal."""
@@ -229,6 +234,12 @@ class _Rows:
             return blank
         search = _Search(self, row, np.flatnonzero(wrong).tolist())
         search.climb()
+        if search.is_unusual():
+            is_far = self.gradients[row] ** 2 > FAR_CELL**2 * np.diag(self.omega)
+            cells = np.flatnonzero(missing | (is_far & (self.odds > UNJUDGED)))
+            other = _Search(self, row, cells[: MOST_WRONG - 2].tolist())
+            other.climb()
+            search = other if other.pattern.score > search.pattern.score else search
         wrong[:] = np.where(missing, 2, 0)
         wrong[[cell for cell in search.pattern.cells if not missing[cell]]] = 1
         return search.expectation(blank)
@@ -348,6 +359,22 @@ class _Search:
             if not better.score > self.pattern.score:
                 return
             self.pattern = better
+
+    def is_unusual(self) -> bool:
+        """Whether believed cells, or the error of a wrong one, are far from what is usual."""
+        judge, row, pattern = self.judge, self.row, self.pattern
+        cells, left = pattern.cells, len(judge.odds) - len(pattern.cells)
+        squares = judge.deviations[row] @ judge.gradients[row]
+        squares -= pattern.errors @ judge.gradients[row, cells]
+        laws = [
+            judge.law(cell, row, pattern.errors[k], pattern.variance[k, k])
+            + HALF_LOG_2PI
+            + np.log(judge.numbers[cell, 0])
+            for k, cell in enumerate(cells)
+            if not judge.missing[row, cell]
+        ]
+        far = squares > left + UNUSUAL * np.sqrt(2.0 * left)
+        return bool(far or min(laws, default=0.0) < UNUSUAL_ERROR)
 
     def doubted(self) -> list[list[int]]:
         """The cells in greatest doubt, in groups that hang together."""

@@ -4,10 +4,12 @@ A `Judge` is what a robust fit has learnt of right and wrong values. It says of 
 how likely it is wrong, and what should stand there.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gaussnet import kernels
 from gaussnet.kernels.families import Families
@@ -145,7 +147,12 @@ class ListedCells(NamedTuple):
 
     def chosen(self, indices: IntArray) -> "ListedCells":
         """Some of the cells."""
-        return ListedCells(*(values[indices] for values in self))
+        return ListedCells.of(values[indices] for values in self)
+
+    @classmethod
+    def of(cls, arrays: Iterable[NDArray[Any]]) -> "ListedCells":
+        """The cells of some arrays, in this order."""
+        return cls(*arrays)
 
 
 def listed_cells(judge: Judge, rows: Rows, found: JudgedRows, first_row: int = 0) -> ListedCells:

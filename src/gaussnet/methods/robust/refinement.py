@@ -361,7 +361,8 @@ class Findings:
 
     def _limits(self) -> tuple[FloatArray, FloatArray]:
         """Halfway from the last right value to the first that stands apart, (nodes,) each."""
-        low, high = np.full(len(self.walk.families), -np.inf), np.full(len(self.walk.families), np.inf)
+        low = np.full(len(self.walk.families), -np.inf)
+        high = -low
         for node in np.flatnonzero(self.outside.any(axis=0)).tolist():
             own, wrong = self.walk.rows[:, node], self.outside[:, node]
             right = own[~wrong & ~self.flagged[:, node] & ~self.missing[:, node]]

@@ -1,8 +1,8 @@
 """The robust method on rows that are read anew by every pass: files, clusters, any number of rows.
 
 What is wrong with a row is a matter of that row, given the parameters (`judge`). So a sample of the
-rows, evenly spread over all of them, is learnt from in memory (`SamplePass`): what wrong values look
-like, how frequent they are, and the network. Then each pass over all rows is one round for the
+rows, evenly spread over all of them, is learnt from in memory (`SamplePass`): what wrong values
+look like, how frequent they are, and the network. Then each pass over all rows is one round for the
 network alone (`RoundPass`); a round goes most of the way, so that two or three passes are enough.
 """
 
@@ -113,9 +113,7 @@ class SamplePass(Pass):
         layout = SparsePrecision(families)
         equation = network_equation(families, found.coefficients, found.intercepts, found.variances)
         judged = np.array([node not in found.discrete for node in range(len(families))])
-        return Judge.of(
-            clean_mixture(layout, self.equations.intercept, equation, judged=judged)
-        )
+        return Judge.of(clean_mixture(layout, self.equations.intercept, equation, judged=judged))
 
 
 class RoundSummary(NamedTuple):
@@ -166,7 +164,7 @@ class RoundPass(Pass):
             left.sums.plus(right.sums),
             left.counts + right.counts,
             left.touched + right.touched,
-            _worst(ListedCells(*(np.concatenate(pair) for pair in pairs))),
+            _worst(ListedCells.of(np.concatenate(pair) for pair in pairs)),
             left.lost + right.lost,
         )
 
@@ -251,7 +249,8 @@ class Step:
     def of(cls, mixture: Mixture, equation: Equation, sums: Sums) -> "Step":
         """From the equations of a mixture to those that a round asks for."""
         units = Metric.of(mixture, sums).units
-        return cls(_vector(mixture.equation) / units, _vector(equation) / units, units, len(equation.means))
+        start, end = (_vector(one) / units for one in (mixture.equation, equation))
+        return cls(start, end, units, len(equation.means))
 
     @property
     def size(self) -> float:

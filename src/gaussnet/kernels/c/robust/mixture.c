@@ -350,7 +350,7 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
             search->now->cells[search->now->count++] = c;
     for (ptrdiff_t c = 0; c < columns; c++)
         search->values[c].redrawn = -1.0;
-    climb(mixture, search, space->lower);
+    find_pattern(mixture, search, block->squares[side], space->lower);
     if (search->now->score == UNLIKELY) { /* Omega has no factor there */
         clear_index(search);
         leave_out(task, block, row, side);

@@ -18,6 +18,13 @@
 #define MOST_DOUBTED 24
 #define MOST_CANDIDATES 512
 #define UNLIKELY (-1e300)
+#define UNJUDGED (-1e200)
+/* The squares of believed cells are unusual so many standard deviations above their mean; a wrong
+ * value is if its log density is below this, in units of the noise; cells are far off from so many
+ * standard deviations on. */
+#define UNUSUAL 4.0
+#define UNUSUAL_ERROR (-10.0)
+#define FAR_CELL 3.0
 /* The density of wrong values exceeds that of an error's own spread by this factor at most, in logs:
  * no law but that of a column's own kind is narrower, and that one not by more. */
 #define NARROWEST 2.0
@@ -392,6 +399,58 @@ static void climb(const Mixture *mixture, RowSearch *search, double *lower)
         list_candidates(mixture, search);
     }
     best_move(mixture, search); /* for the worths */
+}
+
+/* Whether a pattern leaves a row far from what is usual: its believed cells, or a wrong value that no
+ * law makes likely. `squares` is r' g. */
+static int is_unusual(const Mixture *mixture, const RowSearch *search, double squares)
+{
+    const Pattern *now = search->now;
+    const double left = (double)(mixture->columns - now->count);
+    for (ptrdiff_t k = 0; k < now->count; k++) {
+        const ptrdiff_t cell = now->cells[k];
+        const double unit = mixture->parameters[cell * PARAMETERS + UNIT];
+        squares -= now->errors[k] * search->gradient[cell];
+        if (!search->missing[cell] &&
+            now->log_wrong[k] - mixture->odds[cell] + log(unit) < UNUSUAL_ERROR)
+            return 1;
+    }
+    return squares > left + UNUSUAL * sqrt(2.0 * left);
+}
+
+/* The missing cells, and those that are far from what all others expect. */
+static void start_from_far_cells(const Mixture *mixture, RowSearch *search)
+{
+    Pattern *now = search->now;
+    now->count = 0;
+    for (ptrdiff_t c = 0; c < mixture->columns && now->count + 2 < MOST_WRONG; c++) {
+        const double gradient = search->gradient[c];
+        const int is_far = gradient * gradient > FAR_CELL * FAR_CELL * mixture->diagonal[c];
+        if (search->missing[c] || (is_far && mixture->odds[c] > UNJUDGED))
+            now->cells[now->count++] = c;
+    }
+}
+
+/* The likeliest pattern near the one that is given; if that leaves much open, near that of all cells
+ * that are far off, if it is likelier. */
+static void find_pattern(const Mixture *mixture, RowSearch *search, double squares, double *lower)
+{
+    ptrdiff_t cells[MOST_WRONG];
+    climb(mixture, search, lower);
+    const ptrdiff_t count = search->now->count;
+    const double score = search->now->score;
+    if (score == UNLIKELY || !is_unusual(mixture, search, squares))
+        return;
+    memcpy(cells, search->now->cells, (size_t)count * sizeof *cells);
+    clear_index(search);
+    start_from_far_cells(mixture, search);
+    climb(mixture, search, lower);
+    if (search->now->score > score)
+        return;
+    clear_index(search);
+    search->now->count = count;
+    memcpy(search->now->cells, cells, (size_t)count * sizeof *cells);
+    climb(mixture, search, lower);
 }
 
 /* Remember a cell in doubt; the least doubtful one gives way if there are too many. */

@@ -1,0 +1,172 @@
+"""The robust method on rows that are read page by page."""
+
+import numpy as np
+import pytest
+from tests.forced import fit_with_run
+
+import gaussnet as gn
+from gaussnet.data.passes import Run
+from gaussnet.data.write import write_rows
+from gaussnet.methods.robust import streams
+from gaussnet.methods.robust.judge import Judge
+
+DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c][e|b:d]", nodes=["a", "b", "c", "d", "e"])
+NETWORK = gn.simulate.random_network(DAG, seed=3, weights=(0.5, 1.5))
+ROWS = 12_000
+
+
+def streamed(data, method="robust", *, threads=1, page_rows=4_096, sample=4_000, **settings):
+    """A fit of files that are taken for too large to be read whole."""
+    run = Run(threads, largest_in_memory=0, largest_whole_bytes=-1, sample_rows=sample)
+    return fit_with_run(run, data, DAG, method, page_rows=page_rows, **settings)
+
+
+def spoilt(seed=0, share=0.02, size=8.0):
+    rows = np.asarray(NETWORK.sample(ROWS, seed=seed))
+    rng = np.random.default_rng(seed)
+    wrong = rng.random(rows.shape) < share
+    signs = rng.choice([-1.0, 1.0], size=rows.shape)
+    return np.where(wrong, rows + size * signs * NETWORK.scales, rows), wrong
+
+
+@pytest.fixture(scope="module")
+def spoilt_file(tmp_path_factory):
+    rows, wrong = spoilt()
+    path = tmp_path_factory.mktemp("rows") / "rows.parquet"
+    write_rows(path, DAG.nodes, [rows])
+    return str(path), rows, wrong
+
+
+@pytest.fixture(scope="module")
+def fit(spoilt_file):
+    return streamed(spoilt_file[0])
+
+
+def distance(one, other):
+    """The largest difference of a parameter in standard errors of the first fit."""
+    errors = one.standard_errors
+    slopes = [
+        (one.network.coefficients[edge] - other.network.coefficients[edge])
+        / errors.coefficients[edge]
+        for edge in one.network.coefficients
+    ]
+    logs = np.log(one.network.variance_array / other.network.variance_array)
+    return max(np.abs(slopes).max(), np.abs(logs).max() * np.sqrt(one.rows / 2))
+
+
+def test_pages_lead_to_what_memory_does(spoilt_file, fit):
+    # What wrong values look like is learnt from a third of the rows. At 8 standard deviations of
+    # the noise hardly a cell is in doubt, so that it matters little.
+    whole = gn.fit(spoilt_file[1], DAG, "robust")
+    assert distance(whole, fit) < streams.CLOSE
+
+
+def test_a_sample_of_all_rows_leaves_rounds_little_to_do(spoilt_file):
+    whole = gn.fit(spoilt_file[1], DAG, "robust")
+    assert distance(whole, streamed(spoilt_file[0], sample=ROWS)) < 2.0 * streams.CLOSE
+
+
+@pytest.mark.parametrize("threads", [1, 3])
+@pytest.mark.parametrize("pieces", [1, 5])
+def test_the_answer_does_not_depend_on_files_or_threads(
+    tmp_path, spoilt_file, fit, threads, pieces
+):
+    files = []
+    for number, part in enumerate(np.array_split(spoilt_file[1], pieces)):
+        files.append(str(tmp_path / f"{number}.{'csv' if number % 2 else 'parquet'}"))
+        write_rows(files[-1], DAG.nodes, [part])
+    again = streamed(files, threads=threads)
+    assert again.network == fit.network
+    assert list(again.outliers()) == list(fit.outliers())
+
+
+def test_clean_rows_get_least_squares_to_the_last_bit(tmp_path):
+    rows = np.asarray(NETWORK.sample(ROWS, seed=5))
+    path = str(tmp_path / "clean.parquet")
+    write_rows(path, DAG.nodes, [rows])
+    found = streamed(path)
+    assert found.network == gn.fit(rows, DAG, page_rows=4_096).network
+    assert len(found.outliers()) == 0
+
+
+def test_errors_that_the_sample_did_not_see_are_flagged(tmp_path):
+    rows = np.asarray(NETWORK.sample(ROWS, seed=5))
+    rows[77, 2] = 400.0
+    path = str(tmp_path / "rare.parquet")
+    write_rows(path, DAG.nodes, [rows])
+    (cell,) = streamed(path, sample=400).outliers()
+    assert (cell.row, cell.node, cell.recorded) == (77, "c", 400.0)
+    assert cell.probability > 0.99
+
+
+def test_all_flagged_cells_are_counted_and_the_worst_are_listed(spoilt_file, fit, monkeypatch):
+    _, rows, wrong = spoilt_file
+    every = fit.outliers()
+    assert every.total == len(every)
+    flagged = np.zeros(rows.shape, dtype=bool)
+    flagged[every.rows, [DAG.position(node) for node in every.nodes]] = True
+    # 8 standard deviations of the noise are beyond doubt in nearly all cells.
+    assert (flagged & wrong).sum() / flagged.sum() > 0.97
+    assert (flagged & wrong).sum() / wrong.sum() > 0.97
+    monkeypatch.setattr(streams, "MOST_LISTED", 20)
+    few = streamed(spoilt_file[0]).outliers()
+    assert few.total == every.total > 1_000
+    assert list(few) == list(every)[:20]
+    assert few.shares == every.shares
+    assert "the worst 20 listed" in repr(few)
+
+
+def test_standard_errors_are_those_of_memory(spoilt_file, fit):
+    whole = gn.fit(spoilt_file[1], DAG, "robust")
+    for edge, error in whole.standard_errors.coefficients.items():
+        # Errors follow from the same information, up to flags of cells in doubt.
+        assert fit.standard_errors.coefficients[edge] == pytest.approx(error, rel=0.02)
+
+
+@pytest.mark.parametrize("missing", ["likelihood", "drop-by-node"])
+def test_missing_cells_are_bridged(tmp_path, missing):
+    rows, _ = spoilt(seed=2)
+    rows[np.random.default_rng(1).random(rows.shape) < 0.03] = np.nan
+    path = str(tmp_path / "holes.parquet")
+    write_rows(path, DAG.nodes, [rows])
+    found = streamed(path, missing=missing)
+    whole = gn.fit(rows, DAG, "robust", missing=missing)
+    assert distance(whole, found) < streams.CLOSE
+    assert found.node("b").rows < ROWS
+
+
+def test_foreign_rows_are_found_in_pages_too(tmp_path):
+    rows = np.asarray(NETWORK.sample(ROWS, seed=5))
+    rows[::10] = np.random.default_rng(2).normal(6.0, 0.5, rows[::10].shape)
+    path = str(tmp_path / "foreign.parquet")
+    write_rows(path, DAG.nodes, [rows])
+    found = streamed(path)
+    whole = gn.fit(rows, DAG, "robust")
+    assert distance(whole, found) < streams.CLOSE
+
+
+def test_columns_without_noise_are_refused(tmp_path):
+    rows = np.asarray(NETWORK.sample(ROWS, seed=5))
+    rows[:, 3] = 2.0 * rows[:, 2]
+    path = str(tmp_path / "sums.parquet")
+    write_rows(path, DAG.nodes, [rows])
+    with pytest.raises(gn.EstimationError, match="noise of its own"):
+        streamed(path)
+
+
+def test_other_scales_are_refused(spoilt_file):
+    with pytest.raises(gn.SettingError, match="'core' or 'kl-optimal'"):
+        streamed(spoilt_file[0], scale="mean-square")
+
+
+def test_a_judge_of_a_network_finds_what_relatives_contradict():
+    rows = np.asarray(NETWORK.sample(500, seed=8))
+    rows[7, 1] += 12.0
+    found = Judge.of_network(NETWORK).judged(rows)
+    assert found.flagged[7, 1]
+    assert found.flagged.sum() <= 3
+    others = np.delete(np.arange(5), 1)
+    covariance, means = NETWORK.covariance(), NETWORK.mean()
+    gain = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, 1])
+    expected = means[1] + gain @ (rows[7, others] - means[others])
+    assert found.filled[7, 1] == pytest.approx(expected, abs=1e-3)
