@@ -490,10 +490,13 @@ def test_a_misspelt_level_is_answered_with_the_one_that_was_meant():
 
 def test_missing_values_are_counted_by_column_and_not_by_level():
     frame = two_spellings()
+    frame.loc[50:80, "fuel"] = "Electric"
     frame.loc[:19, "fuel"] = None
     frame.loc[20:22, "mpg"] = np.nan
     for method in ("least-squares", "robust"):
         fit = gn.fit(frame, "mpg ~ fuel; price ~ mpg", method, missing="likelihood")
         assert fit.summary().data.startswith("23 of 900 values are missing")
+    notes = [note for note in fit.notes if "20 of its values missing" in note]
+    assert len(notes) == 1
     assert any("23 of 900 cells" in note for note in gn.fit(
         frame, "mpg ~ fuel; price ~ mpg", missing="likelihood").notes)  # fmt: skip

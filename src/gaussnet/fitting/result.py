@@ -127,10 +127,15 @@ class Fit:
             trimming = self.trimming
             touched = (*trimming.left_out, *trimming.cells, *trimming.discrete, *trimming.shaped)
             odd[list(touched)] = True
+        by_column: dict[tuple[str, str], Note] = {}  # levels of a category share what is missing
+        levels = self.dag.indicators
         for position in np.flatnonzero(odd).tolist():
             node = self.dag.nodes[position]
+            column, _ = levels.get(node, (node, ""))
             zero = self.network.variance_array[position] == 0.0
-            notes += [Note(node, text) for text in node_notes(self.node(node), bool(zero))]
+            for text in node_notes(self.node(node), bool(zero)):
+                by_column.setdefault((column, text), Note(node, text))
+        notes += by_column.values()
         if self.maximizes_likelihood and self.trimming is None:
             from gaussnet.fitting.verdicts import wild_note
 
