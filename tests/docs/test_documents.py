@@ -72,7 +72,7 @@ def test_shell_commands_of_the_readme_run(tmp_path):
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header=header, comments="")
     lines = [line for block in section.split("```")[1::2] for line in block.splitlines()]
     commands = [command for line in lines if (command := shlex.split(line, comments=True))]
-    assert len(commands) == 10
+    assert len(commands) == 15
     for command in commands:
         if command[1] == "reproduce":
             command += ["--repetitions", "1", "--nodes", "20", "--rows", "200"]

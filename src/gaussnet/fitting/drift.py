@@ -26,7 +26,11 @@ from gaussnet.data.missing import Missing
 from gaussnet.errors import SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.equation_changes import (
+    COEFFICIENT,
+    MEAN,
     MOST_UNITS,
+    ROUND_FACTORS,
+    SPREAD,
     Side,
     UnitChange,
     best_units,
@@ -159,7 +163,9 @@ def _unit_words(change: UnitChange) -> str:
         how = f"{abs(change.shift):.4g} {where} what the model expects"
     else:
         plus = "" if change.shift == 0.0 else f", plus {change.shift:.4g}"
-        how = f"{change.factor:.6g} times what the model expects{plus}"
+        is_round = change.factor in ROUND_FACTORS
+        factor = f"{change.factor:.10g}" if is_round else f"about {change.factor:.3g}"
+        how = f"{factor} times what the model expects{plus}"
     return f"The units of {name} may have changed: its values are {how}."
 
 
@@ -336,10 +342,28 @@ def compare(
     tests.sort(key=lambda test: (test.p_value, -abs(test.after - test.before)))
     drifted = [one.column for one in units]
     drifted += [test.node for test in tests if test.adjusted <= level]
-    tested = {test.node for test in tests}
-    left = [node for node in names if node not in tested]
-    if left:
-        notes += (f"too few rows, or no noise, to test {shorten([shown(name) for name in left])}",)
+    notes += _untested(before.dag, tests)
     return DriftCheck(
         float(level), tuple(tests), tuple(units), tuple(dict.fromkeys(drifted)), notes
     )
+
+
+def _untested(dag: Dag, tests: Iterable[DriftTest]) -> tuple[str, ...]:
+    """What could not be tested, and why."""
+    tested = {(test.node, test.quantity) for test in tests}
+    left = [node for node in dag.nodes if not {(node, MEAN), (node, SPREAD)} & tested]
+    notes = []
+    if left:
+        listed = shorten([shown(node) for node in left])
+        notes.append(f"too few rows, or no noise, to test {listed}")
+    open_ = [
+        node
+        for node in dag.nodes
+        if dag.conditioned_on(node) and node not in left and (node, COEFFICIENT) not in tested
+    ]
+    if open_:
+        listed = shorten([shown(node) for node in open_])
+        notes.append(
+            f"the rows do not determine the coefficients of {listed}: constant or collinear parents"
+        )
+    return tuple(notes)

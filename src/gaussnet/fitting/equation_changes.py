@@ -19,13 +19,12 @@ MEAN, SPREAD, COEFFICIENT = "mean of residuals", "noise sd", "coefficient"
 MOST_UNITS = 10
 """Columns whose units may have changed, at most: with more it is another table."""
 ROUND_FACTORS = tuple(
-    factor * sign
-    for base in (10.0, 100.0, 1e3, 1e6, 1e9, 60.0, 3600.0, 24.0, 2.54, 25.4, 12.0, 1.8, 1.609344,
-                 0.45359237, 4.184, 1.0)
-    for factor in (base, 1.0 / base)
+    sign * factor
+    for size in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e9, 60.0, 3600.0)
+    for factor in dict.fromkeys((size, 1.0 / size))
     for sign in (1.0, -1.0)
-)  # fmt: skip
-"""Factors between units in use: an estimate close to one is taken for it."""
+)
+"""Factors between units: an estimate that may be one of them is taken for it."""
 
 
 class UnitChange(NamedTuple):
@@ -74,6 +73,8 @@ class Side:
             with np.errstate(all="ignore"):
                 counts = freedom = 2.0 * (variances / errors.table[2][0]) ** 2
         covariances = _by_node(errors, fit.dag)
+        for node in np.flatnonzero(fit.details.ranks < fit.dag.in_degrees).tolist():
+            covariances[node] = np.full_like(covariances[node], np.nan)  # not determined
         with np.errstate(all="ignore"):
             spreads = tuple(own / s for own, s in zip(covariances, variances, strict=True))
         slopes = network.coefficient_array
@@ -262,7 +263,7 @@ def _likely_units(before: Side, after: Side, node: int) -> Iterator[tuple[float,
     factor, error = _factor(before, after, node)
     if not math.isfinite(factor):
         return
-    close = [one for one in ROUND_FACTORS if abs(math.log(abs(factor) / abs(one))) < 4.0 * error
+    close = [one for one in ROUND_FACTORS if abs(math.log(abs(factor) / abs(one))) < 3.0 * error
              and one * factor > 0.0]  # fmt: skip
     close.sort(key=lambda one: abs(math.log(abs(factor / one))))
     for chosen in (*close[:1], factor):
