@@ -4,10 +4,12 @@
 set -uo pipefail
 python=$1
 if [ "${2:-}" = --short ]; then
-  tests="tests/kernels/test_core.py tests/planning/test_paper_and_targets.py tests/model/test_distances.py"
+  tests=(tests/kernels/test_core.py tests/planning/test_paper_and_targets.py tests/model/test_distances.py)
 else
-  tests="tests/kernels tests/methods tests/fitting tests/planning tests/model"
+  tests=(tests/kernels tests/methods tests/fitting tests/planning tests/model)
 fi
+said=$(mktemp)
+trap 'rm -f "$said"' EXIT
 features=$("$python" -c '
 try:
     from numpy._core._multiarray_umath import __cpu_dispatch__ as known, __cpu_features__ as here
@@ -21,10 +23,10 @@ line() { # line NAME [VARIABLE=VALUE ...] -- [pytest options]
   while [ "$1" != -- ]; do settings+=("$1"); shift; done
   shift
   local last
-  last=$(env "${settings[@]}" "$python" -m pytest -q -n "${WORKERS:-2}" $tests "$@" 2>&1 | tee /tmp/matrix.$$ | tail -1)
+  last=$(env "${settings[@]}" "$python" -m pytest -q -n "${WORKERS:-2}" "${tests[@]}" "$@" 2>&1 | tee "$said" | tail -1)
   if ! grep -q "passed" <<<"$last" || grep -Eq "failed|error" <<<"$last"; then
     failed=1
-    grep -E "^(FAILED|ERROR)" /tmp/matrix.$$ | head -20
+    grep -E "^(FAILED|ERROR)" "$said" | head -20
   fi
   echo "| $name | $last |"
 }
@@ -34,5 +36,4 @@ line "GAUSSNET_KERNELS=numpy" GAUSSNET_KERNELS=numpy -- -o addopts=--doctest-mod
 if [ "${2:-}" != --short ]; then
   for seed in 1 2 3; do line "hypothesis seed $seed" A=1 -- -o addopts=--doctest-modules --hypothesis-seed=$seed; done
 fi
-rm -f /tmp/matrix.$$
 exit $failed
