@@ -123,6 +123,23 @@ def test_standard_errors_are_those_of_memory(spoilt_file, fit):
         assert fit.standard_errors.coefficients[edge] == pytest.approx(error, rel=0.02)
 
 
+def test_contamination_is_tested_in_pages_as_in_memory(spoilt_file):
+    whole = gn.fit(spoilt_file[1], DAG, "auto")
+    found = streamed(spoilt_file[0], "auto")
+    assert found.network == streamed(spoilt_file[0]).network
+    assert set(found.contamination.contaminated) == set(whole.contamination.contaminated)
+    assert set(found.contamination.contaminated) == set(DAG.nodes)
+    # Rows beside suspicious parents are not counted, and 2 % of 2 % of cells have other flags.
+    np.testing.assert_allclose(found.contamination.shares, whole.contamination.shares, atol=2e-3)
+    np.testing.assert_allclose(found.contamination.shifts, whole.contamination.shifts, rtol=0.05)
+
+
+def test_clean_pages_show_no_contamination(tmp_path):
+    path = str(tmp_path / "clean.parquet")
+    write_rows(path, DAG.nodes, [np.asarray(NETWORK.sample(ROWS, seed=5))])
+    assert streamed(path, "auto").contamination.contaminated == ()
+
+
 @pytest.mark.parametrize("missing", ["likelihood", "drop-by-node"])
 def test_missing_cells_are_bridged(tmp_path, missing):
     rows, _ = spoilt(seed=2)

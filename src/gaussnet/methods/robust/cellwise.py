@@ -63,6 +63,7 @@ class Cellwise(SequentialTrim):
     name = "robust"
     error_kinds = ("believed-cells",)
     reads_pages = True
+    passes = "a sample is learnt from in memory, then all rows are read two or three times"
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
         """All rows at once, if they are in memory; else a sample, and then rounds over all."""
@@ -167,9 +168,13 @@ class Auto(Cellwise):
     def examined(self, fitted: Fitted, table: Table) -> Trimming:
         """What was found, with the test for contamination."""
         from gaussnet.methods.robust.contamination import find_contamination
+        from gaussnet.methods.robust.paged_contamination import find_paged_contamination
 
-        test = find_contamination(fitted, table.in_memory("this").array, self.level)
         findings: Trimming = fitted.findings
+        if findings.counts is None:
+            test = find_contamination(fitted, table.in_memory("this").array, self.level)
+        else:
+            test = find_paged_contamination(fitted, table, self.level)
         return replace(findings, contamination=test)
 
 
