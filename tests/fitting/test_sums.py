@@ -5,9 +5,13 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from tests.forced import STREAMED, fit_with_run
 
 import gaussnet as gn
+from gaussnet.data.passes import Run
+from gaussnet.data.write import write_rows
 from gaussnet.errors import EstimationError, FileError, SettingError
+from gaussnet.methods.moments import MomentsPass
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e]", nodes="abcdef")
 TRUTH = gn.simulate.random_network(DAG, seed=1)
@@ -210,3 +214,19 @@ def test_summaries_of_earlier_versions_are_read_and_later_ones_refused(tmp_path)
     np.savez(path, **parts)
     with pytest.raises(FileError, match="has version 9 of the format of summaries, expected 2 to"):
         gn.load_summary(path)
+
+
+def test_errors_of_a_file_are_read_once_and_those_of_memory_not_again(tmp_path, monkeypatch):
+    write_rows(tmp_path / "rows.parquet", DAG.nodes, [ROWS])
+    read = []
+    run = Run(1, lambda done, *_: read.append(done), **STREAMED)
+    fit = fit_with_run(run, tmp_path / "rows.parquet", DAG, page_rows=PAGE)
+    read.clear()
+    expected = interval_arrays(fit)
+    effects = [fit.effect("a", "f"), fit.effect("b", "e")]
+    assert read.count(len(ROWS)) == 1
+    held = gn.fit(ROWS, DAG, page_rows=PAGE)
+    monkeypatch.delattr(MomentsPass, "summarize")
+    for own, other in zip(interval_arrays(held), expected, strict=True):
+        np.testing.assert_array_equal(own, other)
+    assert [held.effect("a", "f").low, held.effect("b", "e").low] == [one.low for one in effects]

@@ -771,10 +771,20 @@ class Fit:
         return find_uncertainty(self, kind, level, repetitions, seed)
 
     def data_or_sums(self, purpose: str) -> "FitData":
-        """The data behind the fit, or sums over them for questions that these can answer."""
-        if self.sums is not None and self.rests_on_sums:
-            return self.sums.data(self.dag, self.intercept)
-        return self.required_data(purpose)
+        """The data behind the fit, or sums over them for questions that these can answer.
+
+        Rows in memory that were changed since are refused; files are read again, to see that.
+        """
+        if self.sums is None or not self.sums.groups:
+            return self.required_data(purpose)
+        if self.data is not None and self.data.all_rows().is_stream:
+            return self.data
+        return self.sums.data(self.dag, self.intercept)
+
+    @cached_property
+    def known_errors(self) -> dict[tuple[str, float], Any]:
+        """The last errors of all parameters that were asked for, by their kind and level."""
+        return {}
 
     @property
     def rests_on_sums(self) -> bool:
@@ -809,7 +819,8 @@ class Fit:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data."""
-        own = {name: value for name, value in self.__dict__.items() if name != "bootstraps"}
+        left = ("bootstraps", "known_errors")
+        own = {name: value for name, value in self.__dict__.items() if name not in left}
         return own | {"data": None, "kept": None}
 
     def __repr__(self) -> str:

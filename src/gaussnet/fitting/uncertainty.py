@@ -280,9 +280,23 @@ def find_errors(fit: "Fit", kind: str, level: float) -> Errors:
         from gaussnet.fitting.information import expected_errors
 
         return expected_errors(fit, level)
-    if fit.rests_on_sums and kind in SANDWICHES:
+    known = fit.known_errors
+    if (kind, level) not in known:
+        found = _found_errors(fit, kind, level)
+        known.clear()
+        known[kind, level] = found
+    elif fit.data is not None:
+        fit.data.all_rows()  # refuses rows that were changed since
+    errors: Errors = known[kind, level]
+    return errors
+
+
+def _found_errors(fit: "Fit", kind: str, level: float) -> Errors:
+    needs_rows = kind in SANDWICHES
+    if needs_rows and fit.rests_on_sums:
         raise EstimationError(ONLY_SUMS)
-    fitted = Fitted(fit.network, fit.scale, fit.data_or_sums(PURPOSE), fit.trimming)
+    data = fit.required_data(PURPOSE) if needs_rows else fit.data_or_sums(PURPOSE)
+    fitted = Fitted(fit.network, fit.scale, data, fit.trimming)
     return fit.method.find_errors(fitted, kind, level)
 
 
