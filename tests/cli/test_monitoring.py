@@ -247,6 +247,23 @@ def test_a_refused_update_leaves_the_summary_as_it_was(gaussnet, tmp_path, argum
 
 
 @pytest.mark.usefixtures("folder")
+def test_two_updates_at_a_time_lose_no_rows(gaussnet, monkeypatch):
+    first, second = days(2)
+    gaussnet("update", "w.npz", "today.csv", "--dag", "graph.txt")
+    add = gn.Summary.add
+
+    def interrupted(summary, data, **settings):
+        other = add(summary, first)
+        other.save("w.npz")  # another job is faster
+        return add(summary, data, **settings)
+
+    monkeypatch.setattr(gn.Summary, "add", interrupted)
+    told = gaussnet("update", "w.npz", second, code=1)
+    assert "'w.npz' has changed while rows were added to it" in told.err
+    assert gn.load_summary("w.npz").rows == 570
+
+
+@pytest.mark.usefixtures("folder")
 def test_rows_that_determine_no_network_yet_are_kept(gaussnet):
     write_rows("one.csv", DAG.nodes, [day(1, 1)])
     write_rows("more.csv", DAG.nodes, [day(2, 50)])

@@ -17,6 +17,7 @@ from gaussnet.cli.printing import console, in_shell_words, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.data.missing import Missing
 from gaussnet.data.paths import STANDARD_INPUT, files_of
+from gaussnet.data.sources import Stamp
 from gaussnet.errors import EstimationError, FileError, SettingError
 from gaussnet.files import check_folder, read_bytes, suffix, whole_file
 from gaussnet.fitting.equation_changes import rows_behind
@@ -80,6 +81,7 @@ class Updated:
 
 def update_summary(request: UpdateRequest, verbose: bool = False) -> Updated:
     """Add rows, write the summary, and then the network if a file is named for it."""
+    stamp = _stamp(request.summary)
     history = _history(request.summary)
     files = _fingerprints(request, history)
     old = gn.load_summary(request.summary) if history is not None else None
@@ -89,6 +91,11 @@ def update_summary(request: UpdateRequest, verbose: bool = False) -> Updated:
         tell("adding rows")
         new = _begun(request) if old is None else _added(request, old)
         tell("writing the summary")
+        if _stamp(request.summary) != stamp:
+            raise FileError(
+                f"{str(request.summary)!r} has changed while rows were added to it: run one update "
+                "at a time, and this one again"
+            )
         _save(new, request.summary, [*(history or ()), *files])
         tell("solving")
         before = 0 if old is None else old.rows + old.dropped
@@ -103,6 +110,11 @@ def update_summary(request: UpdateRequest, verbose: bool = False) -> Updated:
                 ) from None
             return Updated(request.summary, *counts, None, in_shell_words(str(problem)))
     return Updated(request.summary, *counts, learnt)
+
+
+def _stamp(path: Path) -> Stamp | None:
+    """Size and time of the summary; None if there is none."""
+    return Stamp.of(str(path)) if os.path.exists(path) else None
 
 
 def _begun(request: UpdateRequest) -> gn.Summary:
