@@ -27,7 +27,7 @@ def chow(old, new):
     both, late = np.concatenate((old, new)), np.repeat([0.0, 1.0], [len(old), len(new)])
     plain = np.column_stack((np.ones(len(both)), both[:, :2]))
     design = np.column_stack((plain, plain * late[:, None]))
-    estimate, (rss,), *_ = np.linalg.lstsq(design, both[:, 2])
+    estimate, (rss,), *_ = np.linalg.lstsq(design, both[:, 2], rcond=None)
     freedom = len(both) - 6
     errors = np.sqrt(np.diag(np.linalg.inv(design.T @ design)) * rss / freedom)
     return 2.0 * stats.t.sf(np.abs(estimate / errors)[4:], freedom)
