@@ -205,6 +205,11 @@ def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
     data = fit.required_data(purpose)
     _refuse_dependent_rows(fit)
     table = data.table()
+    if fit.trimming is not None and fit.trimming.counts is not None and fit.trimming.trimmed:
+        raise EstimationError(
+            "the rows were judged page by page and not all flagged values are listed, so that "
+            "they cannot be left out here: ask a fit to rows that fit in memory"
+        )
     if fit.trimming is None or not fit.trimming.cells:
         return table, []
     held = table.in_memory("this")
