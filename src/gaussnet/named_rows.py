@@ -31,7 +31,7 @@ class NamedRows(np.ndarray[Any, np.dtype[np.float64]]):
     ) -> np.ndarray[Any, Any]:
         """Results of arithmetic are plain arrays and numbers."""
         plain = np.asarray(array)
-        return plain[()] if return_scalar else plain
+        return plain if plain.ndim else plain[()]  # NumPy 1.26 does not say that it wants a number
 
     def __getitem__(self, key: Any) -> Any:
         taken = super().__getitem__(key)
