@@ -128,6 +128,15 @@ def test_json_has_all_numbers_in_fields(gaussnet):
 
 
 @pytest.mark.usefixtures("folder")
+def test_residuals_of_few_rows_are_not_called_gaussian(gaussnet):
+    told = gaussnet("check", "today.csv", "--model", "model.json")
+    assert "residuals: They look Gaussian." in told
+    write_rows("few.csv", DAG.nodes, [day(3, rows=29)])
+    told = gaussnet("check", "few.csv", "--model", "model.json")
+    assert "residuals: The rows are too few to judge them." in told
+
+
+@pytest.mark.usefixtures("folder")
 def test_a_summary_serves_as_model(gaussnet):
     told = json.loads(gaussnet("check", "today.csv", "--model", "summary.npz", "--json"))
     assert told["drift"]["notes"] == []

@@ -168,6 +168,24 @@ def test_coefficients_that_a_constant_parent_leaves_open_are_not_tested():
     )
 
 
+@pytest.mark.parametrize("known", [{}, {"rows": 400}])
+def test_rounding_of_a_node_without_noise_is_no_drift_and_another_sum_is(known):
+    dag = gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")
+
+    def day(seed, weight=1.0):
+        rng = np.random.default_rng(seed)
+        first = rng.normal(5.0, 1.0, 400)
+        second = 2.0 * first + rng.normal(size=400)
+        return np.column_stack((first, second, first + weight * second))
+
+    model = gn.fit(day(0), dag).network
+    for seed in range(1, 6):
+        check = gn.check_drift(model, day(seed), **known)
+        assert "c" not in check.columns  # a and b may be: 400 rows are taken as certain
+        assert check.notes[-1] == "too few rows, or no noise, to test 'c'"
+    assert "c" in gn.check_drift(model, day(6, 1.001), **known).columns
+
+
 def test_heavy_tails_are_no_drift():
     """Variances of heavy-tailed noise vary more than those of Gaussian noise do."""
     dag, alarms, days = gn.Dag.parse("[x]", nodes="x"), 0, 200
@@ -220,6 +238,10 @@ def test_what_cannot_be_compared_is_refused():
         gn.check_drift(FIT, today(), rows=7)
     with pytest.raises(SettingError, match="of 1 or more for every node"):
         gn.check_drift(FIT.network, today(), rows={"a": 1})
+    with pytest.raises(SettingError, match="expected the number of rows"):
+        gn.check_drift(TRUTH, today(), rows="many")
+    with pytest.raises(SettingError, match="with a fit to new rows"):
+        gn.check_drift(TRUTH, FIT, missing_values=-999)
 
 
 def test_sides_undo_units_exactly():

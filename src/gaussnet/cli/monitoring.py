@@ -157,7 +157,8 @@ def _shape_words(found: Checked) -> str:
         return "Not looked at: the rows are not in memory."
     odd = found.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
     if not odd:
-        return "They look Gaussian."
+        few = found.shapes.are_few
+        return "The rows are too few to judge them." if few else "They look Gaussian."
     worst = odd[0]
     far = number(float(found.shapes.furthest[worst]))
     return (

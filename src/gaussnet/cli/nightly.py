@@ -107,7 +107,8 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
         bool | None, typer.Option(help="Of a new summary: whether equations have a constant.")
     ] = None,
     missing: Annotated[
-        str | None, typer.Option(help="Of a new summary, on missing values: raise or drop-rows.")
+        str | None,
+        typer.Option(help="Of a new summary, on missing values: raise, drop-rows or drop-by-node."),
     ] = None,
     again: Annotated[
         bool, typer.Option("--again", help="Add files whose rows are in the summary already.")

@@ -12,7 +12,7 @@ from gaussnet.data.column_order import has_names, in_column_order
 from gaussnet.data.passes import Run, Stripe
 from gaussnet.data.table import Table, ask, open_table
 from gaussnet.errors import EstimationError, NetworkError, SettingError
-from gaussnet.fitting.residuals import doubted_cells
+from gaussnet.fitting.residuals import doubted_cells, doubted_count
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import text_table
@@ -47,7 +47,7 @@ def find_scores(fit: Fit) -> Scores:
     A robust fit that flags cells rests on the others, and another fit on others again: such
     likelihoods do not compare, so that `compare` alone finds them, on cells common to all.
     """
-    doubted = sum(len(rows) for rows in doubted_cells(fit).values())
+    doubted = doubted_count(fit)
     if doubted:
         raise EstimationError(
             f"this fit does not believe {counted(doubted, 'value')}, and a likelihood of the "
@@ -57,7 +57,8 @@ def find_scores(fit: Fit) -> Scores:
     if fit.rests_on_sums:
         return _scores(fit, _summed_likelihoods(fit))
     table = _scored_table(fit)
-    if fit.trimming is not None and fit.trimming.bridged:  # some cells are missing
+    trimming = fit.trimming
+    if trimming is not None and trimming.bridged and not trimming.is_untouched:  # cells are missing
         return _observed_scores(fit, table.in_memory("this").array)
     return _scores(fit, ask(table, fit.method.likelihood_pass(fit.network)))
 

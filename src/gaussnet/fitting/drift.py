@@ -214,6 +214,11 @@ def check_drift(  # noqa: PLR0913 (every setting is one keyword)
     """
     check_level(level, 0.01)
     if isinstance(data, Fit):
+        if missing_values is not None or columns is not None:
+            raise SettingError(
+                "got missing_values or columns with a fit to new rows, which needs neither: "
+                "leave them out, or give the rows"
+            )
         new = NewRows(data)
     else:
         settings = {"missing": missing, "missing_values": missing_values, "columns": columns}
@@ -280,7 +285,10 @@ def _model_side(
 def _row_counts(rows: int | Mapping[str, int], dag: Dag) -> FloatArray:
     by_node = rows if isinstance(rows, Mapping) else dict.fromkeys(dag.nodes, rows)
     lacking = [node for node in dag.nodes if node not in by_node]
-    counts = np.array([by_node.get(node, 1) for node in dag.nodes], dtype=np.float64)
+    try:
+        counts = np.array([by_node.get(node, 1) for node in dag.nodes], dtype=np.float64)
+    except (TypeError, ValueError):  # no numbers
+        counts = np.zeros(len(dag))
     if lacking or not (counts >= 1.0).all():
         raise SettingError(
             f"got rows={rows!r:.60}, expected the number of rows that the network was learnt from, "

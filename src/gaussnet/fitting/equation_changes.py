@@ -18,6 +18,8 @@ from gaussnet.types import FloatArray
 MEAN, SPREAD, COEFFICIENT = "mean of residuals", "noise sd", "coefficient"
 MOST_UNITS = 10
 """Columns whose units may have changed, at most: with more it is another table."""
+ROUNDING = 1e-9
+"""Differences below this share of the numbers compared are rounding where there is no noise."""
 ROUND_FACTORS = tuple(
     sign * factor
     for size in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e9, 60.0, 3600.0)
@@ -103,6 +105,12 @@ class Side:
         edges = slice(int(families.offsets[node]), int(families.offsets[node + 1]))
         return families.parents[edges], edges
 
+    def size_of_mean(self, node: int) -> float:
+        """The numbers that the mean of a node's residuals is the difference of, added up."""
+        parents, edges = self.family(node)
+        sizes = np.abs(self.slopes[edges]) @ np.abs(self.means[parents])
+        return abs(float(self.means[node])) + float(sizes)
+
     def rescaled(self, node: int, factor: float, shift: float) -> "Side":
         """The estimates if all values x of a node had been (x - shift) / factor."""
         means, slopes, variances = self.means.copy(), self.slopes.copy(), self.variances.copy()
@@ -185,14 +193,17 @@ def _of_node(before: Side, after: Side, node: int, kurtosis: float) -> list[Diff
     moved = float(after.means[node] - before.means[node] - old @ apart)
     reach = 1.0 / after.rows[node] + 1.0 / before.rows[node]
     reach += float(apart @ before.spreads[node] @ apart)
-    found = [Difference(node, MEAN, None, 0.0, moved, _student(moved, scale, reach, freedom))]
+    size = before.size_of_mean(node) + after.size_of_mean(node)
+    chance = _student((moved, size), scale, reach, freedom)
+    found = [Difference(node, MEAN, None, 0.0, moved, chance)]
     spread = _spread_test(before, after, node, kurtosis)
     old_sd, new_sd = (math.sqrt(side.variances[node]) for side in (before, after))
     found.append(Difference(node, SPREAD, None, old_sd, new_sd, spread))
     reaches = np.diag(before.spreads[node]) + np.diag(after.spreads[node])
     for place, parent in enumerate(parents.tolist()):
         values = float(old[place]), float(new[place])
-        chance = _student(values[1] - values[0], scale, float(reaches[place]), freedom)
+        apart_by = values[1] - values[0], max(map(abs, values))
+        chance = _student(apart_by, scale, float(reaches[place]), freedom)
         found.append(Difference(node, COEFFICIENT, parent, *values, chance))
     return [one for one in found if not math.isnan(one.p_value)]
 
@@ -206,11 +217,15 @@ def _pooled(before: Side, after: Side, node: int) -> float:
     return float(np.average(variances, weights=freedoms))
 
 
-def _student(difference: float, scale: float, reach: float, freedom: float) -> float:
-    """Two-sided p-value of a difference with standard error scale * sqrt(reach); NaN if 0 / 0."""
+def _student(moved: tuple[float, float], scale: float, reach: float, freedom: float) -> float:
+    """Two-sided p-value of a difference with standard error scale * sqrt(reach); NaN if 0 / 0.
+
+    `moved` is the difference and the size of the numbers that it is the difference of.
+    """
+    difference, size = moved
     error = scale * math.sqrt(reach) if reach >= 0.0 else math.nan
     if error == 0.0:
-        return math.nan if difference == 0.0 else 0.0
+        return math.nan if abs(difference) <= ROUNDING * size else 0.0
     return float(2.0 * stdtr(min(freedom, 1e15), -abs(difference / error)))
 
 

@@ -63,6 +63,11 @@ class ResidualShapes:
     middle of the residuals does not hide them."""
 
     @property
+    def are_few(self) -> bool:
+        """Whether no node has residuals enough to tell shapes apart."""
+        return bool(self.counts.max(initial=0) < FEWEST)
+
+    @property
     def furthest(self) -> FloatArray:
         """The residual furthest from 0; in standard deviations of the middle, if that is far."""
         found = self.worst / np.fmin(self.middle, 1.0)
@@ -226,6 +231,15 @@ def doubted_cells(fit: "Fit") -> dict[int, IntArray]:
         return {}
     found = trimming.found("flagged", "unverified")
     return {node: trimming.cells[node].rows[indices] for node, indices in found}
+
+
+def doubted_count(fit: "Fit") -> int:
+    """How many values a robust fit does not believe, also where not all of them are listed."""
+    trimming = fit.trimming
+    if trimming is None or not doubted_cells(fit):
+        return 0
+    nodes, statuses = range(len(fit.dag)), ("flagged", "unverified")
+    return sum(trimming.count(node, status) for node in nodes for status in statuses)
 
 
 def find_residuals(fit: "Fit", standardized: bool) -> Any:

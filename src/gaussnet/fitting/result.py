@@ -127,6 +127,8 @@ class Fit:
             trimming = self.trimming
             touched = (*trimming.left_out, *trimming.cells, *trimming.discrete, *trimming.shaped)
             odd[list(touched)] = True
+            if trimming.counts is not None:  # not all cells are listed
+                odd |= trimming.counts.any(axis=0)
         by_column: dict[tuple[str, str], Note] = {}  # levels of a category share what is missing
         levels = self.dag.indicators
         for position in np.flatnonzero(odd).tolist():

@@ -207,7 +207,7 @@ class Verdict:
             return f"the residuals of {listed(odd)} are not Gaussian (worst {worst:.3g} sd)"
         if self.believed:
             return f"the values of {listed(self.believed)} do not look Gaussian"
-        if self.shapes.counts.max(initial=0) < 30:
+        if self.shapes.are_few:
             return "there are too few rows to judge the residuals"
         without = " without the flagged values" * bool(self._flags)
         return f"the residuals look Gaussian{without}"
@@ -252,8 +252,10 @@ class Verdict:
     def _flags(self) -> dict[str, int]:
         """The number of flagged values of each node that has any."""
         trimming, nodes = self.fit.trimming, self.fit.dag.nodes
-        found = () if trimming is None else trimming.found("flagged")
-        return {shown(nodes[node]): len(indices) for node, indices in found}
+        if trimming is None:
+            return {}
+        counts = ((node, trimming.count(place, "flagged")) for place, node in enumerate(nodes))
+        return {shown(node): count for node, count in counts if count}
 
     def _flag_words(self) -> list[str]:
         if not self._flags:

@@ -1,5 +1,7 @@
 """The robust method on rows that are read page by page."""
 
+from collections import Counter
+
 import numpy as np
 import pytest
 from tests.forced import fit_with_run
@@ -7,6 +9,7 @@ from tests.forced import fit_with_run
 import gaussnet as gn
 from gaussnet.data.passes import Run
 from gaussnet.data.write import write_rows
+from gaussnet.kernels.numpy_robust import UNVERIFIED
 from gaussnet.methods.robust import streams
 from gaussnet.methods.robust.judge import Judge
 
@@ -87,6 +90,8 @@ def test_clean_rows_get_least_squares_to_the_last_bit(tmp_path):
     found = streamed(path)
     assert found.network == gn.fit(rows, DAG, page_rows=4_096).network
     assert len(found.outliers()) == 0
+    # Sums over 12,000 rows of terms of size 1 to 10, each rounded to 1e-16 of the total.
+    assert found.log_likelihood == pytest.approx(gn.fit(rows, DAG).log_likelihood, rel=1e-10)
 
 
 def test_errors_that_the_sample_did_not_see_are_flagged(tmp_path):
@@ -109,11 +114,17 @@ def test_all_flagged_cells_are_counted_and_the_worst_are_listed(spoilt_file, fit
     assert (flagged & wrong).sum() / flagged.sum() > 0.97
     assert (flagged & wrong).sum() / wrong.sum() > 0.97
     monkeypatch.setattr(streams, "MOST_LISTED", 20)
-    few = streamed(spoilt_file[0]).outliers()
+    some = streamed(spoilt_file[0])
+    few = some.outliers()
     assert few.total == every.total > 1_000
     assert list(few) == list(every)[:20]
     assert few.shares == every.shares
     assert "the worst 20 listed" in repr(few)
+    assert f"{every.total:,} values do not fit" in some.summary()
+    assert {note.node for note in some.notes} == {None, *DAG.nodes}
+    doubted = every.total + fit.trimming.counts[UNVERIFIED].sum()
+    with pytest.raises(gn.EstimationError, match=f"does not believe {doubted:,} values"):
+        _ = some.log_likelihood
 
 
 def test_standard_errors_are_those_of_memory(spoilt_file, fit):
@@ -162,6 +173,26 @@ def test_foreign_rows_are_found_in_pages_too(tmp_path):
     assert distance(whole, found) < streams.CLOSE
 
 
+def test_cells_of_rows_that_may_be_foreign_are_expected_at_the_means(tmp_path):
+    rows = np.asarray(NETWORK.sample(ROWS, seed=5))
+    rows[::10] = np.random.default_rng(2).normal(3.0, 1.5, rows[::10].shape)
+    path = str(tmp_path / "near.parquet")
+    write_rows(path, DAG.nodes, [rows])
+    found = streamed(path)
+    judge = found.trimming.judge
+    by_row = Counter(cell.row for cell in found.outliers())
+    unsure = [
+        cell for cell in found.outliers() if by_row[cell.row] == len(DAG) and cell.probability < 0.9
+    ]
+    assert unsure
+    for cell in unsure:
+        # The means of the last two rounds differ by less than CLOSE standard errors.
+        position = DAG.position(cell.node)
+        error = np.sqrt(judge.mixture.marginal[position] / ROWS)
+        mean = judge.mixture.equation.means[position]
+        assert cell.expected == pytest.approx(mean, abs=streams.CLOSE * error)
+
+
 def test_columns_without_noise_are_refused(tmp_path):
     rows = np.asarray(NETWORK.sample(ROWS, seed=5))
     rows[:, 3] = 2.0 * rows[:, 2]
@@ -169,6 +200,15 @@ def test_columns_without_noise_are_refused(tmp_path):
     write_rows(path, DAG.nodes, [rows])
     with pytest.raises(gn.EstimationError, match="noise of its own"):
         streamed(path)
+
+
+def test_values_out_of_range_are_refused_with_the_reason(tmp_path):
+    rows = np.asarray(NETWORK.sample(ROWS, seed=5))
+    rows[77, 2] = 1e101
+    path = str(tmp_path / "huge.parquet")
+    write_rows(path, DAG.nodes, [rows])
+    with pytest.raises(gn.EstimationError, match="no value beyond 1e100"):
+        streamed(path, sample=ROWS)
 
 
 def test_other_scales_are_refused(spoilt_file):

@@ -103,8 +103,10 @@ class Judge:
         flagged = (chances > 0.5) & ~missing
         if foreign is not None:
             is_foreign = found.foreign > 0.5
-            chances[is_foreign] = found.foreign[is_foreign, None]
-            filled[is_foreign] = mixture.equation.means
+            chance, means = found.foreign[is_foreign, None], mixture.equation.means
+            chances[is_foreign] = chance
+            own = np.where(np.isnan(values[is_foreign]), means, values[is_foreign])
+            filled[is_foreign] = own + chance * (means - own)
             flagged |= is_foreign[:, None] & ~missing
         return JudgedRows(missing, flagged, chances, filled, mixture.summed(values, found), lost)
 

@@ -19,6 +19,7 @@ from gaussnet.kernels.numpy_robust import FLAGGED, MISSING
 from gaussnet.methods.base import Equations, Scale, Solution
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.cellwise import MOST_MISSING, Cellwise
 from gaussnet.methods.robust.findings import Trimming
 from gaussnet.methods.robust.judge import (
     Judge,
@@ -33,7 +34,6 @@ from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.robust.cellwise import Cellwise
     from gaussnet.methods.robust.sequential_trim import RobustSolution
 
 SAMPLE_ROWS, SAMPLE_VALUES = 65_536, 1 << 22
@@ -48,7 +48,7 @@ CLOSE = 0.05
 FEWEST_PASSES, MOST_PASSES = 2, 20
 
 
-def first_pass(method: "Cellwise", equations: Equations, scale: Scale) -> "SamplePass":
+def first_pass(method: Cellwise, equations: Equations, scale: Scale) -> "SamplePass":
     """The first question of the robust method about rows that are not all in memory."""
     if not isinstance(scale, GaussianCore | KlOptimal):
         raise SettingError(
@@ -69,7 +69,7 @@ def sample_step(equations: Equations) -> int:
 class SamplePass(Pass):
     """Asks for one row in so many, each drawn from its own block of rows; learns from them."""
 
-    method: "Cellwise"
+    method: Cellwise
     equations: Equations
     scale: Scale
     step: int
@@ -107,8 +107,9 @@ class SamplePass(Pass):
         if found.cells or found.left_out or not (found.variances > 1e-6 * spread).all():
             raise EstimationError(
                 "wrong values can be looked for in rows that are read page by page only if every "
-                "column varies and has noise of its own: leave out columns that are constant or "
-                "sums of others, or give fewer rows"
+                "column varies, has noise of its own and no value beyond 1e100, and no row lacks "
+                f"more than {MOST_MISSING} values: leave out columns that are constant or sums of "
+                "others, mend the rest, or give fewer rows"
             )
         layout = SparsePrecision(families)
         equation = network_equation(families, found.coefficients, found.intercepts, found.variances)
