@@ -257,7 +257,7 @@ def test_a_killed_worker_changes_nothing(client, tmp_path, method):
 def paged(rows, folder):
     """A robust fit of rows that are taken for too many to be read whole."""
     write_rows(folder / "rows.parquet", DAG.nodes, [rows])
-    run = Run(1, largest_in_memory=0, largest_whole_bytes=-1)
+    run = Run(1, largest_judged=0, largest_whole_bytes=-1)
     return fit_with_run(run, str(folder / "rows.parquet"), DAG, "robust", page_rows=PAGE)
 
 

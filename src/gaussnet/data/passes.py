@@ -36,6 +36,8 @@ class Run:
     """So many values (16 MiB) are kept and searched faster than a sample says where to look."""
     largest_in_memory: int = 1 << 27
     """Values, 1 GiB, that are read whole where a method needs all rows at once."""
+    largest_judged: int = 1 << 24
+    """Values, 128 MiB, of files that the robust method reads whole."""
     sample_rows: int | None = None
     """Rows that the robust method learns from in memory where all are too many; by default what
     suits their number of columns."""

@@ -256,7 +256,7 @@ def _is_large(table: Table) -> bool:
     """Whether rows are to be read page by page, also where all of them are wanted at once."""
     if not table.is_stream or (table.design is not None and table.design.targets is not None):
         return False
-    return table.is_remote or table.rows * len(table.names) > table.run.largest_in_memory
+    return table.is_remote or table.rows * len(table.names) > table.run.largest_judged
 
 
 def check_set_roots(dag: Dag, design: Design | None) -> None:

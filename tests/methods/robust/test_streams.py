@@ -20,7 +20,7 @@ ROWS = 12_000
 
 def streamed(data, method="robust", *, threads=1, page_rows=4_096, sample=4_000, **settings):
     """A fit of files that are taken for too large to be read whole."""
-    run = Run(threads, largest_in_memory=0, largest_whole_bytes=-1, sample_rows=sample)
+    run = Run(threads, largest_judged=0, largest_whole_bytes=-1, sample_rows=sample)
     return fit_with_run(run, data, DAG, method, page_rows=page_rows, **settings)
 
 

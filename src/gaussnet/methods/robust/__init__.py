@@ -13,6 +13,9 @@ the model of wrong cells, and its rounds                               `mixture`
 the precision entry by entry, and least squares from products          `precision`
 error or shape: what relatives say of a column                         `shape`
 standard errors over the believed cells                                `believed_cells`
+what was learnt of right and wrong values, for any rows                `judge`
+rows that are read page by page: a sample, then rounds                 `streams`
+the test for contamination on these                                    `paged_contamination`
 =====================================================================  =================
 
 The walk: every parent is the child of another equation. A wrong cell that would be a bad leverage
