@@ -23,6 +23,9 @@ MOST_WRONG, MOST_DOUBTED, MOST_JOINT = 96, 24, 6
 """Wrong cells of a row, beyond which it is wrong as a whole; cells in doubt, and those of them that
 are combined because they hang together."""
 
+SERIOUS, FARTHEST = 0.05, 18.0
+"""Odds, or half a squared z score, from which on the cells of a row are looked at together."""
+
 UNUSUAL, UNUSUAL_ERROR, FAR_CELL, UNJUDGED = 4.0, -10.0, 3.0, -1e200
 """The squares of believed cells are unusual so many standard deviations above their mean; a wrong
 value is if its log density is below this, in units of the noise. Then the search starts again from
@@ -233,6 +236,8 @@ class _Rows:
             blank.whole = True
             return blank
         search = _Search(self, row, np.flatnonzero(wrong).tolist())
+        if not wrong.any() and not search.is_serious():
+            return search.expectation(blank)
         search.climb()
         if search.is_unusual():
             is_far = self.gradients[row] ** 2 > FAR_CELL**2 * np.diag(self.omega)
@@ -359,6 +364,14 @@ class _Search:
             if not better.score > self.pattern.score:
                 return
             self.pattern = better
+
+    def is_serious(self) -> bool:
+        """Whether a cell is in more than slight doubt by itself."""
+        self.list_candidates()
+        found = self.candidates.values()
+        return any(
+            gain > np.log(SERIOUS) or 0.5 * own**2 / width > FARTHEST for own, width, gain in found
+        )
 
     def is_unusual(self) -> bool:
         """Whether believed cells, or the error of a wrong one, are far from what is usual."""

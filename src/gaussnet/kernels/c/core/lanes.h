@@ -41,6 +41,8 @@ INLINE Lanes load_floats(const float *from)
 INLINE Mask is_greater(Lanes a, Lanes b) { return (Mask)(a > b); }
 INLINE Mask is_at_least(Lanes a, Lanes b) { return (Mask)(a >= b); }
 INLINE Mask is_equal(Mask a, Mask b) { return (Mask)(a == b); }
+/* 2^n for numbers that hold the integers n in their last bits, as 0x1.8p52 + n does. */
+INLINE Lanes power_of_two(Lanes shifted) { return (Lanes)(((Words)shifted + 1023) << 52); }
 
 /* The next group of functions, for either width:
  * load_part: the first `count` < LANES values, and zeros after them; put together in registers,
@@ -189,6 +191,14 @@ INLINE Lanes load_strided(const double *from, ptrdiff_t step) { (void)step; retu
 INLINE Mask is_greater(Lanes a, Lanes b) { return a > b ? -1 : 0; }
 INLINE Mask is_at_least(Lanes a, Lanes b) { return a >= b ? -1 : 0; }
 INLINE Mask is_equal(Mask a, Mask b) { return a == b ? -1 : 0; }
+INLINE Lanes power_of_two(Lanes shifted)
+{
+    uint64_t bits;
+    memcpy(&bits, &shifted, sizeof bits);
+    bits = (bits + 1023) << 52;
+    memcpy(&shifted, &bits, sizeof shifted);
+    return shifted;
+}
 INLINE Mask mask_of(int64_t value) { return value; }
 INLINE Lanes absolute(Lanes a) { return fabs(a); }
 INLINE Lanes blend(Mask mask, Lanes yes, Lanes no) { return mask ? yes : no; }

@@ -3,7 +3,7 @@
 #ifndef GAUSSNET_LAWS_H
 #define GAUSSNET_LAWS_H
 
-#include "kernels.h"
+#include "core/lanes.h"
 
 #define MOST_LAWS 8
 #define HALF_LOG_2PI 0.91893853320467274178
@@ -28,33 +28,29 @@ typedef struct {
     double deviation, apart; /* from the mean, and from the centre of that kind */
 } ValueLaws;
 
-/* The exponential of a number that is not positive, to a few units in the last place; below -700
- * it is taken at -700. Written so that compilers make vectors of it. */
-INLINE double decay(double x)
+/* The exponentials of numbers that are not positive, to a few units in the last place; below -700
+ * they are taken at -700. */
+INLINE Lanes decay(Lanes x)
 {
-    const double shifter = 0x1.8p52;
-    x = x > -700.0 ? x : -700.0;
-    const double shifted = x * 1.44269504088896340736 + shifter, whole = shifted - shifter;
-    const double r = (x - whole * 0x1.62e42fefa0000p-1) - whole * 0x1.cf79abc9e3b39p-40;
-    double power = 1.0 / 479001600.0;
-    power = power * r + 1.0 / 39916800.0;
-    power = power * r + 1.0 / 3628800.0;
-    power = power * r + 1.0 / 362880.0;
-    power = power * r + 1.0 / 40320.0;
-    power = power * r + 1.0 / 5040.0;
-    power = power * r + 1.0 / 720.0;
-    power = power * r + 1.0 / 120.0;
-    power = power * r + 1.0 / 24.0;
-    power = power * r + 1.0 / 6.0;
-    power = power * r + 0.5;
-    power = power * r + 1.0;
-    power = power * r + 1.0;
-    int64_t bits, scale;
-    memcpy(&bits, &shifted, sizeof bits);
-    scale = (int64_t)((uint64_t)(bits + 1023) << 52);
-    double two;
-    memcpy(&two, &scale, sizeof two);
-    return power * two;
+    static const double inverse_factorials[] = {1.0 / 39916800.0, 1.0 / 3628800.0, 1.0 / 362880.0,
+                                                1.0 / 40320.0,    1.0 / 5040.0,    1.0 / 720.0,
+                                                1.0 / 120.0,      1.0 / 24.0,      1.0 / 6.0,
+                                                0.5,              1.0,             1.0};
+    const Lanes shifter = broadcast(0x1.8p52);
+    x = larger(x, broadcast(-700.0));
+    const Lanes shifted = x * broadcast(1.44269504088896340736) + shifter, whole = shifted - shifter;
+    const Lanes r = (x - whole * broadcast(0x1.62e42fefa0000p-1)) - whole * broadcast(0x1.cf79abc9e3b39p-40);
+    Lanes power = broadcast(1.0 / 479001600.0);
+    UNROLL for (int k = 0; k < 12; k++)
+        power = power * r + broadcast(inverse_factorials[k]);
+    return power * power_of_two(shifted);
+}
+
+/* The same for `count` numbers, a multiple of the lanes. */
+INLINE void decay_all(const double *powers, ptrdiff_t count, double *found)
+{
+    for (ptrdiff_t k = 0; k < count; k += LANES)
+        store(found + k, decay(load(powers + k)));
 }
 
 /* The laws of a column, ready for use. */
@@ -80,14 +76,18 @@ static void open_laws(const double *shared, ptrdiff_t count, const double *own, 
 INLINE double law_terms(const ColumnLaws *laws, double error, double variance, double *terms)
 {
     const double size = fabs(error);
-    double sum = 0.0;
+    double sum = 0.0, near[MOST_LAWS], far[MOST_LAWS], heights[MOST_LAWS];
     for (ptrdiff_t k = 0; k < MOST_LAWS; k++) {
-        const double wide = variance + laws->variances[k], half = 0.5 / wide;
-        const double near = size - laws->shifts[k], far = size + laws->shifts[k];
-        terms[k] = laws->weights[k] * sqrt(2.0 * half) * (decay(-half * near * near) + decay(-half * far * far));
+        const double half = 0.5 / (variance + laws->variances[k]);
+        const double less = size - laws->shifts[k], more = size + laws->shifts[k];
+        heights[k] = laws->weights[k] * sqrt(2.0 * half);
+        near[k] = -half * less * less;
+        far[k] = -half * more * more;
     }
+    decay_all(near, MOST_LAWS, near);
+    decay_all(far, MOST_LAWS, far);
     for (ptrdiff_t k = 0; k < MOST_LAWS; k++)
-        sum += terms[k];
+        sum += terms[k] = heights[k] * (near[k] + far[k]);
     return sum;
 }
 

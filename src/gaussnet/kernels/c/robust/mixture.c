@@ -1,17 +1,12 @@
 /* The expectation step of the mixture for wrong cells: what the rows say of the network if each
  * cell is wrong with some chance, missing cells are unknown, and whole rows may be foreign. */
-#include "robust/combinations.h"
-
-/* Rows that are looked at side by side. */
-#define SIDE 16
+#include "robust/slight.h"
 
 /* What all rows add up to. */
 typedef struct {
     double *products, *sums, *law_sums, *column_sums;
     double *lost; /* information that doubts take, a square matrix of scores a family, or NULL */
 } MixtureTotals;
-
-enum { WRONG, REDRAWN, OWN, OWN_SUM, OWN_SQUARES, SHIFTED, SHIFTED_SUM, SHIFTED_SQUARES, COLUMN_SUMS };
 
 /* The arguments of the kernel, by name. */
 typedef struct {
@@ -293,6 +288,7 @@ typedef struct {
     Combinations combinations;
     double lower[MOST_WRONG * MOST_WRONG];
     double *corrections, *chances, *scores;
+    SlightCells slight;
 } MixtureSpace;
 
 /* Log density of the row as one of ours is known: the chance that it is foreign, and its weight. */
@@ -435,12 +431,16 @@ static void find_gradients(const MixtureTask *task, Block16 *block)
     }
 }
 
-/* Which rows of a block have a cell that is far off, missing, or was wrong before. */
-static unsigned rows_in_doubt(const MixtureTask *task, const Mixture *mixture, const Block16 *block,
-                              ptrdiff_t first, ptrdiff_t count)
+/* Rows of a block with a cell that is far off, and rows with one that is missing or was wrong before. */
+typedef struct {
+    unsigned far, marked;
+} RowsInDoubt;
+
+static RowsInDoubt rows_in_doubt(const MixtureTask *task, const Mixture *mixture, const Block16 *block,
+                                 ptrdiff_t first, ptrdiff_t count)
 {
     int far[SIDE] = {0};
-    unsigned found = 0;
+    RowsInDoubt found = {0, 0};
     for (ptrdiff_t c = 0; c < mixture->columns; c++) {
         const double limit = mixture->thresholds[c] * mixture->diagonal[c];
         const double *gradients = block->gradients + c * SIDE;
@@ -449,12 +449,57 @@ static unsigned rows_in_doubt(const MixtureTask *task, const Mixture *mixture, c
     }
     for (ptrdiff_t s = 0; s < count; s++) {
         const unsigned char *wrong = task->wrong + (first + s) * mixture->columns;
-        int any = far[s];
+        int any = 0;
         for (ptrdiff_t c = 0; !any && c < mixture->columns; c++)
             any = wrong[c];
-        found |= (unsigned)(any != 0) << s;
+        found.marked |= (unsigned)(any != 0) << s;
+        found.far |= (unsigned)(far[s] != 0) << s;
     }
     return found;
+}
+
+/* Rows with cells that are slightly in doubt, each by itself; gives those that need more than that. */
+static unsigned expect_slight_rows(const Mixture *mixture, const MixtureTask *task, MixtureSpace *space,
+                                   const MixtureTotals *totals, ptrdiff_t first, unsigned rows)
+{
+    Block16 *block = &space->block;
+    const SlightCells *cells = &space->slight;
+    const unsigned serious =
+        find_slight_odds(mixture, task->means, block->gradients, block->deviations, cells);
+    double added[SIDE], weights[SIDE] = {0}, chances[SIDE], parts[SIDE], errors[SIDE], apart[SIDE];
+    rows &= ~serious;
+    if (!rows)
+        return serious;
+    slight_densities(cells, mixture->columns, added);
+    for (ptrdiff_t s = 0; s < SIDE; s++)
+        if (rows >> s & 1) {
+            const double density = task->base - 0.5 * block->squares[s] + added[s];
+            weigh_row(task, first + s, density, &block->weights[s]);
+            weights[s] = block->weights[s];
+        }
+    for (ptrdiff_t c = 0; c < mixture->columns; c++) {
+        const SlightLaws *laws = &cells->laws[c];
+        const double *odds = cells->odds + c * SIDE, *sums = cells->sums + c * SIDE;
+        double *deviations = block->deviations + c * SIDE, spread[SIDE];
+        if (!laws->is_judged)
+            continue;
+        for (ptrdiff_t s = 0; s < SIDE; s++) {
+            const double chance = odds[s] / (1.0 + odds[s]);
+            const double own = chance * (double)(rows >> s & 1);
+            errors[s] = block->gradients[c * SIDE + s] * laws->variance;
+            apart[s] = deviations[s] + task->means[c] - mixture->by_column[c].centre;
+            spread[s] = laws->variance + (1.0 - chance) * errors[s] * errors[s];
+            chances[s] = weights[s] * own;
+            parts[s] = odds[s] > 0.0 ? chances[s] / sums[s] : 0.0;
+            deviations[s] -= own * errors[s];
+            if (task->chances && rows >> s & 1)
+                task->chances[(first + s) * mixture->columns + c] = own;
+        }
+        totals->products[space->search.diagonals[c]] += sum_products(chances, spread);
+        count_slight(mixture, c, cells, chances, parts, errors, apart, totals->law_sums,
+                     totals->column_sums + c * COLUMN_SUMS);
+    }
+    return serious;
 }
 
 /* Add the products of a block of rows to the totals, each row with its weight. */
@@ -483,9 +528,10 @@ static void add_row_products(const Mixture *mixture, Block16 *block, const Mixtu
 static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
 {
     const size_t width = (size_t)columns, table = (size_t)MOST_CANDIDATES * MOST_WRONG;
-    const size_t values = width * (3 * SIDE + 7) + 4 + 2 * table;
+    const size_t values = width * ((5 + TERMS) * SIDE + 7) + 4 + 2 * table;
     *space = malloc(sizeof **space + values * sizeof(double) + width * sizeof(ValueLaws) +
-                    (width + 1) * sizeof(ptrdiff_t) + width * sizeof(int16_t) + width);
+                    width * sizeof(SlightLaws) + (2 * width + 1) * sizeof(ptrdiff_t) +
+                    width * sizeof(int16_t) + width);
     if (!*space)
         return -1;
     double *next = (double *)(*space + 1);
@@ -502,9 +548,14 @@ static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
     (*space)->scores = next += columns;
     search->couplings = next += 2 * columns + 4;
     search->white = next += table;
-    search->values = (ValueLaws *)(next + table);
-    search->far = (ptrdiff_t *)(search->values + columns);
-    search->index = (int16_t *)(search->far + columns + 1);
+    (*space)->slight.odds = next += table;
+    (*space)->slight.sums = next += columns * SIDE;
+    (*space)->slight.terms = next += columns * SIDE;
+    search->values = (ValueLaws *)(next + columns * TERMS * SIDE);
+    (*space)->slight.laws = (SlightLaws *)(search->values + columns);
+    search->far = (ptrdiff_t *)((*space)->slight.laws + columns);
+    search->diagonals = search->far + columns + 1;
+    search->index = (int16_t *)(search->diagonals + columns);
     block->missing = (unsigned char *)(search->index + columns);
     search->candidate_count = 0;
     for (ptrdiff_t c = 0; c < columns; c++)
@@ -520,11 +571,15 @@ static void expect_rows(const Mixture *mixture, const MixtureTask *task, Mixture
         const ptrdiff_t count = smaller(SIDE, task->rows.rows - first);
         load_block(task, mixture, block, first, count);
         find_gradients(task, block);
-        const unsigned doubtful = rows_in_doubt(task, mixture, block, first, count);
+        const RowsInDoubt doubt = rows_in_doubt(task, mixture, block, first, count);
+        const unsigned slight = doubt.far & ~doubt.marked;
+        const unsigned serious =
+            slight ? expect_slight_rows(mixture, task, space, totals, first, slight) : 0;
+        const unsigned searched = doubt.marked | (slight & serious);
         for (ptrdiff_t s = 0; s < count; s++)
-            if (doubtful >> s & 1)
+            if (searched >> s & 1)
                 expect_doubtful_row(mixture, task, space, totals, first + s, s);
-            else
+            else if (!(slight >> s & 1))
                 weigh_row(task, first + s, task->base - 0.5 * block->squares[s], &block->weights[s]);
         add_row_products(mixture, block, totals);
         for (ptrdiff_t s = 0; task->filled && s < count; s++)
@@ -562,6 +617,10 @@ static ptrdiff_t mixture_moments(const Argument *given)
     for (ptrdiff_t c = 0; c < columns; c++)
         open_laws(mixture.laws, mixture.law_count, mixture.parameters + c * PARAMETERS,
                   &mixture.by_column[c]);
+    for (ptrdiff_t c = 0; c < columns; c++) {
+        open_slight_laws(&mixture, c, &space->slight.laws[c]);
+        space->search.diagonals[c] = (ptrdiff_t)entry_of(&mixture, c, c);
+    }
     memset(totals.products, 0, (size_t)given[20].length * sizeof(double));
     memset(totals.sums, 0, (size_t)given[21].length * sizeof(double));
     memset(totals.law_sums, 0, (size_t)given[22].length * sizeof(double));

@@ -68,6 +68,7 @@ typedef struct {
     int16_t *index;       /* (columns,): of the candidate, or where else the cell is */
     ptrdiff_t *far;       /* (columns,): cells that are far from what all others expect */
     ptrdiff_t far_count;
+    ptrdiff_t *diagonals; /* (columns,): where the entries of the diagonal are */
     Candidate candidates[MOST_CANDIDATES];
     double *couplings, *white; /* (candidates, cells of the pattern) */
     ptrdiff_t candidate_count;
