@@ -208,7 +208,7 @@ def test_a_frame_is_cleaned_into_a_frame_with_its_index_and_all_its_columns():
 @pytest.mark.parametrize("kind", ["polars", "pyarrow", "batch"])
 def test_other_frames_are_cleaned_into_their_kind(kind):
     columns = dict(zip(DAG.nodes, SPOILT.T, strict=True))
-    make = {"polars": pl.DataFrame, "pyarrow": pa.table, "batch": pa.record_batch}[kind]
+    make = {"polars": pl.DataFrame, "pyarrow": pa.table, "batch": pa.RecordBatch.from_pydict}[kind]
     cleaned = gn.fit(make(columns), DAG, "robust").cleaned()
     assert isinstance(cleaned, pl.DataFrame if kind == "polars" else pa.Table)
     whole = gn.fit(SPOILT, DAG, "robust").cleaned()

@@ -286,6 +286,9 @@ def named_frame(values: FloatArray, names: Sequence[str], kind: FrameKind, by_no
 
 
 def _as_narwhals(frame: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
+    arrow: Any = nw.dependencies.get_pyarrow()
+    if arrow is not None and isinstance(frame, arrow.RecordBatch):
+        return _from_stream(frame)  # of these narwhals 1.36 sees names and types alone
     try:
         table: nw.DataFrame[Any] | nw.LazyFrame[Any] = nw.from_native(frame)
     except TypeError:
