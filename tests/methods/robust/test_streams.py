@@ -227,3 +227,17 @@ def test_a_judge_of_a_network_finds_what_relatives_contradict():
     gain = np.linalg.solve(covariance[np.ix_(others, others)], covariance[others, 1])
     expected = means[1] + gain @ (rows[7, others] - means[others])
     assert found.filled[7, 1] == pytest.approx(expected, abs=1e-3)
+
+
+def test_rows_that_lack_more_cells_than_a_pattern_holds_have_no_weight():
+    nodes = [f"x{number}" for number in range(130)]
+    dag = gn.Dag.parse("; ".join(nodes), nodes=nodes)
+    network = gn.GaussianNetwork.from_arrays(dag, [], np.ones(len(nodes)))
+    rows = np.asarray(network.sample(200, seed=1))
+    rows[::2, :110] = np.nan
+    judge = Judge.of_network(network)
+    every, whole = judge.judged(rows).sums, judge.judged(rows[1::2]).sums
+    assert every.weight == whole.weight == 100.0
+    found, expected = (judge.mixture.solved(sums).variances for sums in (every, whole))
+    # Sums of 100 squares in another order.
+    np.testing.assert_allclose(found, expected, rtol=1e-12)

@@ -376,9 +376,9 @@ class Mixture:
 
     def summed(self, rows: Rows, found: "kernels.MixtureMoments") -> Sums:
         """What the kernel found of some rows, with what foreign ones add up to."""
-        of_foreign, weight = np.zeros(0), float(len(rows))
+        # Rows that have more wrong or missing cells than a pattern can hold count as foreign.
+        of_foreign, weight = np.zeros(0), float(np.sum(1.0 - found.foreign))
         if self.foreign is not None:
-            weight = float(np.sum(1.0 - found.foreign))
             whole = _without_gaps(rows, self.equation)
             of_foreign = foreign_sums(whole, found.foreign, self.equation.means, self.layout)
         own = (found.products, found.sums, found.laws, found.columns, of_foreign)
