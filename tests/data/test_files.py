@@ -1,6 +1,7 @@
 """Rows from files: columns go by name, numbers are exact, and what is odd is named."""
 
 import io
+import subprocess
 import sys
 from contextlib import suppress
 from dataclasses import replace
@@ -409,3 +410,20 @@ def test_values_at_odd_addresses_are_copied_and_looked_at():
     assert out.tolist() == [1.0, -2.0, 3.0, 4.0, 5.0]
     odd[2] = np.inf
     assert not kernels.copy_finite(odd, out)
+
+
+@pytest.mark.parametrize("body", ["", "\n", "\n\n"])
+def test_a_heading_alone_is_refused_by_every_reader_and_ends_no_process(tmp_path, body):
+    # A reader of pyarrow that refused the file left a thread behind, which aborted the process.
+    path = tmp_path / "empty.csv"
+    path.write_text("a,b\n" + body)
+    program = (
+        "import gaussnet as gn, sys\n"
+        "try:\n    gn.fit(sys.argv[1], 'b ~ a')\n"
+        "except gn.GaussnetError as problem:\n    print(problem)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", program, str(path)], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 0
+    assert "no rows" in done.stdout

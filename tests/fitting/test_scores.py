@@ -365,7 +365,7 @@ def test_a_robust_fit_that_flags_values_has_no_likelihood_of_its_own(rows):
     rows[3, 0] = 1e4
     fit = gn.fit(rows, DAG, "robust")
     for score in ("log_likelihood", "aic", "bic"):
-        with pytest.raises(EstimationError, match=r"does not believe 1 value, .*compare\(\[fit"):
+        with pytest.raises(EstimationError, match=r"does not believe 1 value .*compare\(\[fit"):
             getattr(fit, score)
     clean = gn.fit(np.delete(rows, 3, axis=0), DAG, "robust")
     assert clean.aic == gn.fit(np.delete(rows, 3, axis=0), DAG).aic

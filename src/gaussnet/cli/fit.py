@@ -16,7 +16,7 @@ import numpy as np
 import gaussnet as gn
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
-from gaussnet.cli.reading_plans import tell_plan
+from gaussnet.cli.reading_plans import tell_plan, whole_values
 from gaussnet.data.column_order import in_column_order
 from gaussnet.data.factors import with_factors
 from gaussnet.data.missing import Missing
@@ -243,7 +243,7 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
     given, dag = in_column_order(request.data, graph, split_columns(request.columns))
     data = given if by_path else open_data(given, dag.nodes, factors=dag.factors)
     method = method_named(request.method)
-    tell_plan(request.verbose, request.data, dag, method.passes, method.needs_all_rows)
+    tell_plan(request.verbose, request.data, dag, method.passes, whole_values(method))
     tell("learning")
     return gn.fit(
         data,

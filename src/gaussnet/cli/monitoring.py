@@ -9,7 +9,7 @@ import gaussnet as gn
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.fit import missing_codes
 from gaussnet.cli.printing import console, in_shell_words, number, print_table, progress
-from gaussnet.cli.reading_plans import tell_plan
+from gaussnet.cli.reading_plans import tell_plan, whole_values
 from gaussnet.cli.row_files import RowFiles
 from gaussnet.cli.saved_networks import read_model
 from gaussnet.errors import GaussnetError, SettingError
@@ -92,7 +92,7 @@ def check_rows(
     model = read_model(path)
     dag = model.dag
     counts = None if isinstance(model, gn.Fit) else learnt_rows(path)
-    tell_plan(verbose, files.data, dag, Auto.passes, needs_all_rows=Auto.needs_all_rows)
+    tell_plan(verbose, files.data, dag, Auto.passes, whole_values(Auto()))
     with progress(4) as tell:
         tell("reading")
         data = files.opened(dag)

@@ -12,6 +12,7 @@ from gaussnet.data.sources import open_data
 from gaussnet.data.table import default_page_rows
 from gaussnet.errors import GaussnetError
 from gaussnet.graph.dag import Dag, counted
+from gaussnet.methods.base import Method
 
 UNITS = ("bytes", "KiB", "MiB", "GiB", "TiB")
 BYTES = 8
@@ -35,15 +36,18 @@ class ReadingPlan:
     passes: str
 
     @classmethod
-    def of(cls, data: Any, dag: Dag, passes: str, needs_all_rows: bool = False) -> "ReadingPlan":
-        """Look at the files, but at no row."""
+    def of(cls, data: Any, dag: Dag, passes: str, largest_whole: int | None = 0) -> "ReadingPlan":
+        """Look at the files, but at no row; so many values are read whole, None for all."""
         files = [file for file in files_of(data) if file != STANDARD_INPUT]
         size, run, columns = bytes_of(files), Run(), len(dag)
         try:
             rows = open_data(data, dag.nodes, 0).count() if files else None  # type: ignore[union-attr]
         except (GaussnetError, AttributeError, OSError):  # told where the rows are read
             rows = None
-        is_whole = needs_all_rows or not files or size <= run.largest_whole_bytes
+        is_whole = not files or size <= run.largest_whole_bytes or largest_whole is None
+        if largest_whole and not is_whole:
+            values = size // BYTES if rows is None else rows * columns
+            is_whole = values <= largest_whole
         memory = None if rows is None else rows * columns * BYTES
         if not is_whole:
             memory = (run.threads + 2) * default_page_rows(columns) * columns * BYTES
@@ -75,11 +79,18 @@ def size_words(size: int) -> str:
     return f"{value:.3g} {UNITS[unit]}"
 
 
+def whole_values(method: Method) -> int | None:
+    """Values that a method reads whole, whatever the size of the files; None for all."""
+    if not method.needs_all_rows:
+        return 0
+    return Run().largest_judged if method.reads_pages else None
+
+
 def tell_plan(
-    verbose: bool, data: Any, dag: Dag, passes: str, needs_all_rows: bool = False
+    verbose: bool, data: Any, dag: Dag, passes: str, largest_whole: int | None = 0
 ) -> None:
     """Print the plan on standard error, if it is wanted."""
     if verbose:
-        plan = ReadingPlan.of(data, dag, passes, needs_all_rows)
+        plan = ReadingPlan.of(data, dag, passes, largest_whole)
         typer.echo(f"plan: {plan.sentence}", err=True)
         typer.echo(f"plan: {counted(Run().threads, 'thread')} of {os.cpu_count()}", err=True)

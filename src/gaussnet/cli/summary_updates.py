@@ -152,7 +152,7 @@ def _arrows(dag: gn.Dag) -> tuple[set[str], set[Any]]:
 
 def _check_same(option: str, given: Any, kept: Any) -> None:
     if given != kept:
-        what = f"{option} {given}" if isinstance(given, str) else f"another {option}"
+        what = f"{option} {given}, other" if isinstance(given, str) else f"another {option}"
         had = f" ({kept})" if isinstance(kept, str) else ""
         raise SettingError(
             f"got {what} than the summary was begun with{had}: leave it out, or begin another "

@@ -164,7 +164,7 @@ def arrow_columns(file: CsvFile, indices: Sequence[int]) -> FloatArray | None:
         from pyarrow import ArrowException, csv as arrow_csv
     except ImportError:
         return None
-    if not indices:
+    if not indices or _has_no_rows(file):
         return None
     try:
         with file.body() as stream:
@@ -175,6 +175,13 @@ def arrow_columns(file: CsvFile, indices: Sequence[int]) -> FloatArray | None:
     for index, column in enumerate(found.columns):
         _write_chunks(column, columns[index])
     return columns
+
+
+def _has_no_rows(file: CsvFile) -> bool:
+    """Whether nothing stands below the heading: a reader of pyarrow that refuses it may leave a
+    thread behind, which ends the process with a signal."""
+    with file.body() as stream:
+        return not stream.read(1 << 16).strip()
 
 
 def _write_chunks(column: Any, out: FloatArray) -> None:
@@ -189,6 +196,8 @@ def arrow_chunks(file: CsvFile, indices: Sequence[int]) -> Iterator[list[FloatAr
     """Chunks of `arrow_columns`, one array a column; what pyarrow refuses ends it with OSError."""
     from pyarrow import ArrowException, csv as arrow_csv
 
+    if _has_no_rows(file):
+        return
     try:
         with (
             file.body() as stream,

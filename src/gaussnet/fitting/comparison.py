@@ -50,9 +50,10 @@ def find_scores(fit: Fit) -> Scores:
     doubted = doubted_count(fit)
     if doubted:
         raise EstimationError(
-            f"this fit does not believe {counted(doubted, 'value')}, and a likelihood of the "
-            "others does not compare with that of a fit that believes other values: "
-            "gaussnet.compare([fit, ...]) scores fits on the values that all of them believe"
+            f"this fit does not believe {counted(doubted, 'value')} (flagged, or in doubt), and a "
+            "likelihood of the others does not compare with that of a fit that believes other "
+            "values: gaussnet.compare([fit, ...]) scores fits of rows in memory on the values that "
+            "all of them believe"
         )
     if fit.rests_on_sums:
         return _scores(fit, _summed_likelihoods(fit))
@@ -135,7 +136,7 @@ def _own_rows(fit: Fit, nodes: Sequence[str]) -> FloatArray:
             "not allow for: compare on rows that no fit has seen"
         )
     order = [fit.dag.position(node) for node in nodes]
-    return np.asarray(table.in_memory("this").array, dtype=np.float64)[:, order]
+    return np.asarray(table.in_memory("a comparison").array, dtype=np.float64)[:, order]
 
 
 NO_SCORES = Scores(math.nan, 0, math.nan, math.nan)

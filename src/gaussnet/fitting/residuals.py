@@ -198,7 +198,10 @@ def believed_rows(fit: "Fit", most: int) -> tuple[FloatArray, BoolArray | None]:
     doubted, step = doubted_cells(fit), max(1, -(-fit.rows // most))
     if not doubted:
         return table.every_row(step), table.every_set_cell(step)
-    rows = np.array(table.in_memory("this").array, dtype=np.float64)
+    assert fit.trimming is not None
+    if fit.trimming.judge is not None and fit.trimming.counts is not None:
+        return fit.trimming.judge.believed(table.every_row(step)), None
+    rows = np.array(table.in_memory("residuals of believed values").array, dtype=np.float64)
     for node, own in doubted.items():
         rows[own, node] = np.nan
     was_set = table.every_set_cell(1)
@@ -220,7 +223,9 @@ def shape_words(fit: "Fit | None", shapes: ResidualShapes | None, node: int) -> 
     if shapes is None:
         return ""
     words = WORDS[shapes.shape(node)]
-    doubted = 0 if fit is None else len(doubted_cells(fit).get(node, ()))
+    trimming = None if fit is None else fit.trimming
+    statuses = ("flagged", "unverified")
+    doubted = 0 if trimming is None else sum(trimming.count(node, one) for one in statuses)
     return f"{words} (without {counted(doubted, 'suspicious value')})" if doubted else words
 
 

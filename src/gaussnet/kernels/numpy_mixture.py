@@ -241,7 +241,8 @@ class _Rows:
         search.climb()
         if search.is_unusual():
             is_far = self.gradients[row] ** 2 > FAR_CELL**2 * np.diag(self.omega)
-            cells = np.flatnonzero(missing | (is_far & (self.odds > UNJUDGED)))
+            far_cells = np.flatnonzero(is_far & ~missing & (self.odds > UNJUDGED))
+            cells = np.concatenate((np.flatnonzero(missing), far_cells))
             other = _Search(self, row, cells[: MOST_WRONG - 2].tolist())
             other.climb()
             search = other if other.pattern.score > search.pattern.score else search
@@ -440,7 +441,7 @@ class _Search:
         }  # fmt: skip
         firm = _Pattern(judge, row, [c for c in self.pattern.cells if c not in doubted])
         to.density += firm.score
-        to.density += sum(float(np.log1p(np.exp(gain))) for _, _, gain in slight.values())
+        to.density += sum(float(np.logaddexp(0.0, gain)) for _, _, gain in slight.values())
         to.errors[firm.cells], to.chances[firm.cells] = firm.errors, 1.0
         to.covariance[np.ix_(firm.cells, firm.cells)] = firm.variance
         for group in groups:

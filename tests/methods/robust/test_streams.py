@@ -9,6 +9,7 @@ from tests.forced import fit_with_run
 import gaussnet as gn
 from gaussnet.data.passes import Run
 from gaussnet.data.write import write_rows
+from gaussnet.fitting.residuals import judged_residuals
 from gaussnet.kernels.numpy_robust import UNVERIFIED
 from gaussnet.methods.robust import streams
 from gaussnet.methods.robust.judge import Judge
@@ -241,3 +242,11 @@ def test_rows_that_lack_more_cells_than_a_pattern_holds_have_no_weight():
     found, expected = (judge.mixture.solved(sums).variances for sums in (every, whole))
     # Sums of 100 squares in another order.
     np.testing.assert_allclose(found, expected, rtol=1e-12)
+
+
+def test_the_report_of_pages_shows_residuals_of_believed_values(tmp_path, spoilt_file, fit):
+    gn.write_report(fit, tmp_path / "report.html")
+    assert "values were flagged page by page" in (tmp_path / "report.html").read_text()
+    residuals = judged_residuals(fit, 2_000)
+    assert np.nanmax(np.abs(residuals)) < 7.0  # wrong values are 8 standard deviations off
+    assert np.isnan(residuals).any()

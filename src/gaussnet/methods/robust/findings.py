@@ -89,12 +89,12 @@ class Trimming:
         flagged = [self.count(node, "flagged") for node in range(nodes)]
         if not any(flagged):
             return said
-        share = sum(flagged) / (self.rows * nodes)
+        share, listed = sum(flagged) / (self.rows * nodes), self._listed(sum(flagged))
         touched = sum(count > 0 for count in flagged)
         return (
             *said,
             f"{sum(flagged)} of {self.rows * nodes} values ({share:.2%}) do not fit and were "
-            f"flagged, in {touched} of {nodes} nodes: see fit.outliers()",
+            f"flagged, in {touched} of {nodes} nodes: see fit.outliers(){listed}",
         )
 
     @property
@@ -107,6 +107,15 @@ class Trimming:
             if is_one_sided and np.abs(far).min() < SKEWED_FROM:
                 found.append(node)
         return tuple(found)
+
+    def _listed(self, flagged: int) -> str:
+        """How many flagged cells are listed, if not all are."""
+        listed = sum(len(cells.rows) for cells in self.cells.values())
+        return (
+            f", which lists the worst {listed:,}"
+            if self.counts is not None and listed < flagged
+            else ""
+        )
 
     def _skewed(self) -> tuple[str, ...]:
         """That values were perhaps flagged because a column is skewed."""

@@ -366,6 +366,8 @@ class Findings:
         for node in np.flatnonzero(self.outside.any(axis=0)).tolist():
             own, wrong = self.walk.rows[:, node], self.outside[:, node]
             right = own[~wrong & ~self.flagged[:, node] & ~self.missing[:, node]]
+            if not len(right):
+                continue
             least, most = float(right.min()), float(right.max())
             below, above = own[wrong & (own < least)], own[wrong & (own > most)]
             low[node] = 0.5 * (least + below.max()) if len(below) else -np.inf

@@ -419,15 +419,19 @@ static int is_unusual(const Mixture *mixture, const RowSearch *search, double sq
     return squares > left + UNUSUAL * sqrt(2.0 * left);
 }
 
-/* The missing cells, and those that are far from what all others expect. */
+/* The missing cells, and after them those that are far from what all others expect, while there is
+ * room. */
 static void start_from_far_cells(const Mixture *mixture, RowSearch *search)
 {
     Pattern *now = search->now;
     now->count = 0;
+    for (ptrdiff_t c = 0; c < mixture->columns; c++)
+        if (search->missing[c])
+            now->cells[now->count++] = c;
     for (ptrdiff_t c = 0; c < mixture->columns && now->count + 2 < MOST_WRONG; c++) {
         const double gradient = search->gradient[c];
         const int is_far = gradient * gradient > FAR_CELL * FAR_CELL * mixture->diagonal[c];
-        if (search->missing[c] || (is_far && mixture->odds[c] > UNJUDGED))
+        if (!search->missing[c] && is_far && mixture->odds[c] > UNJUDGED)
             now->cells[now->count++] = c;
     }
 }
