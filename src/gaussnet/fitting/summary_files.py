@@ -144,6 +144,7 @@ def _summary(arrays: Arrays) -> Summary:
     summary = Summary(*settings, targets=said, interventions=header.get("interventions"))
     weights = None if header.get("weights") is None else Weights(**header["weights"])
     summary = replace(summary, for_checks=header.get("for_checks") is True, weights=weights)
+    _require(_version(summary) <= header["version"])  # it says no more than its version knows of
     question = summary.question
     closed, sizes = _count(header["closed"]), [_count(size) for size in header["sizes"]]
     _require(closed <= len(arrays))
