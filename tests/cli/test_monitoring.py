@@ -235,7 +235,7 @@ def test_a_file_counts_once_under_any_name(gaussnet, tmp_path):
         (("new.npz", "day-00.csv"), "there is no summary 'new.npz' yet: give --dag"),
         (("w.txt", "day-00.csv"), "cannot keep a summary as 'w.txt'"),
         (("w.npz", "day-01.csv", "--dag", "other.txt"), "got another --dag than the summary"),
-        (("w.npz", "day-01.csv", "--method", "cauchy-tree"), "got --method cauchy-tree, other than the"),
+        (("w.npz", "day-01.csv", "--method", "cauchy-tree"), "got --method cauchy-tree, other"),
         (("w.npz", "none.csv"), "cannot read 'none.csv': no such file"),
         (("w.npz", "bad.csv"), "the column 'rain' has 'x' in line 2"),
         (("broken.npz", "day-01.csv"), "'broken.npz' is not a whole summary"),
