@@ -500,3 +500,19 @@ def test_missing_values_are_counted_by_column_and_not_by_level():
     assert len(notes) == 1
     assert any("23 of 900 cells" in note for note in gn.fit(
         frame, "mpg ~ fuel; price ~ mpg", missing="likelihood").notes)  # fmt: skip
+    with pytest.raises(DataError, match=r"^23 values are missing, .* of column .fuel."):
+        gn.fit(frame, "mpg ~ fuel; price ~ mpg")
+
+
+def test_flagged_values_are_counted_in_every_column_beside_a_category():
+    """The last node counts too where a category has several."""
+    frame = FRAME.reset_index(drop=True)
+    frame["price"] = frame["mpg"] + np.random.default_rng(3).standard_normal(len(frame))
+    frame.loc[10:19, "price"] += 1e3
+    fit = gn.fit(frame, "weight ~ fuel; mpg ~ fuel + weight; price ~ mpg", "robust")
+    counts = [fit.node(node).flagged for node in fit.dag.nodes]
+    assert fit.dag.nodes[-1] == "price"
+    assert counts[-1] == 10
+    touched = sum(count > 0 for count in counts)
+    said = f"{sum(counts)} of 2000 values ({sum(counts) / 2000:.2%}) do not fit and were flagged, "
+    assert any(note.startswith(f"{said}in {touched} of 4 nodes") for note in fit.notes)

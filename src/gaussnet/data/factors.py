@@ -85,6 +85,19 @@ def with_factors(data: Any, dag: Dag, codes: Iterable[float] = ()) -> tuple[Any,
     return with_indicators(data, found), factored
 
 
+def column_positions(dag: Dag) -> list[int]:
+    """One node for each column of the data: of a category, which has several, the first.
+
+    Examples
+    --------
+    >>> dag = Dag.parse("y ~ x + g").with_factors({"g": ("a", "b", "c")})
+    >>> [dag.nodes[position] for position in column_positions(dag)]
+    ['y', 'x', 'g[b]']
+    """
+    later = {indicator(name, level) for name, levels in dag.factors.items() for level in levels[2:]}
+    return [position for position, node in enumerate(dag.nodes) if node not in later]
+
+
 def _file_levels(data: Any, dag: Dag) -> dict[str, tuple[str, ...]]:
     """The levels of the nodes whose columns in files hold categories, found by one reading."""
     try:

@@ -6,9 +6,11 @@ from typing import Literal, TypeVar, get_args
 
 import numpy as np
 
+from gaussnet.data.factors import column_positions
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import Table, ask
 from gaussnet.errors import DataError, SettingError
+from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
 from gaussnet.types import BoolArray, IntArray, Rows
 
@@ -106,22 +108,24 @@ class Survey:
                 "do with missing"
             )
 
-    def judge(self, names: Sequence[str], missing: Missing) -> None:
+    def judge(self, dag: Dag, missing: Missing) -> None:
         """Refuse data that no network can be fitted to; `missing` says what NaN means."""
-        self.refuse_infinite(names)
+        self.refuse_infinite(dag.nodes)
         if self.first_hole is None:
             return
         empty = np.flatnonzero(self.holes == self.rows)
         if len(empty):
             raise DataError(
-                f"the column {names[empty[0]]!r} has no value at all: leave the node out of the "
-                "graph"
+                f"the column {dag.nodes[empty[0]]!r} has no value at all: leave the node out of "
+                "the graph"
             )
         if missing == "raise":
             row, column = self.first_hole
+            node, holes = dag.nodes[column], int(self.holes[column_positions(dag)].sum())
+            given, _ = dag.indicators.get(node, (node, ""))  # a category has a node for each level
             raise MissingCells(
-                f"{_values(int(self.holes.sum()))} missing, the first in row {row} of column "
-                f"{names[column]!r}, counted from 0"
+                f"{_values(holes)} missing, the first in row {row} of column {given!r}, counted "
+                "from 0"
             )
         if missing == "drop-rows" and self.complete == 0:
             raise DataError(
@@ -154,14 +158,14 @@ class SurveyPass(Pass):
         return left.merge(right)
 
 
-def treat_missing(table: AnyTable, families: Families, missing: Missing) -> tuple[AnyTable, Survey]:
+def treat_missing(table: AnyTable, dag: Dag, missing: Missing) -> tuple[AnyTable, Survey]:
     """The rows to learn from, and a survey of all of them.
 
     NaN means missing and is treated as `missing` says; if it is left in the rows, these are not
     complete. Infinite values are never accepted.
     """
-    survey: Survey = ask(table.surveyed(False), SurveyPass(families))
-    survey.judge(table.names, missing)
+    survey: Survey = ask(table.surveyed(False), SurveyPass(dag.families))
+    survey.judge(dag, missing)
     return serving_rows(table, survey, missing), survey
 
 

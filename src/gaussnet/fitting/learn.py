@@ -10,14 +10,14 @@ import numpy as np
 from gaussnet.data.codes import checked_codes
 from gaussnet.data.column_order import check_mask_order, in_column_order
 from gaussnet.data.design import Design
-from gaussnet.data.factors import with_factors
+from gaussnet.data.factors import column_positions, with_factors
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.study import Study, Weights
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.checks import thread_count
-from gaussnet.fitting.notes import column_positions, general_notes, missing_note
+from gaussnet.fitting.notes import general_notes, missing_note
 from gaussnet.fitting.result import Details, Fit
 from gaussnet.graph.dag import Dag
 from gaussnet.graph.graph_like import GraphLike, as_dag
@@ -307,7 +307,7 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
     try:
         builder.learn(equation_groups(table, options, survey, whole=whole))
     except NotFinite:
-        table, survey = treat_missing(table, options.dag.families, options.missing)
+        table, survey = treat_missing(table, options.dag, options.missing)
         if whole:
             _require_complete_rows(options.dag, survey)
         if options.missing == "likelihood" and table.is_complete is False:
@@ -527,7 +527,7 @@ class NetworkBuilder:
         if findings is not None:
             fitted = Fitted(network, self.scale, data, findings)
             findings = replace(self.method.examined(fitted, table), row_numbers=table.row_numbers)
-            notes += findings.notes(len(column_positions(self.dag)))
+            notes += findings.notes(column_positions(self.dag))
         return self.result(network, rows, notes, data=data, trimming=findings)
 
     def result(

@@ -181,19 +181,6 @@ def factor_notes(dag: Dag) -> list[str]:
     ]
 
 
-def column_positions(dag: Dag) -> list[int]:
-    """One node for each column of the data: of a category, which has several, the first.
-
-    Examples
-    --------
-    >>> dag = Dag.parse("y ~ x + g").with_factors({"g": ("a", "b", "c")})
-    >>> [dag.nodes[position] for position in column_positions(dag)]
-    ['y', 'x', 'g[b]']
-    """
-    later = {indicator(name, level) for name, levels in dag.factors.items() for level in levels[2:]}
-    return [position for position, node in enumerate(dag.nodes) if node not in later]
-
-
 def level_notes(dag: Dag, shares: Mapping[str, float]) -> list[str]:
     """Levels of a category that may be one, spelt in two ways; `shares` are means of nodes.
 

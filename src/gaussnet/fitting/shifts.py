@@ -347,7 +347,7 @@ def _judge(table: Table, options: ReadOptions) -> None:
     missing = options.missing
     survey = ask(table.surveyed(False), SurveyPass(options.dag.families))
     try:
-        survey.judge(table.names, "drop-by-node" if missing == "drop-rows" else missing)
+        survey.judge(options.dag, "drop-by-node" if missing == "drop-rows" else missing)
     except MissingCells as problem:
         advice = "give missing='drop-by-node' or 'drop-rows', or fill them"
         raise problem.advising(advice) from None

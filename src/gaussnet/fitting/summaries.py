@@ -221,7 +221,7 @@ class Summary:
             survey.refuse_infinite(table.names)
             return table.surveyed(False), survey
         try:
-            return treat_missing(table, self.dag.families, self.missing)
+            return treat_missing(table, self.dag, self.missing)
         except MissingCells as problem:
             raise problem.advising(SAID_BEFORE) from None
 

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussnet.data.factors import column_positions
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.notes import column_positions
 from gaussnet.fitting.residuals import ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted

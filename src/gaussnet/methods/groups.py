@@ -82,7 +82,7 @@ class FitData:
             return table, self.survey
         if self.survey is None:
             return table.surveyed(True), None
-        return treat_missing(table, options.dag.families, options.missing)
+        return treat_missing(table, options.dag, options.missing)
 
     def all_rows(self) -> Table:
         """The rows as they were given, which must be what they were."""

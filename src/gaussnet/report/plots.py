@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
+from gaussnet.data.factors import column_positions
 from gaussnet.errors import SettingError
-from gaussnet.fitting.notes import column_positions
 from gaussnet.fitting.residuals import MOST_ROWS, judged_residuals, shape_words
 from gaussnet.graph.dag import counted
 from gaussnet.report.layout import Layout, lay_out

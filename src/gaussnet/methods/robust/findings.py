@@ -1,6 +1,6 @@
 """What the robust method found wrong with the data."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -82,19 +82,19 @@ class Trimming:
         lost = any(len(rows) > len(self.set_rows.get(n, ())) for n, rows in self.left_out.items())
         return lost and bool(len(found) == 0 or (found != MISSING).any())
 
-    def notes(self, nodes: int) -> tuple[str, ...]:
-        """What is worth knowing of the data as a whole, in a graph of so many nodes."""
+    def notes(self, columns: Sequence[int]) -> tuple[str, ...]:
+        """What is worth knowing of the data as a whole; these nodes stand for columns of them."""
         said = (*self._doubts(), *self._skewed())
         said += () if self.contamination is None else (self.contamination.sentence,)
-        flagged = [self.count(node, "flagged") for node in range(nodes)]
+        flagged = [self.count(node, "flagged") for node in columns]
         if not any(flagged):
             return said
-        share, listed = sum(flagged) / (self.rows * nodes), self._listed(sum(flagged))
+        values, listed = self.rows * len(columns), self._listed(sum(flagged))
         touched = sum(count > 0 for count in flagged)
         return (
             *said,
-            f"{sum(flagged)} of {self.rows * nodes} values ({share:.2%}) do not fit and were "
-            f"flagged, in {touched} of {nodes} nodes: see fit.outliers(){listed}",
+            f"{sum(flagged)} of {values} values ({sum(flagged) / values:.2%}) do not fit and were "
+            f"flagged, in {touched} of {len(columns)} nodes: see fit.outliers(){listed}",
         )
 
     @property
