@@ -302,3 +302,17 @@ def test_fit_takes_codes_of_missing_values_and_maximises_the_likelihood(gaussnet
     expected = gn.fit(holed, DAG, missing="likelihood").network
     assert gn.read_network("out.json") == expected
     assert "missing at random" in gaussnet("fit", "coded.csv", "--dag", "graph.txt", *how)
+
+
+def test_a_suspected_code_is_told_in_the_words_of_the_shell(folder, gaussnet):
+    rows = np.array(ROWS)
+    rows[:12, 1] = -999.0
+    write_rows("coded.csv", DAG.nodes, [rows])
+    said = " ".join(gaussnet("fit", "coded.csv", "--dag", "graph.txt").split())
+    advice = "give --missing-values -999 and --missing 'likelihood'"
+    assert (
+        f"-999 appears 12 times in rain, far from the other values: if it means missing, {advice}"
+        in said
+    )
+    more = ("--missing-values", "-999", "--missing", "likelihood")
+    assert "appears" not in gaussnet("fit", "coded.csv", "--dag", "graph.txt", *more)

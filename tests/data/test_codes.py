@@ -12,6 +12,7 @@ from gaussnet.data.passes import Run
 from gaussnet.data.write import write_rows
 from gaussnet.errors import DataError, SettingError
 from gaussnet.fitting.learn import fit_with
+from gaussnet.fitting.suspected_codes import far_repeats
 from gaussnet.methods.groups import ReadOptions
 from gaussnet.methods.names import method_named, scale_named
 
@@ -101,3 +102,93 @@ def test_rows_that_are_added_later_have_the_same_codes():
     for missing in ("drop-rows", "likelihood"):
         fit = gn.fit(CODED[:200], DAG, missing=missing, missing_values=CODES)
         assert fit.update(CODED[200:]).network == gn.fit(NAN, DAG, missing=missing).network
+
+
+def gauges(seed=0, rows=400):
+    rng = np.random.default_rng(seed)
+    season = rng.normal(10.0, 1.0, rows)
+    rain = 20.0 + 5.0 * season + rng.normal(0.0, 8.0, rows)
+    return pd.DataFrame({"season": season, "rain": rain})
+
+
+@pytest.mark.parametrize(
+    ("method", "missing"),
+    [("least-squares", "drop-rows"), ("least-squares", "likelihood"), ("robust", "drop-rows")],
+)
+def test_a_value_that_recurs_far_from_the_others_is_called_a_code(method, missing):
+    frame = gauges()
+    frame.loc[:11, "rain"] = -999.0
+    fit = gn.fit(frame, "rain ~ season", method, missing=missing)
+    said = "-999 appears 12 times in rain, far from the other values: if it means missing, give "
+    assert f"{said}missing_values=[-999]" in fit.notes
+    assert "-999 appears 12 times in rain and may mean missing" in fit.summary().data
+    assert fit.summary().warns
+    cured = gn.fit(frame, "rain ~ season", method, missing=missing, missing_values=[-999])
+    assert not cured.suspected_codes
+
+
+def test_one_code_in_two_columns_is_one_note_and_says_how_to_go_on():
+    frame = gauges()
+    frame.loc[:11, "rain"], frame.loc[20:22, "season"] = 9999.0, 9999.0
+    (note,) = [note for note in gn.fit(frame, "rain ~ season").notes if "appears" in note]
+    assert note == (
+        "9999 appears 12 times in rain and 3 times in season, far from the other values: if it "
+        "means missing, give missing_values=[9999] and missing='likelihood'"
+    )
+
+
+def test_a_code_that_is_usual_elsewhere_is_no_code_for_all_columns():
+    frame = gauges()
+    frame["rain"] += 900.0
+    frame.loc[:11, "rain"], frame.loc[::9, "season"] = 10.0, 10.0
+    (note,) = [note for note in gn.fit(frame, "rain ~ season").notes if "appears" in note]
+    assert note.endswith("set these cells to NaN (in season it is a usual value)")
+
+
+def test_values_set_from_outside_are_no_codes():
+    frame = gauges()
+    frame["set"] = ""
+    frame.loc[:11, ["rain", "set"]] = 1e4, "rain"
+    assert not gn.fit(frame, "rain ~ season", interventions="set").suspected_codes
+    assert gn.fit(frame, "rain ~ season").suspected_codes
+
+
+RNG = np.random.default_rng(5)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.round(np.exp(RNG.normal(0.0, 1.5, 2_000))),
+        np.round(RNG.standard_cauchy(2_000)),
+        RNG.poisson(0.3, 2_000),
+        np.minimum(RNG.zipf(1.8, 2_000), 10**6),
+        np.round(np.exp(RNG.normal(10.0, 1.0, 2_000)), -3),
+        np.minimum(np.exp(RNG.normal(0.0, 1.0, 2_000)), 5.0),
+        RNG.random(2_000) < 0.02,
+        np.where(RNG.random(2_000) < 0.6, 0.0, np.exp(RNG.normal(1.0, 1.0, 2_000))),
+        np.append(RNG.normal(size=2_000), [1e3, 1e3]),
+        np.append(np.full(500, 5.0), [99.0] * 5),
+        np.full(7, np.nan),
+        np.zeros(0),
+    ],
+    ids=["lognormal", "Cauchy", "Poisson", "Zipf", "incomes", "capped", "0 and 1", "zeros",
+         "two alike", "constant", "empty", "no rows"],
+)  # fmt: skip
+def test_rounded_skewed_and_discrete_columns_have_no_codes(values):
+    assert far_repeats(np.asarray(values, dtype=float)) == []
+
+
+@pytest.mark.parametrize("share", [0.005, 0.05, 0.3, 0.6])
+@pytest.mark.parametrize("code", [-999.0, -99.0, 9999.0])
+def test_codes_are_found_whatever_their_share(code, share):
+    values = np.random.default_rng(1).normal(20.0, 8.0, 1_000)
+    values[: int(1_000 * share)] = code
+    assert far_repeats(values) == [code]
+
+
+def test_two_codes_and_wrong_cells_are_told_apart():
+    values = np.random.default_rng(2).normal(20.0, 8.0, 1_000)
+    values[:20], values[20:35] = -999.0, -99.0
+    values[40:50] = np.linspace(200.0, 900.0, 10)
+    assert far_repeats(values) == [-999.0, -99.0]

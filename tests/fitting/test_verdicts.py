@@ -174,7 +174,10 @@ def test_robust_fits_bridge_missing_values_and_say_so():
     rows[30:33, 1] = 1_000.0
     fit = gn.fit(rows, DAG, "robust", missing="likelihood")
     words = fit.summary().data
-    assert words.startswith("20 of 2,000 values are missing, and the fit uses all others; 3 values")
+    code = "1000 appears 3 times in wet and may mean missing"
+    assert words.startswith(
+        f"20 of 2,000 values are missing, and the fit uses all others; {code}; 3 values"
+    )
     notes = "\n".join(fit.notes)
     assert "rows left out" not in notes
     assert "left out of" not in notes
@@ -216,7 +219,8 @@ def test_many_wild_cells_do_not_hide_each_other(every):
     rows[::every, 1] = 1_000.0
     fit = gn.fit(rows, DAG)
     assert np.nanmax(np.abs(fit.residual_shapes.worst)) < np.sqrt(every) + 0.5
-    assert fit.summary().data == "There are wild values in wet."
+    code = f"1000 appears {len(rows[::every])} times in wet and may mean missing"
+    assert fit.summary().data == f"{code}; there are wild values in wet."
     assert "try method='robust'" in fit.summary().trust
 
 

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.sensitivity import Sensitivity
     from gaussnet.fitting.standardized import SampleScales
     from gaussnet.fitting.summaries import Summary
+    from gaussnet.fitting.suspected_codes import SuspectedCode
     from gaussnet.fitting.tables import ResultTable
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
     from gaussnet.fitting.verdicts import FitSummary
@@ -116,6 +117,8 @@ class Fit:
         if self.dag.factors:
             shares = dict(zip(self.dag.nodes, self.network.mean().tolist(), strict=True))
             notes += [Note(None, text) for text in level_notes(self.dag, shares)]
+        missing = "" if self.data is None else self.data.options.missing
+        notes += [Note(None, code.note(missing)) for code in self.suspected_codes]
         odd = (
             (self.details.dropped > 0)
             | (self.details.set_rows > 0)
@@ -174,6 +177,13 @@ class Fit:
         from gaussnet.fitting.verdicts import find_fit_shapes
 
         return find_fit_shapes(self)
+
+    @cached_property
+    def suspected_codes(self) -> "tuple[SuspectedCode, ...]":
+        """Values that recur far from the others, as -999 for missing; () without rows in memory."""
+        from gaussnet.fitting.suspected_codes import find_suspected_codes
+
+        return find_suspected_codes(self)
 
     @cached_property
     def sample_scales(self) -> "SampleScales | None":

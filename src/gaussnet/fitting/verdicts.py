@@ -125,6 +125,7 @@ class Verdict:
     def warns(self) -> bool:
         """Whether there is something to warn of."""
         shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
+        shapes = shapes or bool(self.fit.suspected_codes)
         return self.contradicted or shapes or self.is_singular or self.is_small or self.contaminated
 
     @property
@@ -220,7 +221,8 @@ class Verdict:
     def data(self) -> str:
         """What was wrong with the data."""
         fit = self.fit
-        found = [*self._missing_words(), *self._flag_words(), *self._singular_words()]
+        codes = [f"{code.found} and may mean missing" for code in fit.suspected_codes]
+        found = [*self._missing_words(), *codes, *self._flag_words(), *self._singular_words()]
         if self.wild and fit.trimming is None:
             found.append(f"there are wild values in {listed(self.wild)}")
         if found:

@@ -1,0 +1,132 @@
+"""Values that recur far from the others of their column, as codes for a missing value do."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gaussnet.errors import GaussnetError
+from gaussnet.fitting.residuals import MOST_ROWS, MOST_SORTED, listed
+from gaussnet.fitting.text import shown
+from gaussnet.graph.dag import counted
+from gaussnet.types import FloatArray, Rows
+
+if TYPE_CHECKING:
+    from gaussnet.fitting.result import Fit
+
+FEWEST, FEWEST_OTHERS = 3, 10
+"""A code recurs so often at least, and so many other values tell what is usual."""
+FAR = 6.0
+"""A code is so many standard deviations of the middle values from their median."""
+MOSTLY = 0.5
+"""At least this share of the values halfway out or farther is the code itself."""
+MOST_TRIED = 5
+QUARTILES, TAILS = 1.3489795003921634, 3.289707253902945
+"""Distance of the quartiles of the Gaussian, and of its 5 % and 95 % points."""
+
+
+@dataclass(frozen=True, slots=True)
+class SuspectedCode:
+    """A value that may stand for a missing one."""
+
+    value: float
+    counts: tuple[tuple[str, int], ...]
+    """How often it appears, by node, where it is far from the other values."""
+    usual_in: tuple[str, ...] = ()
+    """Other nodes in which it appears, where it is not far."""
+
+    @property
+    def found(self) -> str:
+        """How often it appears, and where."""
+        times = (f"{counted(count, 'time')} in {shown(node)}" for node, count in self.counts)
+        return f"{self.value:.15g} appears {listed(times)}"
+
+    def note(self, missing: str) -> str:
+        """The same, and what to do if it means missing; `missing` is the setting of the fit."""
+        start = f"{self.found}, far from the other values: if it means missing"
+        if self.usual_in:
+            usual = listed(map(shown, self.usual_in))
+            return f"{start}, set these cells to NaN (in {usual} it is a usual value)"
+        more = " and missing='likelihood'" if missing == "raise" else ""
+        return f"{start}, give missing_values=[{self.value:.15g}]{more}"
+
+
+def find_suspected_codes(fit: "Fit") -> tuple[SuspectedCode, ...]:
+    """Values that may stand for missing ones, if the rows are in memory, unchanged.
+
+    They are looked for in about 200,000 rows at most, and counted in all. Cells that were set from
+    outside do not count.
+    """
+    try:
+        if fit.data is None or not fit.data.table().is_in_memory:
+            return ()
+        table = fit.data.all_rows()
+    except GaussnetError:  # they were changed since
+        return ()
+    step = max(1, -(-(table.known_rows or 0) // MOST_ROWS))
+    rows, was_set = table.every_row(step), table.every_set_cell(step)
+    if was_set is not None:
+        rows[was_set] = np.nan
+    indicators = fit.dag.indicators
+    positions: dict[float, list[int]] = {}
+    for position, node in enumerate(fit.dag.nodes):
+        if node not in indicators:
+            for value in far_repeats(rows[:, position]):
+                positions.setdefault(value, []).append(position)
+    whole = rows if step == 1 or not positions else table.every_row(1)
+    return tuple(_counted(fit, whole, value, own) for value, own in positions.items())
+
+
+def _counted(fit: "Fit", rows: Rows, value: float, positions: list[int]) -> SuspectedCode:
+    nodes, counts = fit.dag.nodes, np.count_nonzero(rows == value, axis=0).tolist()
+    others = [node for place, node in enumerate(nodes) if counts[place] and place not in positions]
+    named = dict.fromkeys(fit.dag.indicators.get(node, (node, ""))[0] for node in others)
+    return SuspectedCode(value, tuple((nodes[p], counts[p]) for p in positions), tuple(named))
+
+
+def far_repeats(values: FloatArray) -> list[float]:
+    """Values that recur far from the others of a column, the farthest first.
+
+    Examples
+    --------
+    >>> far_repeats(np.append(np.linspace(10.0, 30.0, 50), [-999.0] * 4 + [1e4]))
+    [-999.0]
+    """
+    known = values[np.isfinite(values)]
+    middle, spread = _middle(known[:: -(-len(known) // MOST_SORTED) or 1])
+    if not spread:
+        return []
+    distances = known - middle
+    kinds, counts = np.unique(known[np.abs(distances) > FAR * spread], return_counts=True)
+    often = np.flatnonzero(counts >= FEWEST)
+    often = often[np.argsort(-np.abs(kinds[often] - middle), kind="stable")][:MOST_TRIED]
+    found: list[float] = []
+    for value, count in zip(kinds[often].tolist(), counts[often].tolist(), strict=True):
+        side = np.sign(value - middle)
+        beyond = np.count_nonzero(side * distances >= 0.5 * abs(value - middle))
+        if count >= MOSTLY * beyond:
+            found.append(value)
+            distances = distances[distances != value - middle]
+    return found
+
+
+def _middle(sample: FloatArray) -> tuple[float, float]:
+    """Median and standard deviation of the middle of a column; 0 if that is not known.
+
+    A code may be the commonest value: the column without it counts if it is narrower. The standard
+    deviation is at least the step between neighbouring values, as 1 between whole numbers.
+    """
+    kinds, counts = np.unique(sample, return_counts=True)
+    parts = [sample]
+    if len(kinds) > 1 and counts.max() >= FEWEST:
+        parts.append(sample[sample != kinds[counts.argmax()]])
+    known = [_median_and_spread(part) for part in parts if len(part) >= FEWEST_OTHERS]
+    if len(kinds) < 2 or not known:
+        return 0.0, 0.0
+    spread, median = min(known)
+    return median, max(spread, float(np.diff(kinds).min()))
+
+
+def _median_and_spread(part: FloatArray) -> tuple[float, float]:
+    low, first, median, last, high = np.quantile(part, (0.05, 0.25, 0.5, 0.75, 0.95)).tolist()
+    return (last - first) / QUARTILES or (high - low) / TAILS, median
