@@ -17,6 +17,7 @@ from gaussnet.kernels import _native
 
 REFUSALS = (ValueError, TypeError, OverflowError, MemoryError, IndexError, BufferError)
 SPECIAL = (np.nan, np.inf, -np.inf, 0.0, -0.0, 5e-324, 1e-310, 1.7e308, -1.7e308, 1.0)
+MIXTURE_RESULTS = "D[R] D[R] ?D[R,F] ?D[R,F] D[N] D[F] D[K,3] D[F,8] ?D[S+4E+4F]"
 HUGE = (-1, -(2**63), 2**31, 2**48, 2**62, 2**63 - 1)
 
 
@@ -107,7 +108,9 @@ class Arguments:
         )
         if letter != "g":
             sizes = np.sort(sizes)
-        lists = [self.rng.choice(limit, size, replace=False) for size in sizes.tolist()]
+        repeated = bool(limit) and self.rng.random() < 0.1  # parents twice, more than columns
+        sizes = 3 * sizes if repeated else sizes
+        lists = [self.rng.choice(limit, size, replace=repeated) for size in sizes.tolist()]
         children = np.arange(count) if letter == "g" else self.rng.integers(0, columns or 1, count)
         parents = np.concatenate([np.zeros(0, dtype=np.int64), *lists]).astype(np.int64)
         offsets = np.concatenate(([0], np.cumsum(sizes))).astype(np.int64)
@@ -154,6 +157,65 @@ class Arguments:
         if letter == "o":
             return np.sort(self.rng.integers(0, self.length(str(limit)) + 1, length))
         return self.rng.integers(-3, 40, length)
+
+    def mixture(self) -> None:
+        """Rows of a network with wrong and missing cells in place of what came, and a precision
+        that belongs to the equations; now and then odd numbers among them."""
+        rng, rows = self.rng, self.count(40)
+        columns = int(
+            rng.choice([1, 3, 6, 12, 30, 130, 600], p=[0.1, 0.2, 0.3, 0.3, 0.07, 0.02, 0.01])
+        )
+        edges = np.tri(columns, k=-1) * rng.random((columns, columns))
+        edges[edges < 1.0 - rng.choice([0.1, 0.5, 2.0]) / np.sqrt(columns)] = 0.0
+        child, parent = map(np.copy, np.nonzero(edges))
+        sizes = np.bincount(child, minlength=columns)
+        matrix = np.eye(columns) - edges * rng.normal(size=edges.shape)
+        means, variances = rng.normal(size=columns), np.exp(rng.normal(size=columns))
+        omega = (matrix.T / variances) @ matrix
+        linked = (matrix.T != 0.0).astype(int) @ (matrix != 0.0)
+        starts, neighbours = map(np.copy, np.nonzero(linked))
+        found = [
+            self.wrong_rows(matrix, means, np.sqrt(variances), rows),
+            (np.arange(columns), np.append(0, np.cumsum(sizes)), parent),
+            -matrix[child, parent], variances, means, omega[starts, neighbours],
+            np.searchsorted(starts, np.arange(columns + 1)), neighbours, np.diag(omega).copy(),
+            *self.laws(columns), -rng.exponential(5.0, 2), float(rng.normal(-columns)),
+            None if rng.random() < 0.5 else rng.normal(-2.0 * columns, 3.0, rows), -2.0,
+            rng.choice([0, 1, 2], rows * columns, p=[0.95, 0.04, 0.01]).astype(np.uint8),
+        ]  # fmt: skip
+        self.lengths = {"R": rows, "F": columns, "E": len(child), "S": int(sizes @ sizes)}
+        self.lengths |= {"N": len(starts), "K": len(found[9]) // 3}
+        written = [self.argument(token) for token in MIXTURE_RESULTS.split()]
+        self.values = [*map(self.oddly, found), *written]
+
+    def wrong_rows(self, matrix: Any, means: Any, scales: Any, rows: int) -> Any:
+        """Rows of a network with wrong and missing cells."""
+        noise = self.rng.normal(size=(len(scales), rows)) * scales[:, None]
+        found = means + np.linalg.solve(matrix, noise).T
+        wrong = self.rng.random(found.shape) < self.rng.choice([0.0, 0.02, 0.3])
+        found[wrong] += self.rng.choice([2.0, 4.0, 1e3])
+        found[self.rng.random(found.shape) < self.rng.choice([0.0, 0.05, 0.5])] = np.nan
+        return found if self.rng.random() < 0.7 else np.asfortranarray(found, dtype=np.float32)
+
+    def laws(self, columns: int) -> Any:
+        """Laws of wrong values that all columns share, at times too many, and those of each."""
+        rng, count = self.rng, self.count(10)
+        shared = (
+            np.log(rng.random(count)),
+            rng.exponential(3.0, count),
+            rng.exponential(size=count),
+        )
+        own = np.exp(rng.normal(size=(columns, 10)))
+        own[:, [1, 2, 5, 7]] = np.log(rng.dirichlet(np.ones(4), columns))
+        odds, limits = rng.normal(-3.0, 2.0, columns), rng.choice([0.5, 2.0, 6.0], columns)
+        return np.stack(shared, axis=1).ravel(), np.concatenate((odds, limits, own.ravel()))
+
+    def oddly(self, value: Any) -> Any:
+        """The same numbers, a few of them odd in one of ten arrays."""
+        if isinstance(value, np.ndarray) and value.dtype == np.float64 and self.rng.random() < 0.1:
+            odd = self.rng.random(value.shape) < self.rng.choice([0.02, 0.3])
+            return np.where(odd, self.rng.choice(SPECIAL, value.shape), value)
+        return value
 
     def spoil(self) -> None:
         """Make one argument something else."""
@@ -211,6 +273,8 @@ def main() -> None:
         _native.use_build(str(rng.choice(_native.builds())))
         name = str(rng.choice(names))
         arguments = Arguments(rng, str(getattr(_native, name).__doc__))
+        if name == "mixture_moments" and rng.random() < 0.8:
+            arguments.mixture()
         if seed % 2:
             arguments.spoil()
         calls += 1

@@ -247,3 +247,21 @@ def test_a_screen_of_families_that_are_not_there_is_refused() -> None:
         given[2:4] = part
         with pytest.raises(ValueError, match="contradict"):
             _native.screen_families(*given)
+
+
+def test_a_precision_without_its_diagonal_is_no_place_for_products() -> None:
+    memory = np.full(3, 7.0)
+    # Of the laws of wrong values only the column's own errors are there, of variance 9.
+    laws = [1.0, -700.0, 0.0, 0.0, 9.0, -700.0, 1.0, -700.0, 0.0, 1.0]
+    none = np.zeros(0, dtype=np.int64)
+    given = [
+        np.array([[2.0]]), (np.zeros(1, dtype=np.int64), np.zeros(2, dtype=np.int64), none),
+        np.zeros(0), np.ones(1), np.zeros(1), np.ones(1),
+        np.zeros(2, dtype=np.int64), np.zeros(1, dtype=np.int64), np.ones(1), np.zeros(0),
+        np.array([-6.0, 1.0, *laws]), np.log([1e-2, 1e-9]), 0.0, None, 0.0,
+        np.zeros(1, dtype=np.uint8), np.empty(1), np.empty(1), None, np.zeros(1), memory[1:2],
+        np.empty(1), np.zeros(0), np.empty(8), None,
+    ]  # fmt: skip
+    assert _native.mixture_moments(*given) == 0
+    assert 0.0 < given[-6][0] < 0.05  # in slight doubt, which is counted where there is a place
+    np.testing.assert_array_equal(memory, [7.0, 0.0, 7.0])

@@ -57,9 +57,9 @@ INLINE void decay_all(const double *powers, ptrdiff_t count, double *found)
 static void open_laws(const double *shared, ptrdiff_t count, const double *own, ColumnLaws *laws)
 {
     for (ptrdiff_t k = 0; k < MOST_LAWS; k++) {
-        const double *law = shared + 3 * k, spread = k < count ? law[2] * own[UNIT] : 1.0;
-        laws->weights[k] = k < count ? 0.5 * exp(law[0] + own[LOG_POOLED]) : 0.0;
-        laws->shifts[k] = k < count ? law[1] * own[UNIT] : 0.0;
+        const double *law = k < count ? shared + 3 * k : NULL, spread = law ? law[2] * own[UNIT] : 1.0;
+        laws->weights[k] = law ? 0.5 * exp(law[0] + own[LOG_POOLED]) : 0.0;
+        laws->shifts[k] = law ? law[1] * own[UNIT] : 0.0;
         laws->variances[k] = spread * spread;
     }
     laws->weights[count] = 0.5 * exp(own[LOG_SHIFTED]);

@@ -495,7 +495,8 @@ static unsigned expect_slight_rows(const Mixture *mixture, const MixtureTask *ta
             if (task->chances && rows >> s & 1)
                 task->chances[(first + s) * mixture->columns + c] = own;
         }
-        totals->products[space->search.diagonals[c]] += sum_products(chances, spread);
+        if (space->search.diagonals[c] >= 0)
+            totals->products[space->search.diagonals[c]] += sum_products(chances, spread);
         count_slight(mixture, c, cells, chances, parts, errors, apart, totals->law_sums,
                      totals->column_sums + c * COLUMN_SUMS);
     }
@@ -525,10 +526,11 @@ static void add_row_products(const Mixture *mixture, Block16 *block, const Mixtu
 }
 
 /* Space for the work, in one piece: the structure, and after it arrays of float64 and then others. */
-static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
+static int open_mixture_space(MixtureSpace **space, const Families *families)
 {
+    const ptrdiff_t columns = families->count, score_count = largest_size(families) + 2;
     const size_t width = (size_t)columns, table = (size_t)MOST_CANDIDATES * MOST_WRONG;
-    const size_t values = width * ((5 + TERMS) * SIDE + 7) + 4 + 2 * table;
+    const size_t values = width * ((5 + TERMS) * SIDE + 5) + 2 * (size_t)score_count + 2 * table;
     *space = malloc(sizeof **space + values * sizeof(double) + width * sizeof(ValueLaws) +
                     width * sizeof(SlightLaws) + (2 * width + 1) * sizeof(ptrdiff_t) +
                     width * sizeof(int16_t) + width);
@@ -546,7 +548,7 @@ static int open_mixture_space(MixtureSpace **space, ptrdiff_t columns)
     (*space)->corrections = next += columns;
     (*space)->chances = next += columns;
     (*space)->scores = next += columns;
-    search->couplings = next += 2 * columns + 4;
+    search->couplings = next += 2 * score_count;
     search->white = next += table;
     (*space)->slight.odds = next += table;
     (*space)->slight.sums = next += columns * SIDE;
@@ -598,6 +600,8 @@ static ptrdiff_t mixture_moments(const Argument *given)
                               given[19].values};
     const double *settings = given[11].values, *by_column = given[10].values;
     const ptrdiff_t columns = given[0].matrix.columns;
+    if (given[9].length / 3 >= MOST_LAWS || task.families.count != columns)
+        return REFUSED;
     Mixture mixture = {columns,         given[9].length / 3, given[6].values,     given[7].values,
                              given[5].values, given[8].values,     by_column,           by_column + columns,
                              given[9].values, by_column + 2 * columns, settings[0],     settings[1],
@@ -605,9 +609,7 @@ static ptrdiff_t mixture_moments(const Argument *given)
     const MixtureTotals totals = {given[20].values, given[21].values, given[22].values,
                                   given[23].values, given[24].values};
     MixtureSpace *space;
-    if (mixture.law_count >= MOST_LAWS || task.families.count != mixture.columns)
-        return REFUSED;
-    if (open_mixture_space(&space, mixture.columns) < 0)
+    if (open_mixture_space(&space, &task.families) < 0)
         return NO_MEMORY;
     mixture.by_column = malloc(((size_t)columns + 1) * sizeof *mixture.by_column);
     if (!mixture.by_column) {
