@@ -343,6 +343,24 @@ def test_effects_are_those_of_the_library(gaussnet):
     assert "snow" in error
 
 
+@pytest.mark.usefixtures("folder")
+def test_effects_say_why_they_are_0_or_have_no_interval(gaussnet):
+    out = " ".join(gaussnet("effect", "model.json", "season", "slip").split())
+    assert "note: no interval: a network file holds no standard errors. Ask a summary" in out
+    out = gaussnet("effect", "summary.npz", "season", "slip")
+    assert "note" not in out
+    assert "95 % interval" in out
+    for model in ("model.json", "summary.npz"):
+        out = gaussnet("effect", model, "slip", "season")
+        assert out.splitlines() == [
+            "slip -> season: 0",
+            "note: no directed path leads from slip to season in the graph",
+        ]
+        told = json.loads(gaussnet("effect", model, "slip", "season", "--json"))
+        assert (told["effect"], told["paths"]) == (0.0, [])
+        assert told["note"].startswith("no directed path leads")
+
+
 JSON_COMMANDS = (
     "fit rows.csv --dag graph.txt --json",
     "fit wrong.csv --dag graph.txt --method auto --json",

@@ -118,3 +118,16 @@ def test_an_effect_reads_as_a_sentence():
     found = chain_fit(400, seed=0).effect("a", "c")
     assert str(found).startswith("a -> c: -")
     assert "95% interval" in str(found)
+
+
+def test_an_effect_without_a_path_says_so():
+    fit = chain_fit(100, seed=3)
+    found = fit.effect("c", "a")
+    assert (found.value, found.interval, found.has_path) == (0.0, (0.0, 0.0), False)
+    assert str(found) == "c -> a: 0, for no directed path leads from c to a in the graph"
+    assert found.table().notes == ("no directed path leads from c to a in the graph",)
+    assert fit.effect("a", "c").has_path
+    assert fit.effect("a", "c", via="b").has_path
+    assert not fit.effect("b", "c", via="a").has_path
+    drawn = fit.effect("c", "a", kind="bootstrap", repetitions=50)
+    assert str(drawn) == str(found)

@@ -87,9 +87,9 @@ def test_the_order_of_categories_states_the_reference():
     ("ask", "error", "said"),
     [
         (lambda: gn.fit(FRAME, "fuel ~ weight"), GraphError, "cannot give a category"),
-        (lambda: FIT.effect("fuel", "mpg"), GraphError, "as 'fuel.Petrol.'"),
+        (lambda: FIT.effect("fuel", "mpg"), GraphError, "one of 'fuel.Gas.', 'fuel.Petrol.'"),
         (lambda: FIT.network.sample(3, seed=1), NetworkError, "one level of it at a time"),
-        (lambda: FIT.network.do({"fuel[Gas]": 1.0}), NetworkError, "name the level"),
+        (lambda: FIT.network.do({"fuel[Gas]": 0.0}), NetworkError, "name the level"),
         (
             lambda: FIT.network.do({"fuel[Gas]": 1.0, "fuel[Petrol]": 1.0}),
             NetworkError,
@@ -516,3 +516,33 @@ def test_flagged_values_are_counted_in_every_column_beside_a_category():
     touched = sum(count > 0 for count in counts)
     said = f"{sum(counts)} of 2000 values ({sum(counts) / 2000:.2%}) do not fit and were flagged, "
     assert any(note.startswith(f"{said}in {touched} of 4 nodes") for note in fit.notes)
+
+
+def test_who_names_a_category_is_told_its_nodes():
+    network = FIT.network
+    with pytest.raises(GraphError) as told:
+        FIT.effect("fuel", "mpg")
+    assert str(told.value) == (
+        "'fuel' is a category: name one of 'fuel[Gas]', 'fuel[Petrol]', which are compared with "
+        "'Diesel'"
+    )
+    with pytest.raises(GraphError) as told:
+        network.effect("fuel[Diesel]", "mpg")
+    assert str(told.value) == (
+        "there is no node 'fuel[Diesel]', for 'Diesel' is the reference of the category 'fuel': "
+        "name one of 'fuel[Gas]', 'fuel[Petrol]', which are compared with it"
+    )
+
+
+@pytest.mark.parametrize("level", ["Diesel", "Gas", "Petrol"])
+def test_an_indicator_that_is_1_names_its_level(level):
+    network = FIT.network
+    for value in (1, 1.0, True):
+        given = {f"fuel[{level}]": value, "weight": 0.5}
+        named = {"fuel": level, "weight": 0.5}
+        assert np.array_equal(network.do(given).mean(), network.do(named).mean())
+        assert np.array_equal(network.condition(given).mean, network.condition(named).mean)
+    with pytest.raises(NetworkError, match="not those of one level"):
+        network.do({"fuel[Gas]": 0.0})
+    with pytest.raises(NetworkError, match="not those of one level"):
+        network.do({"fuel[Gas]": 1.0, "fuel[Petrol]": 1.0})

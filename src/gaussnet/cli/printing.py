@@ -140,6 +140,7 @@ def in_shell_words(sentence: str) -> str:
     sentence = sentence.replace(", as frame['log_x'] = np.log(frame['x']),", "")
     sentence = sentence.replace("call check_graph()", "gaussnet check tests it")
     sentence = re.sub(r"network\.do\(\{'(.*?)': '(.*?)'\}\)", r"--do '\1=\2'", sentence)
+    sentence = re.sub(r"\{'(.*?)': '(.*?)'\}", r"'\1=\2'", sentence)
     sentence = sentence.replace("dag.with_factors({...})", "--levels fuel=Diesel,Gas")
     return re.sub(r"(,| or an estimator such as) gn\.\w+\(\d*\)( or gn\.\w+\(\))?", "", sentence)
 

@@ -1,7 +1,6 @@
 """Commands about networks that are known: query one, compare two, list and import."""
 
 from collections.abc import Iterable
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +11,21 @@ from rich.table import Table
 from scipy.special import ndtri
 
 import gaussnet as gn
-from gaussnet.cli.printing import console, number, print_json, print_table, progress, shown
+from gaussnet.cli.printing import (
+    console,
+    in_shell_words,
+    number,
+    print_json,
+    print_table,
+    progress,
+    shown,
+)
 from gaussnet.errors import EstimationError, GaussnetError, NetworkError, SettingError
 from gaussnet.files import suffix
+from gaussnet.fitting.effects import no_path
 from gaussnet.graph.dag import counted
 from gaussnet.model.checks import level_values
+from gaussnet.model.inference.effects import has_path, stations
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
 
@@ -117,6 +126,8 @@ class TotalEffect:
     """With its standard error, where a summary knows one."""
     paths: tuple[gn.PathEffect, ...] | None
     """The strongest first; None if there are too many to list."""
+    note: str = ""
+    """Why it is 0, or why there is no interval."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -132,7 +143,13 @@ class TotalEffect:
         if self.paths is not None:
             paths = [{"nodes": list(one.nodes), "effect": one.effect} for one in self.paths]
             found["paths"] = paths
-        return found
+        return found | ({"note": self.note} if self.note else {})
+
+
+NO_ERRORS = (
+    "no interval: a network file holds no standard errors. Ask a summary of the rows instead, made "
+    "by gaussnet update all.npz rows.csv --dag graph.txt"
+)
 
 
 def find_total_effect(
@@ -141,20 +158,24 @@ def find_total_effect(
     """The effect in a saved network; with its error if a summary knows it."""
     found = read_model(model)
     stops = tuple(via or ())
-    error = None
+    error, note = None, NO_ERRORS
     if isinstance(found, gn.Fit):
-        with suppress(EstimationError):
-            error = found.effect(cause, target, via=stops or None, level=level)
+        try:
+            error, note = found.effect(cause, target, via=stops or None, level=level), ""
+        except EstimationError as problem:
+            note = f"no interval: {in_shell_words(str(problem))}"
         network = found.network
     else:
         network = found
+    if not has_path(network.dag, stations(network.dag, cause, target, stops or None)):
+        return TotalEffect(cause, target, stops, 0.0, error, (), no_path(cause, target, stops))
     value = network.effect(cause, target, via=stops or None)
     try:
         paths = network.paths(cause, target)
     except GaussnetError:  # too many to list
-        return TotalEffect(cause, target, stops, value, error, None)
+        return TotalEffect(cause, target, stops, value, error, None, note)
     through = tuple(one for one in paths if set(stops) <= set(one.nodes))
-    return TotalEffect(cause, target, stops, value, error, through)
+    return TotalEffect(cause, target, stops, value, error, through, note)
 
 
 def print_effect(found: TotalEffect) -> None:
@@ -162,7 +183,9 @@ def print_effect(found: TotalEffect) -> None:
     way = " -> ".join(shown(name) for name in (found.cause, *found.via, found.target))
     page = console()
     page.print(f"{way}: {number(found.value)}")
-    if found.error is not None:
+    if found.note:
+        page.print(f"note: {found.note}")
+    if found.error is not None and found.paths != ():
         low, high = map(number, found.error.interval)
         page.print(
             f"standard error {number(found.error.standard_error)}, "

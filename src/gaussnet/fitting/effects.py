@@ -17,7 +17,7 @@ from gaussnet.fitting.uncertainty import (
     find_covariances,
     percentiles,
 )
-from gaussnet.model.inference.effects import gradient, stations
+from gaussnet.model.inference.effects import gradient, has_path, stations
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -37,6 +37,8 @@ class Effect(Tabular):
     high: float
     via: tuple[str, ...] = ()
     """Nodes that the paths pass through; none for the total effect."""
+    has_path: bool = True
+    """Whether a directed path of the graph leads from the cause to the target."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -58,13 +60,28 @@ class Effect(Tabular):
             Column("low", f"{level} low", [self.low]),
             Column("high", f"{level} high", [self.high]),
         )
-        return ResultTable("Effect along a path" if self.via else "Total effect", columns)
+        notes = () if self.has_path else (no_path(self.cause, self.target, self.via),)
+        return ResultTable("Effect along a path" if self.via else "Total effect", columns, notes)
 
     def __str__(self) -> str:
+        if not self.has_path:
+            return f"{self.path}: 0, for {no_path(self.cause, self.target, self.via)}"
         return (
             f"{self.path}: {self.value:.4g} "
             f"({100 * self.level:.4g}% interval {self.low:.4g} to {self.high:.4g})"
         )
+
+
+def no_path(cause: str, target: str, via: Iterable[str] = ()) -> str:
+    """Why an effect is 0 where no path leads from one node to the other.
+
+    Examples
+    --------
+    >>> no_path("wet", "rain")
+    'no directed path leads from wet to rain in the graph'
+    """
+    through = "".join(f" through {node}" for node in via)
+    return f"no directed path leads from {cause}{through} to {target} in the graph"
 
 
 def find_effect(
@@ -87,19 +104,13 @@ def find_effect(
     cause, target = ends
     stops = stations(fit.dag, cause, target, via)
     through = tuple(fit.dag.nodes[stop] for stop in stops[1:-1])
+    there = has_path(fit.dag, stops)
     value, level = fit.network.effect(cause, target, via=through or None), float(choice.level)
     if choice.kind == "bootstrap":
-        checked_kind(fit, choice.kind, level)
-        asked = (fit.required_data(PURPOSE), choice.repetitions, choice.seed)
-        drawn = [
-            [network.effect(cause, target, via=through or None)]
-            for network in bootstrap_networks(fit, *asked)
-        ]
-        by_order = fit.method.uses_row_order
-        error, low, high = percentiles(np.array(drawn), np.array([value]), level, by_order)[:, 0]
-        return Effect(cause, target, value, float(error), level, float(low), float(high), through)
-    found = effect_error(fit, value, gradient(fit.network, stops), level, choice.kind)
-    return Effect(cause, target, value, found.error, level, found.low, found.high, through)
+        found = _bootstrap_error(fit, (cause, target, through), value, choice)
+    else:
+        found = effect_error(fit, value, gradient(fit.network, stops), level, choice.kind)
+    return Effect(cause, target, value, found.error, level, found.low, found.high, through, there)
 
 
 class EffectError(NamedTuple):
@@ -110,6 +121,22 @@ class EffectError(NamedTuple):
     high: float
     freedom: float
     """Of Student's t; infinite for the normal law."""
+
+
+def _bootstrap_error(
+    fit: "Fit", asked: tuple[str, str, tuple[str, ...]], value: float, choice: ErrorChoice
+) -> EffectError:
+    """The error of an effect that is found anew in each repetition."""
+    cause, target, through = asked
+    checked_kind(fit, choice.kind, choice.level)
+    rows = fit.required_data(PURPOSE)
+    drawn = [
+        [network.effect(cause, target, via=through or None)]
+        for network in bootstrap_networks(fit, rows, choice.repetitions, choice.seed)
+    ]
+    by_order = fit.method.uses_row_order
+    ends = percentiles(np.array(drawn), np.array([value]), choice.level, by_order)[:, 0]
+    return EffectError(*ends.tolist(), np.inf)
 
 
 def effect_error(

@@ -538,15 +538,25 @@ class Dag:
         try:
             return self.positions[node]
         except (KeyError, TypeError):
-            if node in tuple(self.factors):  # a list can be asked for, but not hashed
-                level = indicator(node, self.factors[node][-1])
-                raise GraphError(
-                    f"{node!r} is a category, and its levels are nodes: name one, as {level!r}, "
-                    f"which is compared with {self.factors[node][0]!r}"
-                ) from None
-            raise GraphError(
-                f"there is no node {node!r}: the nodes are {shorten(self.nodes)}"
-            ) from None
+            raise GraphError(self._no_node(node)) from None
+
+    def _no_node(self, node: object) -> str:
+        """What to say to someone who names what is not a node."""
+        for name, (reference, *levels) in self.factors.items():
+            own = [indicator(name, level) for level in levels]
+            others = (
+                f"name {own[0]!r}, which is"
+                if len(own) == 1
+                else f"name one of {shorten(own)}, which are"
+            )
+            if isinstance(node, str) and node == name:
+                return f"{name!r} is a category: {others} compared with {reference!r}"
+            if isinstance(node, str) and node == indicator(name, reference):
+                return (
+                    f"there is no node {node!r}, for {reference!r} is the reference of the "
+                    f"category {name!r}: {others} compared with it"
+                )
+        return f"there is no node {node!r}: the nodes are {shorten(self.nodes)}"
 
     @property
     def in_degrees(self) -> IntArray:

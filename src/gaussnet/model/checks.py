@@ -204,12 +204,13 @@ def with_levels(data: object, dag: Dag) -> object:
 def level_values(dag: Dag, given: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     """Values by node, with categories named by their levels: ``{"fuel": "Petrol"}``.
 
-    A level alone says nothing of the others, so indicators are fixed all together.
+    An indicator that is 1 names a level, and all indicators are fixed together: one that is 0 says
+    nothing of the others.
     """
     if not dag.factors:
         return given
     found: dict[str, Any] = {}
-    for name, value in given.items():
+    for name, value in _named_levels(dag, given).items():
         levels = dag.factors.get(name)
         if levels is None:
             found[name] = value
@@ -228,6 +229,18 @@ def level_values(dag: Dag, given: Mapping[str, Any], what: str) -> Mapping[str, 
                 f"the level, as {{{name!r}: {levels[-1]!r}}}"
             )
     return found
+
+
+def _named_levels(dag: Dag, given: Mapping[str, Any]) -> Mapping[str, Any]:
+    """The same with levels in place of indicators that are 1 and alone of their category."""
+    named = dict(given)
+    for name, levels in dag.factors.items():
+        nodes = {indicator(name, level): level for level in levels}
+        own = [node for node in given if node in nodes]
+        if len(own) == 1 and name not in given and str(given[own[0]]) in {"1", "1.0", "True"}:
+            del named[own[0]]
+            named[name] = nodes[own[0]]
+    return named
 
 
 def labels_by(data: Any, dag: Dag, columns: Iterable[object] | None) -> list[str]:

@@ -76,6 +76,19 @@ def stations(dag: Dag, cause: str, target: str, via: Iterable[str] | None) -> li
     return [ends[0], *sorted(between, key=rank.__getitem__), ends[1]]
 
 
+def has_path(dag: Dag, stops: list[int]) -> bool:
+    """Whether a directed path leads through these stations, one after the other.
+
+    Examples
+    --------
+    >>> dag = Dag.parse("[a][b|a][c|b]")
+    >>> has_path(dag, [0, 2]), has_path(dag, [0, 2, 1])
+    (True, False)
+    """
+    names = [dag.nodes[stop] for stop in stops]
+    return all(one == other or other in dag.descendants(one) for one, other in pairwise(names))
+
+
 def downstream(network: "GaussianNetwork", cause: int) -> FloatArray:
     """Total effects of one node on all, (nodes,)."""
     row = np.zeros((1, len(network.dag)))
