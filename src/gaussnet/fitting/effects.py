@@ -135,8 +135,9 @@ def _bootstrap_error(
         for network in bootstrap_networks(fit, rows, choice.repetitions, choice.seed)
     ]
     by_order = fit.method.uses_row_order
-    ends = percentiles(np.array(drawn), np.array([value]), choice.level, by_order)[:, 0]
-    return EffectError(*ends.tolist(), np.inf)
+    found = percentiles(np.array(drawn), np.array([value]), choice.level, by_order)
+    error, low, high = found[:, 0].tolist()
+    return EffectError(error, low, high, np.inf)
 
 
 def effect_error(
