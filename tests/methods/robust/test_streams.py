@@ -7,6 +7,7 @@ import pytest
 from tests.forced import fit_with_run
 
 import gaussnet as gn
+from gaussnet import kernels
 from gaussnet.data.passes import Run
 from gaussnet.data.write import write_rows
 from gaussnet.fitting.residuals import judged_residuals
@@ -16,10 +17,12 @@ from gaussnet.methods.robust.judge import Judge
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c][e|b:d]", nodes=["a", "b", "c", "d", "e"])
 NETWORK = gn.simulate.random_network(DAG, seed=3, weights=(0.5, 1.5))
-ROWS = 12_000
+ROWS = 12_000 if kernels.backend == "native" else 600
+PAGE_ROWS, SAMPLE = ROWS // 3 + 96, ROWS // 3
+many_rows = pytest.mark.skipif(ROWS < 12_000, reason="as many rows take minutes in NumPy")
 
 
-def streamed(data, method="robust", *, threads=1, page_rows=4_096, sample=4_000, **settings):
+def streamed(data, method="robust", *, threads=1, page_rows=PAGE_ROWS, sample=SAMPLE, **settings):
     """A fit of files that are taken for too large to be read whole."""
     run = Run(threads, largest_judged=0, largest_whole_bytes=-1, sample_rows=sample)
     return fit_with_run(run, data, DAG, method, page_rows=page_rows, **settings)
@@ -46,6 +49,11 @@ def fit(spoilt_file):
     return streamed(spoilt_file[0])
 
 
+@pytest.fixture(scope="module")
+def whole(spoilt_file):
+    return gn.fit(spoilt_file[1], DAG, "robust")
+
+
 def distance(one, other):
     """The largest difference of a parameter in standard errors of the first fit."""
     errors = one.standard_errors
@@ -58,15 +66,13 @@ def distance(one, other):
     return max(np.abs(slopes).max(), np.abs(logs).max() * np.sqrt(one.rows / 2))
 
 
-def test_pages_lead_to_what_memory_does(spoilt_file, fit):
+def test_pages_lead_to_what_memory_does(whole, fit):
     # What wrong values look like is learnt from a third of the rows. At 8 standard deviations of
     # the noise hardly a cell is in doubt, so that it matters little.
-    whole = gn.fit(spoilt_file[1], DAG, "robust")
     assert distance(whole, fit) < streams.CLOSE
 
 
-def test_a_sample_of_all_rows_leaves_rounds_little_to_do(spoilt_file):
-    whole = gn.fit(spoilt_file[1], DAG, "robust")
+def test_a_sample_of_all_rows_leaves_rounds_little_to_do(spoilt_file, whole):
     assert distance(whole, streamed(spoilt_file[0], sample=ROWS)) < 2.0 * streams.CLOSE
 
 
@@ -89,9 +95,9 @@ def test_clean_rows_get_least_squares_to_the_last_bit(tmp_path):
     path = str(tmp_path / "clean.parquet")
     write_rows(path, DAG.nodes, [rows])
     found = streamed(path)
-    assert found.network == gn.fit(rows, DAG, page_rows=4_096).network
+    assert found.network == gn.fit(rows, DAG, page_rows=PAGE_ROWS).network
     assert len(found.outliers()) == 0
-    # Sums over 12,000 rows of terms of size 1 to 10, each rounded to 1e-16 of the total.
+    # Sums over at most 12,000 rows of terms of size 1 to 10, each rounded to 1e-16 of the total.
     assert found.log_likelihood == pytest.approx(gn.fit(rows, DAG).log_likelihood, rel=1e-10)
 
 
@@ -117,7 +123,7 @@ def test_all_flagged_cells_are_counted_and_the_worst_are_listed(spoilt_file, fit
     monkeypatch.setattr(streams, "MOST_LISTED", 20)
     some = streamed(spoilt_file[0])
     few = some.outliers()
-    assert few.total == every.total > 1_000
+    assert few.total == every.total > rows.size / 60
     assert list(few) == list(every)[:20]
     assert few.shares == every.shares
     assert "the worst 20 listed" in repr(few)
@@ -128,8 +134,7 @@ def test_all_flagged_cells_are_counted_and_the_worst_are_listed(spoilt_file, fit
         _ = some.log_likelihood
 
 
-def test_standard_errors_are_those_of_memory(spoilt_file, fit):
-    whole = gn.fit(spoilt_file[1], DAG, "robust")
+def test_standard_errors_are_those_of_memory(whole, fit):
     for edge, error in whole.standard_errors.coefficients.items():
         # Errors follow from the same information, up to flags of cells in doubt.
         assert fit.standard_errors.coefficients[edge] == pytest.approx(error, rel=0.02)
@@ -152,6 +157,7 @@ def test_clean_pages_show_no_contamination(tmp_path):
     assert streamed(path, "auto").contamination.contaminated == ()
 
 
+@many_rows
 @pytest.mark.parametrize("missing", ["likelihood", "drop-by-node"])
 def test_missing_cells_are_bridged(tmp_path, missing):
     rows, _ = spoilt(seed=2)
@@ -164,6 +170,7 @@ def test_missing_cells_are_bridged(tmp_path, missing):
     assert found.node("b").rows < ROWS
 
 
+@many_rows
 def test_foreign_rows_are_found_in_pages_too(tmp_path):
     rows = np.asarray(NETWORK.sample(ROWS, seed=5))
     rows[::10] = np.random.default_rng(2).normal(6.0, 0.5, rows[::10].shape)
@@ -174,6 +181,7 @@ def test_foreign_rows_are_found_in_pages_too(tmp_path):
     assert distance(whole, found) < streams.CLOSE
 
 
+@many_rows
 def test_cells_of_rows_that_may_be_foreign_are_expected_at_the_means(tmp_path):
     rows = np.asarray(NETWORK.sample(ROWS, seed=5))
     rows[::10] = np.random.default_rng(2).normal(3.0, 1.5, rows[::10].shape)
