@@ -22,6 +22,7 @@ from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
+from gaussnet.methods.robust.judge import Judge
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.checks import as_names
 from gaussnet.types import BoolArray, FloatArray, IntArray
@@ -205,10 +206,10 @@ def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
     data = fit.required_data(purpose)
     _refuse_dependent_rows(fit)
     table = data.table()
-    if fit.trimming is not None and fit.trimming.counts is not None and fit.trimming.trimmed:
+    if judge_of_pages(fit) is not None:
         raise EstimationError(
-            "the rows were judged page by page and not all flagged values are listed, so that "
-            "they cannot be left out here: ask a fit to rows that fit in memory"
+            "the rows were judged page by page, and this needs them in memory: fit a sample of the "
+            "rows to ask"
         )
     if fit.trimming is None or not fit.trimming.cells:
         return table, []
@@ -219,7 +220,18 @@ def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
         rows[cells.rows, node] = np.nan
     pages = cut_pages(rows, held.page_rows)
     believed = replace(held, pages=pages, whole=rows, is_complete=False, sums=None)
-    return believed, ["suspicious cells count as missing, so that p-values are approximate"]
+    return believed, [APPROXIMATE]
+
+
+APPROXIMATE = "suspicious cells count as missing, so that p-values are approximate"
+
+
+def judge_of_pages(fit: "Fit") -> Judge | None:
+    """Who tells the flagged cells of rows that were judged page by page; None if none is needed."""
+    trimming = fit.trimming
+    if trimming is None or trimming.counts is None or not trimming.trimmed:
+        return None
+    return trimming.judge
 
 
 def _refuse_dependent_rows(fit: "Fit") -> None:
@@ -267,7 +279,12 @@ def _correlating(fit: "Fit", errors: Noise) -> tuple[Correlating, list[str]]:
     if fit.data is None and fit.sums is not None and errors == "classical":
         moments = required_cross_moments(fit, "tests of missing edges")
         return CompleteRows(moments, fit.dag.order, fit.intercept, None), []
-    table, notes = tested_table(fit, "check the graph where the data are, or fit again")
+    purpose, judge = "check the graph where the data are, or fit again", judge_of_pages(fit)
+    if judge is not None and errors == "classical":
+        _refuse_dependent_rows(fit)
+        rows = fit.required_data(purpose).table().surveyed(False)
+        return IncompleteRows(rows, fit.dag.order, fit.intercept, judge), [APPROXIMATE]
+    table, notes = tested_table(fit, purpose)
     return _correlating_rows(fit, table, errors), notes
 
 

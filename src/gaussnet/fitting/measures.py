@@ -16,12 +16,13 @@ from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError
-from gaussnet.fitting.graph_tests import required_cross_moments, tested_rows
+from gaussnet.fitting.graph_tests import judge_of_pages, required_cross_moments, tested_rows
 from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import Dag
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass, Moments, MomentsPass
+from gaussnet.methods.robust.judge import BelievedPass
 from gaussnet.methods.standard_errors.regressions import regress
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray, IntArray
@@ -285,8 +286,7 @@ def _require_likelihood(fit: "Fit") -> None:
         raise EstimationError(
             f"measures of fit compare likelihoods at their maximum, and the method "
             f"{fit.method.name!r} does not maximise the likelihood of these rows: use "
-            "check_graph(), or set the cells that fit.outliers() lists to NaN and fit by least "
-            "squares with missing='likelihood'"
+            f"check_graph(){_other_likelihood(fit)}"
         )
     if fit.has_dependent_rows:
         raise EstimationError(
@@ -310,6 +310,18 @@ def _require_likelihood(fit: "Fit") -> None:
             "likelihood for measures of fit: fit with missing='likelihood' or 'drop-rows'"
         )
     _require_rows(fit)
+
+
+def _other_likelihood(fit: "Fit") -> str:
+    """Which fit to ask instead, as advice; "" if there is none."""
+    if fit.trimming is None:
+        return ", or fit by 'least-squares'"
+    if fit.trimming.counts is not None:  # read page by page, and not all flagged cells are listed
+        return ""
+    return (
+        ", or set the cells that fit.outliers() lists to NaN and fit by least squares with "
+        "missing='likelihood'"
+    )
 
 
 def _require_rows(fit: "Fit") -> None:
@@ -441,6 +453,10 @@ def find_r2(fit: "Fit") -> FloatArray:
         return _r2_of_sums(fit)
     table = fit.required_data("ask for R2 where the data are, or fit again").table()
     question = ExplainedPass(fit.network, fit.intercept)
+    judge = judge_of_pages(fit)
+    if judge is not None:
+        answer: FloatArray = ask(table.surveyed(False), BelievedPass(question, judge))
+        return answer
     if fit.trimming is None or not fit.trimming.cells:
         found: FloatArray = ask(table, question)
         return found

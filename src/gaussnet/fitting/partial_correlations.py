@@ -22,6 +22,7 @@ from gaussnet.fitting.pair_moments import (
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations
 from gaussnet.methods.moments import CrossMoments, Factors, FactorsPass
+from gaussnet.methods.robust.judge import BelievedPass, Judge
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 LITTLE = 1e-6
@@ -280,17 +281,21 @@ def _inverse_factors(products: FloatArray, asked: Asked) -> dict[int, FloatArray
 class IncompleteRows:
     """Rows of which cells are missing (NaN) or were set from outside.
 
-    A pair uses the rows that have it and the parents, and in which the node was not set.
+    A pair uses the rows that have it and the parents, and in which the node was not set. Cells that
+    a judge flags count as missing.
     """
 
-    def __init__(self, table: Table, order: IntArray, intercept: bool) -> None:
-        self.table, self.order, self.intercept = table, order, intercept
+    def __init__(
+        self, table: Table, order: IntArray, intercept: bool, judge: Judge | None = None
+    ) -> None:
+        self.table, self.order, self.intercept, self.judge = table, order, intercept, judge
 
     def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
         """As many nodes in a pass as the table's budget allows sums for."""
         for some in self._within_budget(asked):
             question = PairsPass(self.order, tuple(some), self.intercept)
-            found: PairMoments = ask(self.table, question)
+            asked_of = question if self.judge is None else BelievedPass(question, self.judge)
+            found: PairMoments = ask(self.table, asked_of)
             for (node, parents), pairs in zip(some, found.pairs, strict=True):
                 yield node, self._correlated(np.append(parents, node), pairs, found.columns)
 

@@ -89,11 +89,7 @@ class Verdict:
         try:
             gone = fit.data is None and fit.sums is not None and fit.sums.cross is not None
             if not gone and not fit.required_data("").table().is_in_memory:
-                self.reason = (
-                    "values were flagged page by page, and the test needs the others in memory"
-                    if fit.trimming is not None and fit.trimming.trimmed
-                    else "the rows are in a file: call check_graph()"
-                )
+                self.reason = "the rows are in a file: call check_graph()"
                 return None
         except GaussnetError as problem:
             self.reason = str(problem) if fit.data else "the fit no longer has its rows"

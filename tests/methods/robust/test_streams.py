@@ -254,7 +254,50 @@ def test_rows_that_lack_more_cells_than_a_pattern_holds_have_no_weight():
 
 def test_the_report_of_pages_shows_residuals_of_believed_values(tmp_path, spoilt_file, fit):
     gn.write_report(fit, tmp_path / "report.html")
-    assert "values were flagged page by page" in (tmp_path / "report.html").read_text()
+    assert "the rows are in a file: call check_graph()" in (tmp_path / "report.html").read_text()
     residuals = judged_residuals(fit, 2_000)
     assert np.nanmax(np.abs(residuals)) < 7.0  # wrong values are 8 standard deviations off
     assert np.isnan(residuals).any()
+
+
+def test_r2_of_pages_is_that_of_the_believed_cells(spoilt_file, fit):
+    """Against the formula, cell by cell, and near that of a fit in memory."""
+    rows = fit.trimming.judge.believed(spoilt_file[1])
+    table = {row["node"]: row["r2"] for row in fit.node_table()}
+    assert np.isnan(table["a"])
+    for child in "bcde":
+        parents = DAG.parents(child)
+        own = rows[:, [DAG.position(name) for name in (child, *parents)]]
+        own = own[np.isfinite(own).all(axis=1)]
+        weights = [fit.network.coefficients[parent, child] for parent in parents]
+        errors = own[:, 0] - own[:, 1:] @ weights - fit.network.intercepts[child]
+        expected = 1.0 - errors @ errors / ((own[:, 0] - own[:, 0].mean()) ** 2).sum()
+        assert table[child] == pytest.approx(expected, rel=1e-10)
+    whole = gn.fit(spoilt_file[1], DAG, "robust")
+    for row in whole.node_table():
+        if row["parents"]:
+            assert table[row["node"]] == pytest.approx(row["r2"], abs=0.01)
+
+
+def test_the_graph_is_checked_on_the_believed_cells_of_pages(spoilt_file, fit):
+    check = fit.check_graph()
+    assert check.agrees
+    assert check.tests == len(DAG) * (len(DAG) - 1) // 2 - len(DAG.edges)
+    assert any("approximate" in note for note in check.notes)
+    whole = gn.fit(spoilt_file[1], DAG, "robust").check_graph()
+    pairs = {(test.node, test.other): test.correlation for test in whole}
+    # Cells in doubt count here and not there, one in a few hundred.
+    for test in check:
+        assert test.correlation == pytest.approx(pairs[test.node, test.other], abs=0.01)
+    wrong = gn.Dag.parse("[a][b|a][c|a][d|c][e|b:d]", nodes=DAG.nodes)
+    run = Run(1, largest_judged=0, largest_whole_bytes=-1, sample_rows=4_000)
+    other = fit_with_run(run, spoilt_file[0], wrong, "robust", page_rows=4_096)
+    assert not other.check_graph().agrees
+
+
+def test_refusals_of_pages_advise_what_can_be_done(fit):
+    with pytest.raises(gn.EstimationError) as told:
+        fit.fit_measures()
+    assert str(told.value).endswith("the likelihood of these rows: use check_graph()")
+    with pytest.raises(gn.EstimationError, match="fit a sample of the rows"):
+        fit.check_graph(errors="heteroscedastic")

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gaussnet import kernels
+from gaussnet.data.passes import Pass, Stripe
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_robust import FLAGGED, MISSING, UNVERIFIED
 from gaussnet.methods.robust.mixture import LEAST_CHANCE, Equation, Mixture, Sums
@@ -113,6 +114,33 @@ class Judge:
     def believed(self, rows: Rows) -> FloatArray:
         """The rows with NaN for every cell that is flagged, (rows, nodes)."""
         return np.where(self.judged(rows).flagged, np.nan, rows)
+
+
+@dataclass(frozen=True)
+class BelievedPass(Pass):
+    """A question about rows without the cells that a judge flags: these count as missing."""
+
+    question: Pass
+    judge: Judge
+
+    @property
+    def purpose(self) -> str:  # type: ignore[override]
+        """What the question is for."""
+        return self.question.purpose
+
+    def summarize(self, stripe: Stripe) -> Any:
+        """What the believed cells of a stripe say."""
+        rows = self.judge.believed(stripe.rows)
+        return self.question.summarize(Stripe(rows, 0, len(rows), False))
+
+    def merge(self, left: Any, right: Any) -> Any:
+        """The summary of both."""
+        return self.question.merge(left, right)
+
+    def then(self, summary: Any) -> Any:
+        """The answer, or the next question about believed cells."""
+        step = self.question.then(summary)
+        return BelievedPass(step, self.judge) if isinstance(step, Pass) else step
 
 
 def clean_mixture(
