@@ -361,6 +361,61 @@ def test_effects_say_why_they_are_0_or_have_no_interval(gaussnet):
         assert told["note"].startswith("no directed path leads")
 
 
+@pytest.mark.usefixtures("folder")
+def test_update_knows_codes_of_missing_values_from_the_first_day_on(gaussnet):
+    one, other = day(5), day(6)
+    holes = [np.random.default_rng(seed).random(one.shape) < 0.05 for seed in (0, 1)]
+    for name, rows, lacks in zip(("one", "other"), (one, other), holes, strict=True):
+        write_rows(f"{name}.csv", DAG.nodes, [np.where(lacks, -999.0, rows)])
+    how = ("--missing", "drop-rows", "--missing-values", "-999")
+    gaussnet("update", "coded.npz", "one.csv", "--dag", "graph.txt", *how)
+    gaussnet("update", "coded.npz", "other.csv", "--out", "out.json")
+    both = np.concatenate([np.where(holes[0], np.nan, one), np.where(holes[1], np.nan, other)])
+    expected = gn.fit(both, DAG, missing="drop-rows").network
+    assert gn.read_network("out.json") == expected
+    again = ("update", "coded.npz", "today.csv", "--missing-values")
+    told = gaussnet(*again, "-99", code=1)
+    assert "other than the summary was begun with (-999)" in told.err
+    told = gaussnet("update", "summary.npz", "today.csv", "--missing-values", "-999", code=1)
+    assert "begun with (none)" in told.err
+    assert "with 500 more rows" in gaussnet(*again, "-999")
+
+
+@pytest.mark.usefixtures("folder")
+def test_update_says_that_a_file_holds_no_rows_and_takes_it_again(gaussnet):
+    with open("quiet.csv", "w", encoding="utf-8") as file:
+        file.write(",".join(DAG.nodes) + "\n")
+    for _ in range(2):
+        out = gaussnet("update", "summary.npz", "quiet.csv")
+        assert "with 0 more rows, 2,000 rows in all" in out
+        assert "note: the data hold no rows, so that nothing was added" in out
+
+
+@pytest.mark.usefixtures("folder")
+def test_check_names_every_column_of_a_condition(gaussnet):
+    rows = day(7)
+    for node in (1, 2, 3):
+        rows[40 * node : 40 * node + 25, node] += 500.0
+    write_rows("bad.csv", DAG.nodes, [rows])
+    arguments = ("check", "bad.csv", "--model", "model.json", "--fail-if", "contaminated")
+    told = gaussnet(*arguments, code=3)
+    line = next(one for one in told.err.splitlines() if one.startswith("gaussnet: contaminated"))
+    named = line.removeprefix("gaussnet: contaminated in ").partition(":")[0]
+    assert sorted(named.split(", ")) == ["'rain'", "'slip'", "'wet'"]
+    (alarm,) = json.loads(gaussnet(*arguments, "--json", code=3).out)["alarms"]
+    assert sorted(alarm["columns"]) == ["rain", "slip", "wet"]
+    assert alarm["column"] == alarm["columns"][0]
+
+
+@pytest.mark.usefixtures("folder")
+def test_check_of_one_row_says_that_it_is_too_few(gaussnet):
+    write_rows("one.csv", DAG.nodes, [day(8, rows=1)])
+    out = gaussnet("check", "one.csv", "--model", "model.json")
+    assert "drift: The rows are too few" in out
+    assert "contamination: The rows are too few" in out
+    assert "graph: No missing edge could be tested: rows are too few, or columns collinear." in out
+
+
 JSON_COMMANDS = (
     "fit rows.csv --dag graph.txt --json",
     "fit wrong.csv --dag graph.txt --method auto --json",

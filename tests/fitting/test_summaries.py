@@ -471,3 +471,21 @@ def test_thirty_days_of_updates_are_all_files_at_once_and_each_reads_its_own_day
     held = gn.fit(rows, DAG, page_rows=PAGE)
     assert found.standard_errors.coefficients == held.standard_errors.coefficients
     np.testing.assert_array_equal(found.check_graph().p_values, held.check_graph().p_values)
+
+
+def test_codes_of_missing_values_hold_for_rows_that_are_added(tmp_path):
+    dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
+    rows = gn.simulate.random_network(dag, seed=0).sample(300, seed=1)
+    coded = np.array(rows)
+    coded[::7, 0], coded[::11, 1] = -999.0, -99.0
+    holes = np.where(np.isin(coded, (-999.0, -99.0)), np.nan, coded)
+    for missing in ("drop-rows", "drop-by-node"):
+        found = gn.summarize(coded[:100], dag, missing=missing, missing_values=[-999, -99])
+        found.save(tmp_path / "coded.npz")
+        found = gn.load_summary(tmp_path / "coded.npz").add(coded[100:])
+        assert found.missing_values == (-999.0, -99.0)
+        assert (
+            gn.solve(found).network == gn.solve(gn.summarize(holes, dag, missing=missing)).network
+        )
+    plain = gn.summarize(holes[100:], dag, missing="drop-by-node")
+    assert gn.merge(plain, found).missing_values == (-999.0, -99.0)

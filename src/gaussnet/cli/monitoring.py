@@ -26,8 +26,14 @@ class Alarm(NamedTuple):
     """A condition that is met, and where."""
 
     condition: str
-    column: str
+    columns: tuple[str, ...]
+    """The worst first."""
     sentence: str
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        named = {"condition": self.condition, "column": self.columns[0]}
+        return named | {"columns": list(self.columns), "sentence": self.sentence}
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,12 +58,12 @@ class Checked:
         contaminated = self.contamination.contaminated
         if contaminated:
             sentence = self.contamination.sentence
-            found.append(Alarm("contaminated", contaminated[0], f"T{sentence[1:]}."))
+            found.append(Alarm("contaminated", contaminated, f"T{sentence[1:]}."))
         if self.drift.drifted:
-            found.append(Alarm("drift", self.drift.columns[0], self.drift.verdict))
+            found.append(Alarm("drift", tuple(self.drift.columns), self.drift.verdict))
         if self.graph is not None and not self.graph.agrees:
-            worst = self.graph.rejected[0]
-            found.append(Alarm("contradicted", worst.node, self.graph.verdict))
+            nodes = tuple(dict.fromkeys(edge.node for edge in self.graph.rejected))
+            found.append(Alarm("contradicted", nodes, self.graph.verdict))
         return found
 
     @property
@@ -74,7 +80,7 @@ class Checked:
             "contamination": contamination_fields(self.contamination, self.nodes),
             "graph": graph_fields(self.graph, self.graph_reason),
             "residuals": residual_fields(self.shapes, self.nodes),
-            "alarms": [alarm._asdict() for alarm in self.alarms],
+            "alarms": [alarm.to_dict() for alarm in self.alarms],
             "failed": [alarm.condition for alarm in self.failures],
         }
 
@@ -139,8 +145,7 @@ def print_check(found: Checked) -> None:
     page.print(f"drift: {found.drift.verdict}")
     for note in found.drift.notes:
         page.print(f"note: {note}")
-    test = found.contamination.sentence
-    page.print(f"contamination: T{test[1:]}.")
+    page.print(f"contamination: {_contamination_words(found)}")
     reason = f"Not tested: {in_shell_words(found.graph_reason)}."
     page.print(f"graph: {reason if found.graph is None else found.graph.verdict}")
     page.print(f"residuals: {_shape_words(found)}")
@@ -150,6 +155,13 @@ def print_check(found: Checked) -> None:
         ("node", "quantity", "parent", "model", "now", "adjusted p-value"),
         ((t.node, t.quantity, t.parent or "", t.before, t.after, t.adjusted) for t in drifted),
     )
+
+
+def _contamination_words(found: Checked) -> str:
+    test = found.contamination
+    if found.rows <= test.dag.max_in_degree + 1 and not test.contaminated:
+        return "The rows are too few to tell whether a value is wrong."
+    return f"T{test.sentence[1:]}."
 
 
 def _shape_words(found: Checked) -> str:

@@ -21,6 +21,8 @@ from gaussnet.cli.options import (
     show,
 )
 
+MOST_NAMED = 4
+"""Columns that the message of a condition names."""
 CONDITION_MET = 3
 """How a command ends if a condition of --fail-if is met."""
 
@@ -55,12 +57,14 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
     """
     from gaussnet.cli.monitoring import check_rows, print_check
     from gaussnet.cli.row_files import RowFiles
+    from gaussnet.graph.dag import shorten
 
     files = RowFiles(given_rows(data, sep, decimal), missing_values, columns)
     found = check_rows(files, model, missing, level, fail_if or (), verbose)
     show(found, as_json, print_check)
     for alarm in found.failures:
-        typer.echo(f"gaussnet: {alarm.condition} in {alarm.column!r}: {alarm.sentence}", err=True)
+        where = shorten(alarm.columns, MOST_NAMED)
+        typer.echo(f"gaussnet: {alarm.condition} in {where}: {alarm.sentence}", err=True)
     if found.failures:
         raise typer.Exit(CONDITION_MET)
 
@@ -110,6 +114,7 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
         str | None,
         typer.Option(help="Of a new summary, on missing values: raise, drop-rows or drop-by-node."),
     ] = None,
+    missing_values: MissingValues = None,
     again: Annotated[
         bool, typer.Option("--again", help="Add files whose rows are in the summary already.")
     ] = False,
@@ -124,14 +129,16 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
     """Add rows to a summary file and give the network of all rows, without the old ones.
 
     The network is the same, to the last bit, as of all rows at once. The file is written whole or
-    not at all; it knows the files that were added, so that none counts twice.
+    not at all; it knows the files that were added, so that none counts twice, and the numbers that
+    stand for a missing value.
 
     Example: gaussnet update week.npz today.csv --dag graph.txt --out model.json
     """
     from gaussnet.cli.summary_updates import UpdateRequest, print_update, update_summary
 
     rows = given_rows(data, sep, decimal)
-    request = UpdateRequest(summary, rows, dag, method, intercept, missing, again, out)
+    how = (method, intercept, missing, again, out, missing_values)
+    request = UpdateRequest(summary, rows, dag, *how)
     show(update_summary(request, verbose), as_json, print_update)
 
 

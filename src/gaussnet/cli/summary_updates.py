@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 import gaussnet as gn
-from gaussnet.cli.fit import Learnt, errors_of, print_fit, require_determined
+from gaussnet.cli.fit import Learnt, errors_of, missing_codes, print_fit, require_determined
 from gaussnet.cli.printing import console, in_shell_words, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.data.missing import Missing
@@ -44,6 +44,7 @@ class UpdateRequest:
     again: bool = False
     """Whether files that were added before may be added once more."""
     out: Path | None = None
+    missing_values: str | None = None
 
     def __post_init__(self) -> None:
         if suffix(self.summary) != ".npz":
@@ -70,7 +71,8 @@ class Updated:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        told = {"summary": str(self.summary), "added": self.added, "new": self.is_new}
+        told: dict[str, Any] = {"summary": str(self.summary), "added": self.added}
+        told["new"] = self.is_new
         if self.learnt is None:
             return told | {"rows": self.rows, "network": None, "reason": self.reason}
         return told | {
@@ -96,9 +98,11 @@ def update_summary(request: UpdateRequest, verbose: bool = False) -> Updated:
                 f"{str(request.summary)!r} has changed while rows were added to it: run one update "
                 "at a time, and this one again"
             )
-        _save(new, request.summary, [*(history or ()), *files])
-        tell("solving")
         before = 0 if old is None else old.rows + old.dropped
+        # A file without rows may come again, every quiet day.
+        added = files if new.rows + new.dropped > before else []
+        _save(new, request.summary, [*(history or ()), *added])
+        tell("solving")
         counts = (new.rows + new.dropped - before, new.rows, old is None)
         try:
             learnt = _network(new, request.out)
@@ -129,6 +133,7 @@ def _begun(request: UpdateRequest) -> gn.Summary:
         request.method or DEFAULT_METHOD,
         intercept=request.intercept is not False,
         missing=cast(Missing, request.missing or DEFAULT_MISSING),
+        missing_values=missing_codes(request.missing_values),
     )
 
 
@@ -140,9 +145,16 @@ def _added(request: UpdateRequest, old: gn.Summary) -> gn.Summary:
         _check_same("--method", request.method, old.method.name)
     if request.missing is not None:
         _check_same("--missing", request.missing, old.missing)
+    if request.missing_values is not None:
+        codes = tuple(missing_codes(request.missing_values) or ())
+        _check_same("--missing-values", _codes(codes), _codes(old.missing_values))
     if request.intercept is not None:
         _check_same("--intercept", request.intercept, old.intercept)
     return old.add(request.data)
+
+
+def _codes(values: tuple[float, ...]) -> str:
+    return ",".join(f"{value:.15g}" for value in sorted(values)) or "none"
 
 
 def _arrows(dag: gn.Dag) -> tuple[set[str], set[Any]]:
@@ -234,6 +246,8 @@ def print_update(found: Updated) -> None:
         f", {counted(found.rows, 'row')} in all",
         soft_wrap=True,
     )
+    if not found.added:
+        page.print("note: the data hold no rows, so that nothing was added")
     if found.learnt is None:
         page.print(f"no network yet: {found.reason}")
     else:

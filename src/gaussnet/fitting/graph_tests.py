@@ -97,6 +97,8 @@ class GraphCheck(Tabular):
         """What the tests say, in one sentence."""
         how = f"at level {self.level:g} ({NAMES[self.adjustment]}, {counted(self.tests, 'test')})"
         if not self.tests:
+            if self.untested:
+                return "No missing edge could be tested: rows are too few, or columns collinear."
             return "There is no missing edge to test."
         if self.agrees:
             return f"The data agree with the graph {how}."

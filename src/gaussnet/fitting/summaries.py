@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from gaussnet.data.codes import Codes, checked_codes
 from gaussnet.data.column_order import by_node, check_mask_order, in_column_order
 from gaussnet.data.design import Design
 from gaussnet.data.factors import with_factors
@@ -84,6 +85,8 @@ class Summary:
     """What the weights of rows mean, and the column that holds them, if one does."""
     for_checks: bool = False
     """Whether products of all pairs of nodes are kept beside, for tests of the graph."""
+    missing_values: Codes = ()
+    """Numbers that stand for a missing value, in rows that are added too."""
 
     def __post_init__(self) -> None:
         _ = self.question  # refuses a method that has none
@@ -158,7 +161,8 @@ class Summary:
             Study(said, weights=weighed),
         )
         settings = (self.dag.nodes, self.page_rows, run)
-        opened = open_table(given, *settings, study=study, factors=factors)
+        codes = self.missing_values
+        opened = open_table(given, *settings, study=study, codes=codes, factors=factors)
         check_set_roots(self.dag, opened.design)
         known, source = self._knowing(opened)
         table = FileTable(source, self.dag.nodes, self.page_rows, run, design=known.design)
@@ -319,11 +323,13 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     weights: Weights | None = None,
     columns: Iterable[object] | None = None,
     for_checks: bool = False,
+    missing_values: Iterable[float] | None = None,
 ) -> Summary:
     """Summarise rows for a fit later, here or elsewhere, alone or with others.
 
-    The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data, `dag`
-    and `columns` are as in `gaussnet.fit`. Missing values are refused, drop their rows, or with
+    The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data, `dag`,
+    `columns` and `missing_values`, which also hold for rows that are added later, are as in
+    `gaussnet.fit`. Missing values are refused, drop their rows, or with
     "drop-by-node" leave rows out where a node or a parent lacks a value. `interventions` are those
     and `weights` (for least squares) those of `gaussnet.fit`; with any of these every node has a
     summary of its own. With
@@ -346,10 +352,12 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
             "missing cells are worth is known only when all rows are seen, so fit the rows "
             "themselves"
         )
-    given, ordered = in_column_order(*with_factors(data, as_dag(dag)), columns)
+    codes = checked_codes(missing_values)
+    given, ordered = in_column_order(*with_factors(data, as_dag(dag), codes), columns)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
-    empty = Summary(ordered, method_named(method), bool(intercept), height, missing)
+    settings = (ordered, method_named(method), bool(intercept), height, missing)
+    empty = Summary(*settings, missing_values=codes)
     if for_checks:
         _check_shared_rows(interventions, weights, missing)
         empty = replace(empty, for_checks=True)
@@ -417,7 +425,8 @@ def merge(first: Summary, second: Summary) -> Summary:
                 "rows of all sites in the same way"
             )
     left, right = first.share(), second.share()
-    left = replace(left, targets=_all_targets(left, right))
+    codes = tuple(dict.fromkeys(left.missing_values + right.missing_values))
+    left = replace(left, targets=_all_targets(left, right), missing_values=codes)
     return replace(left, closed=left.closed + right.closed, dropped=left.dropped + right.dropped)
 
 

@@ -9,6 +9,7 @@ from typing import Any, cast
 
 import numpy as np
 
+from gaussnet.data.codes import checked_codes
 from gaussnet.data.study import Weights
 from gaussnet.errors import FileError
 from gaussnet.files import Path, file_name, read_bytes, too_large, whole_file
@@ -18,9 +19,11 @@ from gaussnet.kernels.threads import Partials
 from gaussnet.methods.names import METHODS
 
 FORMAT, VERSION, WITH_TARGETS, WITH_COVARIANCES = "gaussnet summary", 2, 3, 4
-WITH_CHECKS = NEWEST = 5
-"""Summaries that know of interventions, covariances, or products of all pairs and rows by node,
-have versions of their own, which older programs must not read."""
+WITH_CHECKS, WITH_CODES = 5, 6
+NEWEST = WITH_CODES
+"""Summaries that know of interventions, covariances, products of all pairs and rows by node, or
+numbers that stand for a missing value have versions of their own, which older programs must not
+read."""
 BY_NAME = {kind.name: kind for kind in METHODS}
 
 Arrays = dict[str, Any]
@@ -54,6 +57,7 @@ def to_arrays(summary: Summary) -> Arrays:
         "interventions": summary.interventions,
         "for_checks": summary.for_checks,
         "weights": None if summary.weights is None else asdict(summary.weights),
+        "missing_values": list(summary.missing_values),
     }
     arrays: Arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
     runs = (*summary.closed, *(own for _, own in summary.partials.held))
@@ -66,6 +70,8 @@ def to_arrays(summary: Summary) -> Arrays:
 
 
 def _version(summary: Summary) -> int:
+    if summary.missing_values:
+        return WITH_CODES
     if summary.for_checks or summary.weights or summary.missing == "drop-by-node":
         return WITH_CHECKS
     if summary.dag.covariances or summary.dag.factors:
@@ -143,7 +149,9 @@ def _summary(arrays: Arrays) -> Summary:
     said = None if targets is None else np.array(targets, dtype=bool).reshape(-1, len(dag))
     summary = Summary(*settings, targets=said, interventions=header.get("interventions"))
     weights = None if header.get("weights") is None else Weights(**header["weights"])
+    codes = checked_codes(header.get("missing_values", ()))
     summary = replace(summary, for_checks=header.get("for_checks") is True, weights=weights)
+    summary = replace(summary, missing_values=codes)
     _require(_version(summary) <= header["version"])  # it says no more than its version knows of
     question = summary.question
     closed, sizes = _count(header["closed"]), [_count(size) for size in header["sizes"]]

@@ -181,6 +181,8 @@ class Verdict:
         check = self.check
         if check is None:
             return f"Whether the data agree with the graph was not checked ({self.reason})"
+        if not check.tests and check.untested:
+            return "The rows cannot tell whether they agree with the graph"
         if not check.tests:
             return "The graph has no missing edge that the data could contradict"
         tests = counted(check.tests, "missing edge")
