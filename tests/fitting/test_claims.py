@@ -134,7 +134,9 @@ def test_too_few_rows_test_nothing(rows):
     check = gn.fit(data, dag).check_graph()
     assert len(check) == 0
     assert check.agrees
-    assert check.verdict == "There is no missing edge to test."
+    assert check.verdict == (
+        "No missing edge could be tested: rows are too few, or columns collinear."
+    )
 
 
 def test_a_graph_with_all_edges_has_nothing_to_test():
