@@ -408,6 +408,19 @@ def test_check_names_every_column_of_a_condition(gaussnet):
 
 
 @pytest.mark.usefixtures("folder")
+def test_check_tells_of_suspected_codes(gaussnet):
+    rows = day(9)
+    rows[:12, 1] = -999.0
+    write_rows("coded.csv", DAG.nodes, [rows])
+    arguments = ("check", "coded.csv", "--model", "model.json")
+    out = " ".join(gaussnet(*arguments).split())
+    said = "-999 appears 12 times in rain, far from the other values: if it means missing, give"
+    assert f"note: {said} --missing-values -999" in out
+    assert json.loads(gaussnet(*arguments, "--json"))["notes"][0].startswith(said)
+    assert "appears" not in gaussnet(*arguments, "--missing-values", "-999")
+
+
+@pytest.mark.usefixtures("folder")
 def test_check_of_one_row_says_that_it_is_too_few(gaussnet):
     write_rows("one.csv", DAG.nodes, [day(8, rows=1)])
     out = gaussnet("check", "one.csv", "--model", "model.json")

@@ -422,3 +422,10 @@ def test_a_product_that_was_meant_as_one_is_told_of():
 def test_a_fit_without_definitions_says_how_to_give_some():
     with pytest.raises(gn.SettingError, match="defines no quantity"):
         gn.fit(ROWS, gn.Dag.parse("m ~ x; y ~ m + x + w; z ~ y + w", nodes="mxywz")).defined()
+
+
+def test_latex_writes_r2_as_a_formula():
+    rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.1], [7.2, 3.0]]
+    table = gn.fit(rows, gn.Dag.parse("y ~ x"), columns=["y", "x"]).node_table()
+    assert " & $R^2$ & " in table.to_latex()
+    assert " | R2 | " in table.to_markdown()

@@ -9,6 +9,7 @@ import pytest
 from tests.forced import fit_streamed
 
 import gaussnet as gn
+from gaussnet.fitting.residuals import shape_words
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reading-a-fit.md"
 DAG = gn.Dag.parse("[rain][wet|rain][mud|wet][slip|wet:mud]", nodes=["rain", "wet", "mud", "slip"])
@@ -282,3 +283,17 @@ def test_a_summary_says_that_rows_have_changed():
     rows[0, 0] += 1.0
     assert "was not checked (the data have changed since" in fit.summary().fits
     assert fit.summary().data.endswith("needs the rows in memory, unchanged.")
+
+
+def test_values_left_out_of_a_residual_plot_are_counted_by_what_they_are():
+    """So that the count of flagged values is the one that all sentences give."""
+    rng = np.random.default_rng(0)
+    rows = np.array(ROWS)
+    rows[:40] += rng.normal(0.0, 4.0, (40, rows.shape[1]))
+    fit = gn.fit(rows, DAG, "robust")
+    for place, node in enumerate(DAG.nodes):
+        words = shape_words(fit, fit.residual_shapes, place)
+        flagged, doubted = fit.node(node).flagged, fit.trimming.count(place, "unverified")
+        assert (f"{flagged} flagged value" in words) == (flagged > 0)
+        assert (f"{doubted} value" in words and "in doubt" in words) == (doubted > 0)
+    assert sum(fit.node(node).flagged for node in DAG.nodes) > 0

@@ -71,7 +71,7 @@ def test_residuals_of_a_robust_fit_leave_out_what_it_flags_and_say_so():
     panels = fit.plot_residuals().ravel()
     title = panels[0].get_title()
     assert "close to Gaussian" in title
-    assert "(without 2 suspicious values)" in title
+    assert "(without 2 flagged values)" in title
     for panel in panels[: len(DAG)]:
         assert np.abs(panel.lines[0].get_ydata()).max() < 5.0
     assert len(panels[0].lines[0].get_ydata()) == len(rows) - 2

@@ -50,6 +50,8 @@ class Checked:
     shapes: ResidualShapes | None
     nodes: tuple[str, ...]
     fail_if: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    """On values that may stand for a missing one."""
 
     @property
     def alarms(self) -> list[Alarm]:
@@ -80,6 +82,7 @@ class Checked:
             "contamination": contamination_fields(self.contamination, self.nodes),
             "graph": graph_fields(self.graph, self.graph_reason),
             "residuals": residual_fields(self.shapes, self.nodes),
+            "notes": list(self.notes),
             "alarms": [alarm.to_dict() for alarm in self.alarms],
             "failed": [alarm.condition for alarm in self.failures],
         }
@@ -115,7 +118,8 @@ def check_rows(
         graph, reason = _graph_check(learnt.fit, level, "contradicted" in wanted)
         shapes = learnt.fit.residual_shapes
     test, rows = learnt.contamination, learnt.fit.rows
-    return Checked(rows, level, drift, test, graph, reason, shapes, dag.nodes, wanted)
+    notes = tuple(in_shell_words(one.note(missing)) for one in learnt.fit.suspected_codes)
+    return Checked(rows, level, drift, test, graph, reason, shapes, dag.nodes, wanted, notes)
 
 
 def _conditions(given: Iterable[str]) -> tuple[str, ...]:
@@ -143,7 +147,7 @@ def print_check(found: Checked) -> None:
     page = console()
     page.print(f"{counted(found.rows, 'row')}, level {found.level:g}")
     page.print(f"drift: {found.drift.verdict}")
-    for note in found.drift.notes:
+    for note in (*found.drift.notes, *found.notes):
         page.print(f"note: {note}")
     page.print(f"contamination: {_contamination_words(found)}")
     reason = f"Not tested: {in_shell_words(found.graph_reason)}."

@@ -224,9 +224,12 @@ def shape_words(fit: "Fit | None", shapes: ResidualShapes | None, node: int) -> 
         return ""
     words = WORDS[shapes.shape(node)]
     trimming = None if fit is None else fit.trimming
-    statuses = ("flagged", "unverified")
-    doubted = 0 if trimming is None else sum(trimming.count(node, one) for one in statuses)
-    return f"{words} (without {counted(doubted, 'suspicious value')})" if doubted else words
+    if trimming is None:
+        return words
+    flagged, doubted = (trimming.count(node, one) for one in ("flagged", "unverified"))
+    without = [counted(flagged, "flagged value")] if flagged else []
+    without += [f"{counted(doubted, 'value')} in doubt"] if doubted else []
+    return f"{words} (without {' and '.join(without)})" if without else words
 
 
 def doubted_cells(fit: "Fit") -> dict[int, IntArray]:

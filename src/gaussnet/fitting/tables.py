@@ -137,7 +137,8 @@ class ResultTable:
         x & y\_1 & 1.903 & 0.05233 & 0.017 & 1.238 & 2.568 & 0.9996 \\
         """
         places = "".join("l" if column.kind == "text" else "r" for column in self.columns)
-        heads = " & ".join(_latex(column.heading) for column in self.columns)
+        headings = (column.heading for column in self.columns)
+        heads = " & ".join("$R^2$" if head == "R2" else _latex(head) for head in headings)
         words = [column.kind == "text" for column in self.columns]
         lines = [
             " & ".join(
