@@ -105,14 +105,16 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="Of a new summary: least-squares (the default), batch-average, ..."),
+        typer.Option(help="Of a new summary: least-squares (the default), robust, ..."),
     ] = None,
     intercept: Annotated[
         bool | None, typer.Option(help="Of a new summary: whether equations have a constant.")
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(help="Of a new summary, on missing values: raise, drop-rows or drop-by-node."),
+        typer.Option(
+            help="Of a new summary: raise, drop-rows or drop-by-node; for robust also likelihood."
+        ),
     ] = None,
     missing_values: MissingValues = None,
     again: Annotated[

@@ -229,9 +229,7 @@ def _history(path: Path) -> list[str] | None:
 
 def _save(summary: gn.Summary, path: Path, history: Sequence[str]) -> None:
     """Write a summary with the hashes of its files, whole or not at all."""
-    from gaussnet.fitting.summary_files import to_arrays
-
-    arrays = to_arrays(summary)
+    arrays = summary.to_arrays()
     arrays[ADDED] = np.frombuffer(json.dumps(list(history)).encode(), dtype=np.uint8)
     with whole_file(path) as stream:
         np.savez(stream, **arrays)

@@ -787,7 +787,7 @@ class Fit:
 
         Rows in memory that were changed since are refused; files are read again, to see that.
         """
-        if self.sums is None or not self.sums.groups:
+        if self.sums is None or not self.sums.has_errors:
             return self.required_data(purpose)
         if self.data is not None and self.data.all_rows().is_stream:
             return self.data
@@ -833,6 +833,8 @@ class Fit:
         """Everything but the data."""
         left = ("bootstraps", "known_errors")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
+        if self.sums is not None and self.sums.holds_rows:
+            own["sums"] = None
         return own | {"data": None, "kept": None}
 
     def __repr__(self) -> str:

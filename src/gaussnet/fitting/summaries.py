@@ -1,5 +1,6 @@
 """Summaries: what rows say about a network, to be added to, merged, kept and solved."""
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -54,8 +55,45 @@ class NotInSummary(EstimationError):
     """The rows say more than their summary does."""
 
 
+class Summary(ABC):
+    """What rows have said of a network, to which more can be added."""
+
+    dag: Dag
+    method: Method
+    intercept: bool
+    page_rows: int
+    missing: Missing
+    missing_values: Codes
+    dropped: int
+    """Rows left out because they lack a value."""
+    rows: Any
+    """Rows that it is of."""
+
+    @abstractmethod
+    def add(self, data: Any, *, threads: int | None = None) -> "Summary":
+        """The summary of these rows and then more."""
+
+    @abstractmethod
+    def solve(self, scale: str | Scale | None = None) -> Fit:
+        """The fit that the summary gives."""
+
+    @abstractmethod
+    def share(self) -> "Summary":
+        """The summary without any row inside; refused where it cannot do without."""
+
+    @abstractmethod
+    def to_arrays(self) -> dict[str, Any]:
+        """The summary as plain arrays by name, for a file."""
+
+    def save(self, path: Path) -> None:
+        """Write the summary as one file, whole or not at all; see `gaussnet.load_summary`."""
+        from gaussnet.fitting.summary_files import save
+
+        save(self, path)
+
+
 @dataclass(frozen=True, eq=False, repr=False)
-class Summary:
+class PageSummary(Summary):
     """All that some rows say about the coefficients and variances over a graph.
 
     It does not grow with the rows. Rows are summarised page by page; those after the last
@@ -143,7 +181,7 @@ class Summary:
         threads: int | None = None,
         interventions: Any = None,
         weights: Weights | None = None,
-    ) -> "Summary":
+    ) -> "PageSummary":
         """The summary of these rows and then more: the same as of all rows at once.
 
         `interventions` say which cells of the new rows were set from outside, and `weights` how
@@ -200,7 +238,7 @@ class Summary:
                 "got interventions for a summary without: give them to gaussnet.summarize"
             )
 
-    def _knowing(self, opened: Table) -> "tuple[Summary, Source]":
+    def _knowing(self, opened: Table) -> "tuple[PageSummary, Source]":
         """This summary with the regimes of more rows, and those rows with its numbers of them."""
         source = opened.as_source()
         if self.targets is None or opened.design is None:
@@ -209,7 +247,7 @@ class Summary:
         known = replace(self, targets=design.targets)
         return known, Renumbered(source, source.width - design.width, numbers)
 
-    def _added(self, table: FileTable) -> "Summary":
+    def _added(self, table: FileTable) -> "PageSummary":
         try:
             return self._with(table)
         except NotFinite:
@@ -229,7 +267,11 @@ class Summary:
         except MissingCells as problem:
             raise problem.advising(SAID_BEFORE) from None
 
-    def share(self) -> "Summary":
+    def solve(self, scale: str | Scale | None = None) -> Fit:
+        """The fit that the summary gives; see `gaussnet.solve`."""
+        return _solve(self, scale)
+
+    def share(self) -> "PageSummary":
         """The summary with the open run finished: no row is left inside.
 
         Rows that are added later begin a page of their own.
@@ -261,11 +303,11 @@ class Summary:
             )
         return solution, question.notes(total)
 
-    def save(self, path: Path) -> None:
-        """Write the summary as one file, whole or not at all; see `gaussnet.load_summary`."""
-        from gaussnet.fitting.summary_files import save
+    def to_arrays(self) -> dict[str, Any]:
+        """The summary as plain arrays by name."""
+        from gaussnet.fitting.summary_files import sum_arrays
 
-        save(self, path)
+        return sum_arrays(self)
 
     def __repr__(self) -> str:
         return (
@@ -281,7 +323,7 @@ class Summary:
             partials = partials.add(question.page(self.tail, self.design), question.merge)
         return (*self.closed, *((partials.total(question.merge),) if partials.held else ()))
 
-    def _with(self, table: FileTable) -> "Summary":
+    def _with(self, table: FileTable) -> "PageSummary":
         """With the rows of a table after these: full pages summarised, the rest kept."""
         if self.tail is not None and len(self.tail):
             table = replace(table, source=Chain((ArraySource(self.tail), table.source)))
@@ -327,14 +369,13 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
 ) -> Summary:
     """Summarise rows for a fit later, here or elsewhere, alone or with others.
 
-    The methods are "least-squares", "batch-average", "batch-median" and "cauchy-tree"; data, `dag`,
-    `columns` and `missing_values`, which also hold for rows that are added later, are as in
-    `gaussnet.fit`. Missing values are refused, drop their rows, or with
-    "drop-by-node" leave rows out where a node or a parent lacks a value. `interventions` are those
-    and `weights` (for least squares) those of `gaussnet.fit`; with any of these every node has a
-    summary of its own. With
-    `for_checks` the products of all pairs of nodes are kept too, so that the fit of the summary
-    has `check_graph` and `fit_measures`.
+    The methods are "least-squares", "batch-average", "batch-median", "cauchy-tree" and "robust",
+    whose summary holds a sample of the rows; data, `dag`, `columns` and `missing_values`, which
+    also hold for rows that are added later, are as in `gaussnet.fit`. Missing values are refused, drop their rows, or with "drop-by-node" leave rows out where a node
+    or a parent lacks a value; "robust" knows "likelihood" instead. `interventions` are those and
+    `weights` (for least squares) those of `gaussnet.fit`; with any of these every node has a
+    summary of its own. With `for_checks` the products of all pairs of nodes are kept too, so that
+    the fit of the summary has `check_graph` and `fit_measures`.
 
     Examples
     --------
@@ -346,7 +387,8 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     (Summary(2 nodes, 4 rows, method='least-squares', 4 rows inside), 2.06)
     """
     check_missing(missing)
-    if missing == "likelihood":
+    chosen = method_named(method)
+    if missing == "likelihood" and not chosen.keeps_sample:
         raise SettingError(
             f"got missing={missing!r}, expected 'raise', 'drop-rows' or 'drop-by-node': what "
             "missing cells are worth is known only when all rows are seen, so fit the rows "
@@ -356,14 +398,25 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
     given, ordered = in_column_order(*with_factors(data, as_dag(dag), codes), columns)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     check_page_rows(height)
-    settings = (ordered, method_named(method), bool(intercept), height, missing)
-    empty = Summary(*settings, missing_values=codes)
+    settings = (ordered, chosen, bool(intercept), height, missing)
+    study = {"interventions": interventions, "weights": weights}
+    if chosen.keeps_sample:
+        from gaussnet.fitting.robust_summaries import RobustSummary
+
+        if for_checks:
+            raise SettingError(
+                f"got for_checks=True and method={chosen.name!r}, whose summaries have no products "
+                "of all pairs: leave one of both out"
+            )
+        first = RobustSummary.empty(*settings, codes)
+        return _not_empty(first.add(given, threads=threads, **study))
+    empty = PageSummary(*settings, missing_values=codes)
     if for_checks:
         _check_shared_rows(interventions, weights, missing)
         empty = replace(empty, for_checks=True)
     if weights is not None:
-        study = Study(weights=weights)
-        options = ReadOptions(ordered, empty.intercept, None, missing, height, study)
+        weighted = Study(weights=weights)
+        options = ReadOptions(ordered, empty.intercept, None, missing, height, weighted)
         check_study(options, (empty.method, scale_named("mean-square", empty.method)))
         name = weights.by if isinstance(weights.by, str) else None
         empty = replace(empty, weights=Weights(name, weights.kind))
@@ -372,10 +425,13 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
         nothing = np.zeros((1, len(empty.dag)), dtype=bool)
         by_column = interventions if isinstance(interventions, str | Mapping) else None
         empty = replace(empty, targets=nothing, interventions=by_column)
-    found = empty.add(given, threads=threads, interventions=interventions, weights=weights)
-    if found.rows == 0:
+    return _not_empty(empty.add(given, threads=threads, **study))
+
+
+def _not_empty(summary: Summary) -> Summary:
+    if summary.rows == 0:
         raise DataError("the data have no rows: give at least one")
-    return found
+    return summary
 
 
 def _check_shared_rows(interventions: Any, weights: Any, missing: Missing) -> None:
@@ -407,10 +463,9 @@ def merge(first: Summary, second: Summary) -> Summary:
     >>> gn.merge(gn.summarize(here, dag), gn.summarize(there, dag))
     Summary(2 nodes, 4 rows, method='least-squares', 0 rows inside)
     """
-    check_summary(first)
-    check_summary(second)
-    for name, levels in first.dag.factors.items():
-        other = second.dag.factors.get(name, levels)
+    left, right = _shared(first), _shared(second)
+    for name, levels in left.dag.factors.items():
+        other = right.dag.factors.get(name, levels)
         if other != levels:
             raise SettingError(
                 f"the summaries have the levels {shorten(levels)} and {shorten(other)} of "
@@ -418,19 +473,26 @@ def merge(first: Summary, second: Summary) -> Summary:
                 "dag.with_factors({...}), and summarise the rows again"
             )
     for name in ("dag", "method", "intercept", "page_rows", "missing", "for_checks", "weight_kind"):
-        left, right = getattr(first, name), getattr(second, name)
-        if left != right:
+        one, other = getattr(left, name), getattr(right, name)
+        if one != other:
             raise SettingError(
-                f"the summaries differ in {name} ({left!r:.80} and {right!r:.80}): summarise the "
+                f"the summaries differ in {name} ({one!r:.80} and {other!r:.80}): summarise the "
                 "rows of all sites in the same way"
             )
-    left, right = first.share(), second.share()
     codes = tuple(dict.fromkeys(left.missing_values + right.missing_values))
     left = replace(left, targets=_all_targets(left, right), missing_values=codes)
     return replace(left, closed=left.closed + right.closed, dropped=left.dropped + right.dropped)
 
 
-def _all_targets(first: Summary, second: Summary) -> BoolArray | None:
+def _shared(summary: Summary) -> PageSummary:
+    """The summary without rows inside; refused if it cannot do without."""
+    check_summary(summary)
+    shared = summary.share()
+    assert isinstance(shared, PageSummary)
+    return shared
+
+
+def _all_targets(first: PageSummary, second: PageSummary) -> BoolArray | None:
     """The regimes of both summaries."""
     if (first.targets is None) != (second.targets is None):
         raise SettingError(
@@ -442,13 +504,14 @@ def _all_targets(first: Summary, second: Summary) -> BoolArray | None:
     return first.design.merged(second.design)[0].targets
 
 
-def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
+def solve(summary: Summary, *, scale: str | Scale | None = None) -> Fit:
     """The fit that a summary gives, the same as `gaussnet.fit` gives for its rows.
 
     Variances are mean squares, or for least squares "kl-optimal": other scales need the
-    rows themselves. The fit of least squares has standard errors, intervals, effects,
-    log-likelihood, AIC, BIC and R2 from the sums of its equations; `check_graph` and
-    `fit_measures` if the summary was made with ``for_checks=True``.
+    rows themselves. Those of the robust method are "core" or "kl-optimal". The fit of least
+    squares has standard errors, intervals, effects, log-likelihood, AIC, BIC and R2 from the sums
+    of its equations; `check_graph` and `fit_measures` if the summary was made with
+    ``for_checks=True``. The robust fit has standard errors, intervals and effects.
 
     Examples
     --------
@@ -459,6 +522,10 @@ def solve(summary: Summary, *, scale: str | Scale = "mean-square") -> Fit:
     True
     """
     check_summary(summary)
+    return summary.solve(scale)
+
+
+def _solve(summary: PageSummary, scale: str | Scale | None) -> Fit:
     chosen = scale_named(scale, summary.method)
     check_together(summary.method, chosen)
     if not chosen.uses_mean_squares:
@@ -538,7 +605,7 @@ def _updated(fit: Fit, more_rows: Any) -> Fit:
     return replace(found, general_notes=notes, data=joined)
 
 
-def _exact_solution(summary: Summary, scale: Scale) -> Fit | None:
+def _exact_solution(summary: PageSummary, scale: Scale) -> Fit | None:
     """The fit that a summary gives; None if a fit to the rows themselves would be another."""
     try:
         found = solve(summary, scale=scale)
@@ -547,15 +614,15 @@ def _exact_solution(summary: Summary, scale: Scale) -> Fit | None:
     return None if summary.question.notes(summary.total()) else found
 
 
-def _summary_of(fit: Fit, options: ReadOptions, old: Any) -> Summary | None:
+def _summary_of(fit: Fit, options: ReadOptions, old: Any) -> PageSummary | None:
     """The summary that rows can be added to, if one says all that the next fit needs."""
-    if fit.kept is not None:
+    if isinstance(fit.kept, PageSummary):
         return fit.kept
     if not fit.scale.uses_mean_squares or options.missing in ("drop-by-node", "likelihood"):
         return None
     settings = (fit.dag, fit.method, fit.intercept, options.page_rows, options.missing)
     try:
-        empty = Summary(*settings)
+        empty = PageSummary(*settings)
     except SettingError:
         return None
     return empty.add(old)

@@ -5,7 +5,7 @@ import json
 import zipfile
 from collections.abc import Mapping
 from dataclasses import asdict, replace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
@@ -13,17 +13,20 @@ from gaussnet.data.codes import checked_codes
 from gaussnet.data.study import Weights
 from gaussnet.errors import FileError
 from gaussnet.files import Path, file_name, read_bytes, too_large, whole_file
-from gaussnet.fitting.summaries import Summary
+from gaussnet.fitting.summaries import PageSummary, Summary
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials
 from gaussnet.methods.names import METHODS
 
+if TYPE_CHECKING:
+    from gaussnet.fitting.robust_summaries import RobustSummary
+
 FORMAT, VERSION, WITH_TARGETS, WITH_COVARIANCES = "gaussnet summary", 2, 3, 4
-WITH_CHECKS, WITH_CODES = 5, 6
-NEWEST = WITH_CODES
+WITH_CHECKS, WITH_CODES, ROBUST = 5, 6, 7
+NEWEST = ROBUST
 """Summaries that know of interventions, covariances, products of all pairs and rows by node, or
-numbers that stand for a missing value have versions of their own, which older programs must not
-read."""
+numbers that stand for a missing value, and those for the robust method, have versions of their own,
+which older programs must not read."""
 BY_NAME = {kind.name: kind for kind in METHODS}
 
 Arrays = dict[str, Any]
@@ -32,20 +35,37 @@ Arrays = dict[str, Any]
 def save(summary: Summary, path: Path) -> None:
     """Write a summary, whole or not at all."""
     with whole_file(path) as stream:
-        np.savez(stream, **to_arrays(summary))
+        np.savez(stream, **summary.to_arrays())
 
 
-def to_arrays(summary: Summary) -> Arrays:
-    """A summary as plain arrays by name."""
-    question = summary.question
-    header = {
+def robust_arrays(summary: "RobustSummary") -> Arrays:
+    """A summary for the robust method as plain arrays by name."""
+    from gaussnet.fitting.robust_summary_files import to_arrays, to_header
+
+    header = _graph_header(summary.dag, ROBUST) | to_header(summary)
+    return {"header": _encoded(header)} | to_arrays(summary)
+
+
+def _graph_header(dag: Dag, version: int) -> dict[str, Any]:
+    return {
         "format": FORMAT,
-        "version": _version(summary),
-        "nodes": list(summary.dag.nodes),
-        "column_order": summary.dag.has_column_order,
-        "edges": [list(edge) for edge in summary.dag.arrows],
-        "covariances": [list(pair) for pair in summary.dag.covariances],
-        "factors": {name: list(levels) for name, levels in summary.dag.factors.items()},
+        "version": version,
+        "nodes": list(dag.nodes),
+        "column_order": dag.has_column_order,
+        "edges": [list(edge) for edge in dag.arrows],
+        "covariances": [list(pair) for pair in dag.covariances],
+        "factors": {name: list(levels) for name, levels in dag.factors.items()},
+    }
+
+
+def _encoded(header: dict[str, Any]) -> Any:
+    return np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)
+
+
+def sum_arrays(summary: PageSummary) -> Arrays:
+    """A summary of sums as plain arrays by name."""
+    question = summary.question
+    header = _graph_header(summary.dag, _version(summary)) | {
         "method": {"name": summary.method.name, "settings": asdict(cast(Any, summary.method))},
         "intercept": summary.intercept,
         "page_rows": summary.page_rows,
@@ -59,7 +79,7 @@ def to_arrays(summary: Summary) -> Arrays:
         "weights": None if summary.weights is None else asdict(summary.weights),
         "missing_values": list(summary.missing_values),
     }
-    arrays: Arrays = {"header": np.frombuffer(json.dumps(header).encode(), dtype=np.uint8)}
+    arrays: Arrays = {"header": _encoded(header)}
     runs = (*summary.closed, *(own for _, own in summary.partials.held))
     for index, own in enumerate(runs):
         parts = question.to_arrays(own).items()
@@ -69,7 +89,7 @@ def to_arrays(summary: Summary) -> Arrays:
     return arrays
 
 
-def _version(summary: Summary) -> int:
+def _version(summary: PageSummary) -> int:
     if summary.missing_values:
         return WITH_CODES
     if summary.for_checks or summary.weights or summary.missing == "drop-by-node":
@@ -137,6 +157,10 @@ def _summary(arrays: Arrays) -> Summary:
     factors = {name: tuple(levels) for name, levels in header.get("factors", {}).items()}
     dag = replace(dag, factors=factors)
     dag = dag.with_column_order(header.get("column_order") is True)
+    if header["version"] == ROBUST:
+        from gaussnet.fitting.robust_summary_files import from_arrays
+
+        return from_arrays(dag, header, arrays)
     name = header["method"]["name"]
     if name not in BY_NAME:
         raise _OtherMethod(name)
@@ -147,7 +171,7 @@ def _summary(arrays: Arrays) -> Summary:
     settings = (dag, method, header["intercept"], height, missing)
     targets = header.get("targets")
     said = None if targets is None else np.array(targets, dtype=bool).reshape(-1, len(dag))
-    summary = Summary(*settings, targets=said, interventions=header.get("interventions"))
+    summary = PageSummary(*settings, targets=said, interventions=header.get("interventions"))
     weights = None if header.get("weights") is None else Weights(**header["weights"])
     codes = checked_codes(header.get("missing_values", ()))
     summary = replace(summary, for_checks=header.get("for_checks") is True, weights=weights)
@@ -177,7 +201,7 @@ def _count(value: Any) -> int:
     return int(value)
 
 
-def _checked_tail(tail: Any, summary: Summary) -> Any:
+def _checked_tail(tail: Any, summary: PageSummary) -> Any:
     """The rows after the last full page, if there are any."""
     if tail is not None:
         width = len(summary.dag) + (0 if summary.design is None else summary.design.width)

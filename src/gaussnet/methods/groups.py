@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from operator import index
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -56,6 +56,8 @@ class ReadOptions:
 class FitData:
     """The data as they were given, and how they are read; rows in memory are never copied."""
 
+    has_all_rows: ClassVar[bool] = True
+
     given: Any
     """Data that can be opened again, or a table that is read anew by every pass."""
     options: ReadOptions
@@ -69,6 +71,10 @@ class FitData:
     def table(self) -> Table:
         """The rows that the network was learnt from."""
         return self._opened()[0]
+
+    def informing_rows(self) -> tuple[Table, float]:
+        """The rows that say how precise parameters are, and how many rows each stands for."""
+        return self.table(), 1.0
 
     def groups(self) -> tuple[Groups, Groups]:
         """The equations of both phases with their rows; the same unless the rows are split."""

@@ -129,6 +129,8 @@ class SummedRows(Table):
 class KeptSums:
     """The sums that all equations of a network were learnt from, and what the rows were like."""
 
+    holds_rows: ClassVar[bool] = False
+
     groups: tuple[FamilySums, ...]
     error_kind: str | None = None
     """The standard errors that the rows ask for; None for the method's own."""
@@ -137,7 +139,12 @@ class KeptSums:
     cross: CrossMoments | None = None
     """Of all pairs of nodes, where somebody asked for them."""
 
-    def data(self, dag: Dag, intercept: bool) -> "SummedData":
+    @property
+    def has_errors(self) -> bool:
+        """Whether standard errors follow from what is kept."""
+        return bool(self.groups)
+
+    def data(self, dag: Dag, intercept: bool) -> FitData:
         """What answers for the rows; over a graph with fewer parents for nodes that lost all."""
         options = ReadOptions(dag, intercept, None, "raise", 1)
         sizes, groups = dag.families.sizes, []

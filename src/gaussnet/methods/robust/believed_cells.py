@@ -32,7 +32,7 @@ from gaussnet.types import FloatArray
 
 def believed_cells(fitted: Fitted, level: float) -> Assembly:
     """Standard error, low and high of coefficients (3, edges), intercepts and variances."""
-    if fitted.findings.is_untouched:
+    if fitted.findings.is_untouched and fitted.data.has_all_rows:
         return assemble(LeastSquares(), fitted, "classical", level)
     found = observed_errors(fitted, level, believed_law(fitted))
     if not isinstance(fitted.scale, GaussianCore | KlOptimal):

@@ -63,6 +63,7 @@ class Cellwise(SequentialTrim):
     name = "robust"
     error_kinds = ("believed-cells",)
     reads_pages = True
+    keeps_sample = True
     passes = "a sample is learnt from in memory, then all rows are read two or three times"
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
@@ -158,6 +159,7 @@ class Auto(Cellwise):
 
     level: float = 0.05
     name = "auto"
+    keeps_sample = False
 
     def __post_init__(self) -> None:
         """Refuse a level that is no chance."""

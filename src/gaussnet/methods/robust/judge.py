@@ -86,12 +86,9 @@ class Judge:
 
     def judged(self, rows: Rows, *, with_lost: bool = False) -> JudgedRows:
         """All cells of some rows; NaN marks a missing one."""
-        values = np.asarray(rows, dtype=np.float64)
-        missing = np.isnan(values)
-        with np.errstate(invalid="ignore"):
-            outside = (values < self.low) | (values > self.high)
-        if outside.any():
-            values = np.where(outside, np.nan, values)
+        missing = np.isnan(rows)
+        values = self.inside(rows)
+        outside = np.isnan(values) & ~missing
         mixture, shape = self.mixture, values.shape
         wrong, filled, chances = np.zeros(shape, np.uint8), np.empty(shape), np.zeros(shape)
         sizes = self.families.sizes + 2
@@ -110,6 +107,13 @@ class Judge:
             filled[is_foreign] = own + chance * (means - own)
             flagged |= is_foreign[:, None] & ~missing
         return JudgedRows(missing, flagged, chances, filled, mixture.summed(values, found), lost)
+
+    def inside(self, rows: Rows) -> FloatArray:
+        """The rows with NaN for every value beyond the limits, (rows, nodes)."""
+        values = np.asarray(rows, dtype=np.float64)
+        with np.errstate(invalid="ignore"):
+            outside = (values < self.low) | (values > self.high)
+        return np.where(outside, np.nan, values) if outside.any() else values
 
     def believed(self, rows: Rows) -> FloatArray:
         """The rows with NaN for every cell that is flagged, (rows, nodes)."""

@@ -30,6 +30,7 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.threads import thread_map
+from gaussnet.methods.robust.control_variate import ControlVariate
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.types import BoolArray, FloatArray, Rows
 
@@ -231,6 +232,8 @@ class Mixture:
     threads: int = 1
     slight: float = SLIGHT
     """Cells that are wrong with smaller odds are believed."""
+    variate: ControlVariate | None = None
+    """What other rows add up to, if the rows are a sample of all."""
 
     @property
     def log_likelihood(self) -> float:
@@ -252,8 +255,8 @@ class Mixture:
         wrong = np.where(np.isnan(rows), MISSING, np.where(doubted & self.judged, WRONG, RIGHT))
         foreign = self.foreign
         if foreign is not None:
-            foreign = foreign.on(_without_gaps(rows, self.equation), self.layout.families)
-        return replace(self, rows=rows, wrong=wrong.astype(np.uint8), foreign=foreign)
+            foreign = foreign.on(_without_gaps(rows, foreign.equation), self.layout.families)
+        return replace(self, rows=rows, wrong=wrong.astype(np.uint8), foreign=foreign, variate=None)
 
     def without_rows(self) -> "Mixture":
         """The parameters alone."""
@@ -317,9 +320,9 @@ class Mixture:
         total = parts[0][0]
         for part, _ in parts[1:]:
             total = total.plus(part)
-        found = self.maximized(total)
+        found = self.maximized(total if self.variate is None else self.variate.total(self, total))
         if found.foreign is not None:
-            whole = _without_gaps(self.rows, self.equation)
+            whole = _without_gaps(self.rows, found.foreign.equation)
             found = replace(found, foreign=found.foreign.on(whole, self.layout.families))
         return replace(found, foreign_chances=np.concatenate([own for _, own in parts]))
 
@@ -379,7 +382,7 @@ class Mixture:
         # Rows that have more wrong or missing cells than a pattern can hold count as foreign.
         of_foreign, weight = np.zeros(0), float(np.sum(1.0 - found.foreign))
         if self.foreign is not None:
-            whole = _without_gaps(rows, self.equation)
+            whole = _without_gaps(rows, self.foreign.equation)
             of_foreign = foreign_sums(whole, found.foreign, self.equation.means, self.layout)
         own = (found.products, found.sums, found.laws, found.columns, of_foreign)
         return Sums(*own, weight, len(rows), float(found.densities.sum()))
@@ -404,7 +407,8 @@ class Mixture:
         likelihood = sums.log_likelihood
         if foreign is not None:
             likelihood += sums.rows * float(np.log1p(-foreign.share))
-            foreign = self._foreign(foreign, sums)
+            if self.variate is None:  # the noise of a few rows would vanish where sums are guessed
+                foreign = self._foreign(foreign, sums)
         return replace(
             self,
             equation=equation,

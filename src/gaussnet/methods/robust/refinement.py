@@ -47,9 +47,10 @@ of them: most rounds are those of the smaller samples."""
 CLEAR_SHARE = 0.002
 """The walk's start is good enough if no more of the cells are in doubt than this."""
 
-MOST_TOUCHED, FEW_CELLS = 0.7, 0.5
-"""Whole rows are looked at if the walk doubts cells in no more of them, unless so few cells of each
-explain all."""
+MOST_TOUCHED, SCATTERED = 0.7, 1.2
+"""Whole rows are looked at if the walk doubts cells in no more of them, unless these cells explain
+all and a row has no more of them than this times what it has where cells are wrong by
+themselves."""
 
 SHAPE_ROUNDS = 4
 """So often columns are asked whether they are wrong or have a shape of their own."""
@@ -175,8 +176,8 @@ def _likeliest_start(
     found = [mixture for mixture in found if not _has_collapsed(walk, mixture)]
     is_clear = bool(found) and _is_clear(found[0])
     touched = doubted.any(axis=1)
-    few_cells = is_clear and touched.any() and doubted[touched].mean() < FEW_CELLS
-    if judged.all() and touched.mean() < MOST_TOUCHED and not few_cells:
+    is_explained = is_clear and touched.any() and _are_scattered(doubted)
+    if judged.all() and touched.mean() < MOST_TOUCHED and not is_explained:
         concentrated, foreign = row_start(rows, layout, walk.intercept)
         by_rows = start(concentrated, np.zeros(rows.shape, dtype=bool), foreign)
         is_sound = by_rows.foreign is None or rows_are_foreign(by_rows)
@@ -184,6 +185,17 @@ def _likeliest_start(
     if not is_clear:
         found.append(start(*rank_start(rows, layout, walk.intercept)))
     return replace(max(found, key=_evidence), slight=SLIGHT)
+
+
+def _are_scattered(doubted: BoolArray) -> bool:
+    """Whether cells are doubted here and there, not many in one row and none in others.
+
+    Where each is doubted with probability p by itself, a row has one at least with probability
+    1 - (1 - p)^nodes.
+    """
+    share = float(doubted.mean())
+    expected = 1.0 - (1.0 - share) ** doubted.shape[1]
+    return bool(doubted.any(axis=1).mean() * SCATTERED > expected)
 
 
 def _has_collapsed(walk: Walk, mixture: Mixture) -> bool:

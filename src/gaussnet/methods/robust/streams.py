@@ -1,9 +1,9 @@
 """The robust method on rows that are read anew by every pass: files, clusters, any number of rows.
 
 What is wrong with a row is a matter of that row, given the parameters (`judge`). So a sample of the
-rows, evenly spread over all of them, is learnt from in memory (`SamplePass`): what wrong values
-look like, how frequent they are, and the network. Then each pass over all rows is one round for the
-network alone (`RoundPass`); a round goes most of the way, so that two or three passes are enough.
+rows is learnt from in memory: what wrong values look like, how frequent they are, and the network.
+Then each pass over all rows (`RoundPass`) says how far that holds for all of them, and the mixture
+goes on from there in memory, with the sample as a control variate. Two passes are mostly enough.
 """
 
 from dataclasses import dataclass, replace
@@ -20,6 +20,7 @@ from gaussnet.methods.base import Equations, Scale, Solution
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.robust.cells import SuspiciousCells
 from gaussnet.methods.robust.cellwise import MOST_MISSING, Cellwise
+from gaussnet.methods.robust.control_variate import ControlVariate
 from gaussnet.methods.robust.findings import Trimming
 from gaussnet.methods.robust.judge import (
     Judge,
@@ -28,10 +29,18 @@ from gaussnet.methods.robust.judge import (
     listed_cells,
     status_counts,
 )
-from gaussnet.methods.robust.mixture import Equation, Metric, Mixture, Sums, network_equation
+from gaussnet.methods.robust.mixture import (
+    LEAST_CHANCE,
+    SLACK,
+    Metric,
+    Mixture,
+    Sums,
+    network_equation,
+)
 from gaussnet.methods.robust.precision import SparsePrecision
+from gaussnet.methods.robust.samples import Sample, SamplePass
 from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
-from gaussnet.types import FloatArray, IntArray
+from gaussnet.types import FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.methods.robust.sequential_trim import RobustSolution
@@ -45,76 +54,88 @@ MOST_LISTED = 10_000
 CLOSE = 0.05
 """Passes end when the next one would move no parameter by more standard errors than this."""
 
-FEWEST_PASSES, MOST_PASSES = 2, 20
+MOST_PASSES = 20
+
+MOST_ROUNDS = 150
+"""Of the mixture in memory, after each pass."""
 
 
-def first_pass(method: Cellwise, equations: Equations, scale: Scale) -> "SamplePass":
+def first_pass(method: Cellwise, equations: Equations, scale: Scale) -> Pass:
     """The first question of the robust method about rows that are not all in memory."""
     if not isinstance(scale, GaussianCore | KlOptimal):
         raise SettingError(
             f"got scale={scale.name!r} with method={method.name!r} on rows that are read page by "
             "page, expected 'core' or 'kl-optimal': leave scale out, or give fewer rows"
         )
-    return SamplePass(method, equations, scale, sample_step(equations))
-
-
-def sample_step(equations: Equations) -> int:
-    """One row in so many is learnt from in memory."""
     limits, width = equations.limits, len(equations.families)
-    wanted = limits.run.sample_rows or max(SAMPLE_ROWS, SAMPLE_VALUES // max(width, 1))
-    return 1 if limits.rows is None else max(1, limits.rows // wanted)
+    question = SamplePass(limits.run.sample_rows or sample_size(width), limits.rows)
+    learnt = Followed(question, partial(_rounds, method, equations))
+    return Followed(learnt, partial(answer, equations, scale))
 
 
-@dataclass(frozen=True)
-class SamplePass(Pass):
-    """Asks for one row in so many, each drawn from its own block of rows; learns from them."""
+def sample_size(width: int) -> int:
+    """Rows of so many values that are learnt from in memory."""
+    return max(SAMPLE_ROWS, SAMPLE_VALUES // max(width, 1))
 
-    method: Cellwise
-    equations: Equations
-    scale: Scale
-    step: int
 
-    def summarize(self, stripe: Stripe) -> list[Any]:
-        """Rows of a stripe: which ones depends on their place in the page alone."""
-        starts = np.arange(0, stripe.stop - stripe.start, self.step)
-        draw = np.random.default_rng(stripe.start).integers(self.step, size=len(starts))
-        chosen = np.minimum(starts + draw, stripe.stop - stripe.start - 1)
-        return [np.array(stripe.rows[chosen], dtype=np.float64)]
+def _rounds(method: Cellwise, equations: Equations, sample: Sample) -> "RoundPass":
+    """The first round over all rows, after what a sample teaches."""
+    judge, shaped, discrete = judge_of_sample(method, equations, sample.rows)
+    threads = equations.limits.run.threads
+    return RoundPass(judge, Held(sample.rows), shaped, discrete, threads)
 
-    def merge(self, left: list[FloatArray], right: list[FloatArray]) -> list[FloatArray]:
-        """The rows of both."""
-        return left + right
 
-    def then(self, summary: list[FloatArray]) -> "RoundPass":
-        """Learn from the sample; then the first round over all rows."""
-        rows = np.concatenate(summary)
-        families = self.equations.families.by_node
-        found = self.method.learn(
-            rows,
-            families,
-            intercept=self.equations.intercept,
-            threads=self.equations.limits.run.threads,
-            complete=not bool(np.isnan(rows).any()),
+def judge_of_sample(
+    method: Cellwise, equations: Equations, rows: FloatArray
+) -> tuple[Judge, tuple[int, ...], tuple[int, ...]]:
+    """What rows in memory teach of right and wrong; nodes of another shape, and discrete ones."""
+    families = equations.families.by_node
+    found = method.learn(
+        rows,
+        families,
+        intercept=equations.intercept,
+        threads=equations.limits.run.threads,
+        complete=not bool(np.isnan(rows).any()),
+    )
+    judge = found.judge
+    if judge is None:
+        judge = _clean_judge(found, rows, families, equations.intercept)
+    return _watchful(judge, (*found.shaped, *found.discrete)), found.shaped, found.discrete
+
+
+def _watchful(judge: Judge, believed: tuple[int, ...]) -> Judge:
+    """A judge to whom any value may be wrong, but those of nodes that are believed as they are."""
+    chances = np.maximum(judge.mixture.chances, LEAST_CHANCE)
+    chances[list(believed)] = 0.0
+    return replace(judge, mixture=replace(judge.mixture, chances=chances))
+
+
+def _clean_judge(
+    found: "RobustSolution", rows: FloatArray, families: Families, intercept: bool
+) -> Judge:
+    """One who has seen nothing wrong; refused where cells cannot be judged."""
+    spread: FloatArray = np.nanvar(rows, axis=0)
+    if found.cells or found.left_out or not (found.variances > 1e-6 * spread).all():
+        raise EstimationError(
+            "wrong values can be looked for in rows that are read page by page only if every "
+            "column varies, has noise of its own and no value beyond 1e100, and no row lacks "
+            f"more than {MOST_MISSING} values: leave out columns that are constant or sums of "
+            "others, mend the rest, or give fewer rows"
         )
-        judge = found.judge
-        if judge is None:
-            judge = self._clean_judge(found, rows, families)
-        return RoundPass(self.equations, self.scale, judge, found.shaped, found.discrete)
+    layout = SparsePrecision(families)
+    equation = network_equation(families, found.coefficients, found.intercepts, found.variances)
+    judged = np.array([node not in found.discrete for node in range(len(families))])
+    return Judge.of(clean_mixture(layout, intercept, equation, judged=judged))
 
-    def _clean_judge(self, found: "RobustSolution", rows: FloatArray, families: Families) -> Judge:
-        """One who has seen nothing wrong; refused where cells cannot be judged."""
-        spread: FloatArray = np.nanvar(rows, axis=0)
-        if found.cells or found.left_out or not (found.variances > 1e-6 * spread).all():
-            raise EstimationError(
-                "wrong values can be looked for in rows that are read page by page only if every "
-                "column varies, has noise of its own and no value beyond 1e100, and no row lacks "
-                f"more than {MOST_MISSING} values: leave out columns that are constant or sums of "
-                "others, mend the rest, or give fewer rows"
-            )
-        layout = SparsePrecision(families)
-        equation = network_equation(families, found.coefficients, found.intercepts, found.variances)
-        judged = np.array([node not in found.discrete for node in range(len(families))])
-        return Judge.of(clean_mixture(layout, self.equations.intercept, equation, judged=judged))
+
+@dataclass(frozen=True, eq=False)
+class Held:
+    """Rows that stay where they are: a copy that is sent to a worker has none."""
+
+    rows: FloatArray
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Held, (np.empty((0, self.rows.shape[1])),)
 
 
 class RoundSummary(NamedTuple):
@@ -128,160 +149,185 @@ class RoundSummary(NamedTuple):
     worst: ListedCells
     lost: FloatArray
 
+    def plus(self, other: "RoundSummary") -> "RoundSummary":
+        """What both say; the rows of the other come after these."""
+        later = other.worst._replace(rows=other.worst.rows + self.sums.rows)
+        pairs = zip(self.worst, later, strict=True)
+        return RoundSummary(
+            self.sums.plus(other.sums),
+            self.counts + other.counts,
+            self.touched + other.touched,
+            _worst(ListedCells.of(np.concatenate(pair) for pair in pairs)),
+            self.lost + other.lost,
+        )
+
+
+def round_summary(judge: Judge, rows: Rows) -> RoundSummary:
+    """A round over some rows."""
+    found = judge.judged(rows, with_lost=True)
+    bad = found.flagged | found.missing
+    touched = np.flatnonzero(bad.any(axis=1))
+    families, spoilt = judge.families, bad[touched].T.copy()
+    by_family = spoilt.copy()
+    for edge, parent in enumerate(families.parents.tolist()):
+        by_family[families.family_of_edge[edge]] |= spoilt[parent]
+    listed = listed_cells(judge, rows, found).flagged
+    assert found.lost is not None
+    counts, own = status_counts(found), by_family.sum(axis=1)
+    return RoundSummary(found.sums, counts, own, _worst(listed), found.lost)
+
+
+class Learnt(NamedTuple):
+    """What rounds have found."""
+
+    judge: Judge
+    """By whom all rows were judged in the last round."""
+    summary: RoundSummary
+    """What they said then."""
+    mixture: Mixture
+    """What follows from it."""
+    shaped: tuple[int, ...]
+    discrete: tuple[int, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Past:
+    """Rows that were read before: what they said then, and a sample of them."""
+
+    judge: Judge
+    summary: RoundSummary
+    sample: FloatArray
+
+    def under(self, judge: Judge) -> RoundSummary:
+        """What they would say now."""
+        if judge is self.judge:
+            return self.summary
+        before, now = (one.judged(self.sample, with_lost=True) for one in (self.judge, judge))
+        variate = ControlVariate.of(self.judge.mixture, self.summary.sums, before.sums)
+        assert before.lost is not None
+        assert now.lost is not None
+        lost = self.summary.lost + variate.factor * (now.lost - before.lost)
+        return self.summary._replace(sums=variate.total(judge.mixture, now.sums), lost=lost)
+
 
 @dataclass(frozen=True)
 class RoundPass(Pass):
-    """One round of the mixture over all rows, and what it finds wrong."""
+    """One round of the mixture over all rows, and what it finds wrong.
 
-    equations: Equations
-    scale: Scale
+    What follows from it is found in memory, with the sample as a control variate: the rounds that
+    the mixture takes to its end read no other rows, and the next pass has little to correct.
+    """
+
     judge: Judge
+    sample: Held
     shaped: tuple[int, ...] = ()
     discrete: tuple[int, ...] = ()
+    threads: int = 1
+    past: Past | None = None
     passes: int = 1
-    before: "Step | None" = None
-    """That of the round before."""
+    before: float = np.inf
+    """The largest move of a parameter by the round before, in standard errors."""
 
     def summarize(self, stripe: Stripe) -> RoundSummary:
         """A round over the rows of a stripe."""
-        found = self.judge.judged(stripe.rows, with_lost=True)
-        bad = found.flagged | found.missing
-        touched = np.flatnonzero(bad.any(axis=1))
-        families, spoilt = self.judge.families, bad[touched].T.copy()
-        by_family = spoilt.copy()
-        for edge, parent in enumerate(families.parents.tolist()):
-            by_family[families.family_of_edge[edge]] |= spoilt[parent]
-        listed = listed_cells(self.judge, stripe.rows, found).flagged
-        assert found.lost is not None
-        return RoundSummary(
-            found.sums, status_counts(found), by_family.sum(axis=1), _worst(listed), found.lost
-        )
+        return round_summary(self.judge, stripe.rows)
 
     def merge(self, left: RoundSummary, right: RoundSummary) -> RoundSummary:
         """What both say."""
-        moved = right.worst._replace(rows=right.worst.rows + left.sums.rows)
-        pairs = zip(left.worst, moved, strict=True)
-        return RoundSummary(
-            left.sums.plus(right.sums),
-            left.counts + right.counts,
-            left.touched + right.touched,
-            _worst(ListedCells.of(np.concatenate(pair) for pair in pairs)),
-            left.lost + right.lost,
-        )
+        return left.plus(right)
 
     def then(self, summary: RoundSummary) -> Any:
-        """The next round, or the solution."""
-        mixture = self.judge.mixture
-        step = Step.of(mixture, mixture.solved(summary.sums), summary.sums)
-        equation, left = step.following(self.before)
-        found = replace(mixture, equation=equation, sums=None)
-        is_near = left < CLOSE or self.passes >= MOST_PASSES
-        if self.passes >= FEWEST_PASSES and is_near:
-            return self._answer(summary, found)
-        judge = replace(self.judge, mixture=found)
-        return replace(self, judge=judge, before=step, passes=self.passes + 1)
-
-    def _answer(self, summary: RoundSummary, mixture: Mixture) -> Any:
-        """The solution; least squares where nothing is wrong or missing."""
-        findings = self._findings(summary, mixture)
-        if not summary.counts[[FLAGGED, MISSING]].any():
-            plain = LeastSquares().first(self.equations, MeanSquare())
-            return Followed(plain, partial(_with_findings, scale=self.scale, findings=findings))
-        families, equation = self.judge.families, mixture.equation
-        order = families.sorted_by_size[0]
-        slopes, means = equation.coefficients, equation.means
-        constants = means - np.bincount(
-            families.family_of_edge, slopes * means[families.parents], len(families)
-        )
-        rows = summary.sums.rows - summary.touched
-        variances = equation.variances * self._factors(rows, families)
-        return Solution.of(
-            self.equations,
-            slopes[families.edges_of(order)],
-            intercepts=constants[order] if self.equations.intercept else np.zeros(len(order)),
-            variances=variances[order],
-            rows=rows[order],
-            dropped=np.zeros(len(order), dtype=np.int64),
-            findings=findings,
-        )
-
-    def _factors(self, rows: IntArray, families: Families) -> FloatArray:
-        if not isinstance(self.scale, KlOptimal):
-            return np.ones(len(families))
-        factors = self.scale.factors(rows, families.sizes, self.equations.intercept)
-        return np.where(np.isnan(factors), 1.0, factors)
-
-    def _findings(self, summary: RoundSummary, mixture: Mixture) -> Trimming:
-        """What was found wrong: all of it counted, the worst cells listed."""
-        worst = summary.worst
-        cells, recorded = {}, {}
-        for node in np.unique(worst.nodes).tolist():
-            own = worst.chosen(np.flatnonzero(worst.nodes == node))
-            own = own.chosen(np.argsort(own.rows, kind="stable"))
-            statuses, variances = own.statuses.astype(np.uint8), np.full(len(own.rows), np.nan)
-            found = (own.rows, statuses, own.expected, variances, own.deviations, own.chances)
-            cells[node], recorded[node] = SuspiciousCells(*found), own.recorded
-        return Trimming(
-            summary.sums.rows,
-            np.full(len(summary.touched), np.inf),
-            cells,
-            recorded,
-            {},
-            discrete=self.discrete,
-            shaped=self.shaped,
-            bridged=True,
-            lost=summary.lost,
-            judge=replace(self.judge, mixture=mixture),
-            counts=summary.counts,
-        )
+        """The next round, or what was learnt."""
+        if self.past is not None:
+            summary = self.past.under(self.judge).plus(summary)
+        mixture = followed_up(self.judge, summary.sums, self.sample.rows, self.threads)
+        move = _largest_move(self.judge.mixture, mixture, summary.sums)
+        left = move if np.isinf(self.before) else move * min(move / self.before, 1.0)
+        if left < CLOSE or self.passes >= MOST_PASSES:
+            return Learnt(self.judge, summary, mixture, self.shaped, self.discrete)
+        judge = replace(self.judge, mixture=mixture)
+        return replace(self, judge=judge, before=move, passes=self.passes + 1)
 
 
-@dataclass(frozen=True)
-class Step:
-    """Where a round started and led to: parameters as vectors, in standard errors."""
-
-    start: FloatArray
-    end: FloatArray
-    units: FloatArray
-    """Standard errors of coefficients, means and logs of variances."""
-    nodes: int
-
-    @classmethod
-    def of(cls, mixture: Mixture, equation: Equation, sums: Sums) -> "Step":
-        """From the equations of a mixture to those that a round asks for."""
-        units = Metric.of(mixture, sums).units
-        start, end = (_vector(one) / units for one in (mixture.equation, equation))
-        return cls(start, end, units, len(equation.means))
-
-    @property
-    def size(self) -> float:
-        """The largest move of a parameter."""
-        return float(np.abs(self.end - self.start).max(initial=0.0))
-
-    def following(self, before: "Step | None") -> tuple[Equation, float]:
-        """The next equations, and the largest move that a round from there should make.
-
-        Two rounds tell how fast rounds come to an end, f = end - start, and so how much is left:
-        the point x + f - (dx + df) (f'df / df'df), as in Anderson's method (1965).
-        """
-        nodes = self.nodes
-        edges = len(self.units) - 2 * nodes
-        point, left = self.end, np.inf
-        if before is not None:
-            scale = before.units / self.units
-            step = self.end - self.start
-            moved = self.start - before.start * scale
-            change = step - (before.end - before.start) * scale
-            square = float(change @ change)
-            if square > 0.0:
-                point = self.end - (moved + change) * float(step @ change) / square
-            left = self.size * min(self.size / max(before.size, 1e-300), 1.0)
-        coefficients, means, logs = np.split(point * self.units, (edges, edges + nodes))
-        return Equation(coefficients, means, np.exp(logs)), left
+def followed_up(judge: Judge, total: Sums, sample: FloatArray, threads: int) -> Mixture:
+    """The mixture after rounds over a sample of the rows that have these sums."""
+    values = judge.inside(sample)
+    here = judge.mixture.on(values, np.zeros(values.shape, dtype=bool))
+    variate = ControlVariate.of(here, total, judge.judged(sample).sums)
+    first = replace(here, variate=variate, threads=threads, rounds=0).round()
+    found = first.run_far(MOST_ROUNDS)
+    if not found.log_likelihood >= first.log_likelihood - SLACK:
+        found = replace(first, laws=here.laws, chances=here.chances)  # a round of the network alone
+    return found.without_rows()
 
 
-def _vector(equation: Equation) -> FloatArray:
-    return np.concatenate((equation.coefficients, equation.means, np.log(equation.variances)))
+def _largest_move(start: Mixture, end: Mixture, sums: Sums) -> float:
+    """The largest difference of an equation's parameter, in standard errors or less."""
+    metric = Metric.of(end, sums)
+    moves = (metric.point(start) - metric.point(end))[: len(metric.units)]
+    return float(np.abs(moves).max(initial=0.0))
+
+
+def answer(equations: Equations, scale: Scale, learnt: Learnt) -> Any:
+    """The solution; least squares where nothing is wrong or missing."""
+    findings = trimming_of(learnt)
+    if not learnt.summary.counts[[FLAGGED, MISSING]].any():
+        plain = LeastSquares().first(equations, MeanSquare())
+        return Followed(plain, partial(_with_findings, scale=scale, findings=findings))
+    return solution_of(equations, scale, learnt, findings)
+
+
+def solution_of(equations: Equations, scale: Scale, learnt: Learnt, findings: Trimming) -> Solution:
+    """The network of the mixture, families sorted by size."""
+    families, equation = learnt.judge.families, learnt.mixture.equation
+    order = families.sorted_by_size[0]
+    slopes, means = equation.coefficients, equation.means
+    constants = means - np.bincount(
+        families.family_of_edge, slopes * means[families.parents], len(families)
+    )
+    rows = learnt.summary.sums.rows - learnt.summary.touched
+    variances = equation.variances * _factors(scale, rows, families, equations.intercept)
+    return Solution.of(
+        equations,
+        slopes[families.edges_of(order)],
+        intercepts=constants[order] if equations.intercept else np.zeros(len(order)),
+        variances=variances[order],
+        rows=rows[order],
+        dropped=np.zeros(len(order), dtype=np.int64),
+        findings=findings,
+    )
+
+
+def _factors(scale: Scale, rows: IntArray, families: Families, intercept: bool) -> FloatArray:
+    if not isinstance(scale, KlOptimal):
+        return np.ones(len(families))
+    factors = scale.factors(rows, families.sizes, intercept)
+    return np.where(np.isnan(factors), 1.0, factors)
+
+
+def trimming_of(learnt: Learnt) -> Trimming:
+    """What was found wrong: all of it counted, the worst cells listed."""
+    summary, worst = learnt.summary, learnt.summary.worst
+    cells, recorded = {}, {}
+    for node in np.unique(worst.nodes).tolist():
+        own = worst.chosen(np.flatnonzero(worst.nodes == node))
+        own = own.chosen(np.argsort(own.rows, kind="stable"))
+        statuses, variances = own.statuses.astype(np.uint8), np.full(len(own.rows), np.nan)
+        found = (own.rows, statuses, own.expected, variances, own.deviations, own.chances)
+        cells[node], recorded[node] = SuspiciousCells(*found), own.recorded
+    return Trimming(
+        summary.sums.rows,
+        np.full(len(summary.touched), np.inf),
+        cells,
+        recorded,
+        {},
+        discrete=learnt.discrete,
+        shaped=learnt.shaped,
+        bridged=True,
+        lost=summary.lost,
+        judge=replace(learnt.judge, mixture=learnt.mixture),
+        counts=summary.counts,
+    )
 
 
 def _worst(cells: ListedCells) -> ListedCells:

@@ -6,7 +6,7 @@ covariance of all parameters; equations that share missing cells are correlated.
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -120,14 +120,20 @@ def parameter_law(
     given = Parameters.of(network)
     model = Parameters(families, given.coefficients[edges], given.means, given.variances[nodes])
     equations = Equations(families, options.intercept)
-    moments, lost = ask(
-        fitted.data.table() if table is None else table, asked(InformationPass(equations, model))
-    )
+    rows, factor = fitted.data.informing_rows() if table is None else (table, 1.0)
+    moments, lost = ask(rows, asked(InformationPass(equations, model)))
+    if factor != 1.0:
+        moments, lost = _repeated(moments, factor), factor * lost
     lost = lost if also_lost is None else lost + also_lost(model)
     again = Maximum.of(moments, np.zeros(len(families)))
     known = (network.variance_array[nodes] == 0.0) | (again.ranks < families.sizes)
     covariance = _covariance(model, moments, lost, known, options.intercept)
     return ParameterLaw(network, nodes, edges, model, moments.rows, covariance)
+
+
+def _repeated(moments: Moments, factor: float) -> Moments:
+    """The moments of rows each of which stands for so many."""
+    return replace(moments, rows=round(factor * moments.rows), products=factor * moments.products)
 
 
 @dataclass(frozen=True)
