@@ -15,6 +15,7 @@ import gaussnet as gn
 from gaussnet.cli import main, nightly
 from gaussnet.cli.reading_plans import ReadingPlan
 from gaussnet.data.write import write_rows
+from gaussnet.fitting.summaries import PageSummary
 
 DAG = gn.Dag.parse(
     "season; rain ~ season; wet ~ rain + season; slip ~ wet",
@@ -202,6 +203,19 @@ def test_updates_day_by_day_give_the_network_of_all_days_to_the_last_bit(gaussne
 
 
 @pytest.mark.usefixtures("folder")
+def test_robust_updates_give_the_robust_network_of_all_days(gaussnet):
+    files = days(30)
+    for number, file in enumerate(files):
+        rows = np.loadtxt(file, delimiter=",", skiprows=1)
+        rows[number % 7, number % 4] = 500.0
+        np.savetxt(file, rows, "%.17g", ",", header=",".join(DAG.nodes), comments="")
+        settings = ("--method", "robust", "--dag", "graph.txt", "--out", "daily.json")
+        told = gaussnet("update", "month.npz", file, *settings)
+    assert "30 of 8400 values (0.36%) do not fit" in told
+    assert gn.read_network("daily.json") == gn.fit(files, DAG, "robust").network
+
+
+@pytest.mark.usefixtures("folder")
 def test_an_update_tells_rows_and_network_in_fields(gaussnet):
     first, second = days(2)
     told = json.loads(gaussnet("update", "w.npz", first, "--dag", "graph.txt", "--json"))
@@ -259,14 +273,14 @@ def test_a_refused_update_leaves_the_summary_as_it_was(gaussnet, tmp_path, argum
 def test_two_updates_at_a_time_lose_no_rows(gaussnet, monkeypatch):
     first, second = days(2)
     gaussnet("update", "w.npz", "today.csv", "--dag", "graph.txt")
-    add = gn.Summary.add
+    add = PageSummary.add
 
     def interrupted(summary, data, **settings):
         other = add(summary, first)
         other.save("w.npz")  # another job is faster
         return add(summary, data, **settings)
 
-    monkeypatch.setattr(gn.Summary, "add", interrupted)
+    monkeypatch.setattr(PageSummary, "add", interrupted)
     told = gaussnet("update", "w.npz", second, code=1)
     assert "'w.npz' has changed while rows were added to it" in told.err
     assert gn.load_summary("w.npz").rows == 570

@@ -205,8 +205,8 @@ def test_kl_optimal_variances_come_from_a_summary_too():
 def test_what_a_summary_cannot_tell_is_refused():
     with pytest.raises(SettingError, match="got method='cauchy', which needs all rows more than"):
         gn.summarize(ROWS, DAG, "cauchy")
-    with pytest.raises(SettingError, match="got method='robust', which needs all rows"):
-        gn.summarize(ROWS, DAG, "robust")
+    with pytest.raises(SettingError, match="got method='auto', which needs all rows"):
+        gn.summarize(ROWS, DAG, "auto")
     with pytest.raises(SettingError, match="got scale='mad', expected 'mean-square'"):
         gn.solve(gn.summarize(ROWS, DAG), scale="mad")
     with pytest.raises(EstimationError, match="because it comes from a summary"):

@@ -12,6 +12,7 @@ from typing import Any
 
 from gaussnet.data.codes import Codes
 from gaussnet.data.column_order import by_node
+from gaussnet.data.factors import column_positions
 from gaussnet.data.missing import Missing, MissingCells, Survey, treat_missing
 from gaussnet.data.passes import Run
 from gaussnet.data.table import Table, ask, open_table
@@ -139,7 +140,7 @@ class RobustSummary(Summary):
 
     def _treated(self, table: Table) -> tuple[Table, Survey]:
         try:
-            return treat_missing(table, self.dag.families, self.missing)
+            return treat_missing(table, self.dag, self.missing)
         except MissingCells as problem:
             raise problem.advising(LIKELIHOOD) from None
 
@@ -189,10 +190,11 @@ class RobustSummary(Summary):
         solution = solution_of(self._equations, builder.scale, learnt, findings)
         nodes = self.dag.families.sorted_by_size[0]
         builder.enter(nodes, solution, self.rows)
-        missing = sum(findings.count(node, "missing") for node in range(len(self.dag)))
-        notes = findings.notes(len(self.dag))
+        columns = column_positions(self.dag)
+        notes = findings.notes(columns)
+        missing = sum(findings.count(node, "missing") for node in columns)
         if missing:
-            notes = (missing_note(missing, self.rows * len(self.dag)), *notes)
+            notes = (missing_note(missing, self.rows * len(columns)), *notes)
         kept = KeptSample((), sample=self.sample.rows, rows=self.rows)
         found = builder.result(builder.network(), self.rows, notes, trimming=findings, kept=self)
         return replace(found, sums=kept)

@@ -246,8 +246,8 @@ class Method(ABC):
         """The pass whose summary says all that the method needs; refused if there is none."""
         raise SettingError(
             f"got method={self.name!r}, which needs all rows more than once, expected "
-            "'least-squares', 'batch-average', 'batch-median' or 'cauchy-tree': use one of "
-            "these, or fit the rows themselves"
+            "'least-squares', 'batch-average', 'batch-median', 'cauchy-tree' or 'robust': use one "
+            "of these, or fit the rows themselves"
         )
 
     def slopes(self, group: EquationGroup, kind: str, level: float) -> "list[Slopes]":
