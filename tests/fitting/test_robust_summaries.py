@@ -171,6 +171,16 @@ def test_missing_cells_are_refused_unless_allowed():
         gn.summarize(rows, DAG, "robust", missing="drop-rows")
 
 
+def test_codes_of_missing_values_hold_for_rows_that_are_added(tmp_path):
+    rows = spoilt_rows(8, "near")
+    coded = rows.copy()
+    coded[::50, 2], rows[::50, 2] = -999.0, np.nan
+    settings = {"missing": "likelihood", "missing_values": [-999.0]}
+    gn.summarize(coded[:4_000], DAG, "robust", **settings).save(tmp_path / "some.npz")
+    found = gn.solve(gn.load_summary(tmp_path / "some.npz").add(coded[4_000:]))
+    assert found.network == gn.fit(rows, DAG, "robust", missing="likelihood").network
+
+
 def test_what_a_robust_summary_cannot_use_is_refused():
     rows = spoilt_rows(8, "near")
     summary = gn.summarize(rows, DAG, "robust")

@@ -371,11 +371,12 @@ def summarize(  # noqa: PLR0913 (every setting of a summary is one keyword)
 
     The methods are "least-squares", "batch-average", "batch-median", "cauchy-tree" and "robust",
     whose summary holds a sample of the rows; data, `dag`, `columns` and `missing_values`, which
-    also hold for rows that are added later, are as in `gaussnet.fit`. Missing values are refused, drop their rows, or with "drop-by-node" leave rows out where a node
-    or a parent lacks a value; "robust" knows "likelihood" instead. `interventions` are those and
-    `weights` (for least squares) those of `gaussnet.fit`; with any of these every node has a
-    summary of its own. With `for_checks` the products of all pairs of nodes are kept too, so that
-    the fit of the summary has `check_graph` and `fit_measures`.
+    also hold for rows that are added later, are as in `gaussnet.fit`. Missing values are refused,
+    drop their rows, or with "drop-by-node" leave rows out where a node or a parent lacks a value;
+    "robust" knows "likelihood" instead. `interventions` are those and `weights` (for least squares)
+    those of `gaussnet.fit`; with any of these every node has a summary of its own. With
+    `for_checks` the products of all pairs of nodes are kept too, so that the fit of the summary
+    has `check_graph` and `fit_measures`.
 
     Examples
     --------
