@@ -27,7 +27,10 @@ GAUSSNET_CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=$kind -fno-sanitize-
 case $kind in thread) library=libtsan.so ;; *) library=libasan.so ;; esac
 preloaded=$(gcc -print-file-name=$library)
 export LD_PRELOAD=$preloaded PYTHONPATH=$copy/src
-export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1 UBSAN_OPTIONS=print_stacktrace=1
+# pytest keeps what a worker writes to its own end, so reports go to files.
+trap 'cat "$copy"/report.* 2>/dev/null; rm -rf "$copy"' EXIT
+export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$copy/report
+export UBSAN_OPTIONS=print_stacktrace=1:log_path=$copy/report
 export GAUSSNET_KERNELS=native
 PYTHONMALLOC=malloc "$python" -W ignore "$fuzzer" --seconds "$seconds"
 # Arrays and the kernels' own memory come from malloc here too; Python's small blocks do not, which

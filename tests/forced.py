@@ -2,6 +2,9 @@
 
 from typing import Any
 
+import pytest
+
+from gaussnet import kernels
 from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.data.table import default_page_rows
@@ -18,6 +21,11 @@ STREAMED = {"largest_whole_bytes": -1}
 
 SAMPLED = {"sampled_rows": 0, "sampled_values": 0}
 """Medians are looked for where a sample says, however few the values are."""
+
+IS_COMPILED = kernels.backend == "native"
+
+many_rows = pytest.mark.skipif(not IS_COMPILED, reason="as many rows take minutes in NumPy")
+"""A robust fit of more rows than the definition of its kernel in NumPy sees in seconds."""
 
 KEPT = {"sampled_rows": 1 << 60}
 """Medians keep all values, however many these are."""

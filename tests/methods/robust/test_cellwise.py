@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 from benchmarks import robust_rivals as rivals
+from tests.forced import many_rows
 
 import gaussnet as gn
 from gaussnet.seeds import children
@@ -46,6 +47,7 @@ def shapes():
     }
 
 
+@many_rows
 @pytest.mark.parametrize("name", shapes())
 def test_clean_columns_of_any_shape_are_learnt_as_by_least_squares(name):
     rows = shapes()[name]
@@ -58,6 +60,7 @@ def test_clean_columns_of_any_shape_are_learnt_as_by_least_squares(name):
     assert len(ours.outliers()) < 0.005 * rows.size
 
 
+@many_rows
 def test_a_column_that_is_believed_although_it_is_skewed_is_noted():
     fit = gn.fit(shapes()["two groups"], CHAIN, "robust")
     assert any("does not look Gaussian" in str(note) for note in fit.notes)
@@ -86,6 +89,7 @@ def problem(seed, share, size):
     return truth, rows, wrong
 
 
+@many_rows
 @pytest.mark.parametrize(
     ("share", "size", "limit"),
     [(0.1, 1000.0, 1.05), (0.05, 5.0, 1.25), (0.02, 3.0, 1.8), (0.05, 3.0, 2.7), (0.05, None, 1.6)],
@@ -100,6 +104,7 @@ def test_divergence_stays_near_that_of_knowing_the_wrong_cells(share, size, limi
     assert ours < limit * best
 
 
+@many_rows
 def test_chances_of_flagged_cells_are_calibrated():
     right = total = 0
     for seed in children(99, 2):
@@ -113,6 +118,7 @@ def test_chances_of_flagged_cells_are_calibrated():
     assert right > 0.85 * total
 
 
+@many_rows
 def test_clean_rows_cost_next_to_nothing():
     ours = best = 0.0
     for seed in children(4, 8):
@@ -135,6 +141,7 @@ def test_rows_of_another_kind_are_left_out_as_a_whole():
     assert set(fit.outliers().rows.tolist()) >= set(range(80))
 
 
+@many_rows
 def test_intervals_hold_the_truth_as_often_as_they_say():
     hits = total = 0
     for seed in children(7, 6):
@@ -147,6 +154,7 @@ def test_intervals_hold_the_truth_as_often_as_they_say():
     assert 0.95 - 4.0 * np.sqrt(0.05 * 0.95 / total) < hits / total
 
 
+@many_rows
 def test_missing_cells_are_learnt_from_what_is_there():
     truth, rows, wrong = problem(np.random.SeedSequence(21), 0.05, 1000.0)
     holes = np.random.default_rng(2).random(rows.shape) < 0.05
@@ -169,6 +177,7 @@ def test_odd_tables_have_an_answer(trouble):
     assert fit.network.coefficients["y", "z"] == pytest.approx(0.8, abs=0.5)
 
 
+@many_rows
 @pytest.mark.parametrize(
     "case",
     [

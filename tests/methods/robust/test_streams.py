@@ -4,10 +4,9 @@ from collections import Counter
 
 import numpy as np
 import pytest
-from tests.forced import fit_with_run
+from tests.forced import IS_COMPILED, fit_with_run, many_rows
 
 import gaussnet as gn
-from gaussnet import kernels
 from gaussnet.data.passes import Run
 from gaussnet.data.write import write_rows
 from gaussnet.fitting.residuals import judged_residuals
@@ -17,9 +16,8 @@ from gaussnet.methods.robust.judge import Judge
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c][e|b:d]", nodes=["a", "b", "c", "d", "e"])
 NETWORK = gn.simulate.random_network(DAG, seed=3, weights=(0.5, 1.5))
-ROWS = 12_000 if kernels.backend == "native" else 600
+ROWS = 12_000 if IS_COMPILED else 600
 PAGE_ROWS, SAMPLE = ROWS // 3 + 96, ROWS // 3
-many_rows = pytest.mark.skipif(ROWS < 12_000, reason="as many rows take minutes in NumPy")
 
 
 def streamed(data, method="robust", *, threads=1, page_rows=PAGE_ROWS, sample=SAMPLE, **settings):
