@@ -1,5 +1,7 @@
 """Numbers that stand for a missing value: in arrays, frames, files, streams and on the shell."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -192,3 +194,11 @@ def test_two_codes_and_wrong_cells_are_told_apart():
     values[:20], values[20:35] = -999.0, -99.0
     values[40:50] = np.linspace(200.0, 900.0, 10)
     assert far_repeats(values) == [-999.0, -99.0]
+
+
+def test_rows_that_were_changed_or_are_gone_have_no_suspected_codes():
+    rows = np.array(ROWS)
+    rows[:12, 1] = -999.0
+    fit, copied = gn.fit(rows, DAG), pickle.loads(pickle.dumps(gn.fit(rows, DAG)))
+    rows[20:40, 2] = 9999.0
+    assert fit.suspected_codes == copied.suspected_codes == ()
