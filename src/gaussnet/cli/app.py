@@ -1,6 +1,7 @@
 """The `gaussnet` command: the options of every subcommand; its work is imported when it runs."""
 
 import sys
+from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
 from typing import Annotated
@@ -23,6 +24,7 @@ from gaussnet.cli.options import (
     Interventions,
     Json,
     JsonNotTable,
+    Key,
     Level,
     Levels,
     Method,
@@ -104,6 +106,11 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         Path | None, typer.Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
     ] = None,
     report: Annotated[Path | None, typer.Option(help="Write a report of the fit: .html.")] = None,
+    outliers: Annotated[
+        Path | None,
+        typer.Option(help="Write all flagged cells, with file and row: .csv, .tsv, also .gz."),
+    ] = None,
+    key: Key = None,
     cluster: Annotated[
         str | None, typer.Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
     ] = None,
@@ -139,6 +146,10 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         run_shifts,
     )
 
+    if outliers is not None or key is not None:
+        from gaussnet.cli.bad_cells import check_outliers
+
+        check_outliers(outliers, key, method)
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind, shifts)
     how = (method, scale, intercept, missing, allow_singular)
     request = FitRequest(
@@ -154,6 +165,8 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         levels,
         verbose,
     )
+    if outliers is not None and (groups is not None or shifts is not None or cluster is not None):
+        raise SettingError("got --outliers with --groups, --shifts or --cluster: leave one out")
     if groups is not None:
         if out is not None:
             raise SettingError("got --groups with --out: a file holds one network")
@@ -166,6 +179,13 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         show(run_shifts(request), as_json, print_shifts)
         return
     found = run_fit(request, None if report is None else ReportRequest(report))
+    if outliers is not None:
+        from gaussnet.cli.bad_cells import write_outliers
+        from gaussnet.cli.row_files import RowFiles
+
+        files = RowFiles(request.data, missing_values, columns, key)
+        listed = (outliers, write_outliers(found.fit, files, outliers))
+        found = replace(found, listed=listed)
     show(found, as_json, print_fit)
 
 

@@ -2,21 +2,26 @@
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
+import gaussnet as gn
 from gaussnet.cli.printing import console, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.cli.row_files import FilePage, RowFiles, check_table, text_table
 from gaussnet.cli.scores import ONE_PASS, headings, network_of, without_key
-from gaussnet.errors import DataError
+from gaussnet.errors import DataError, SettingError
 from gaussnet.graph.dag import counted
+from gaussnet.methods.robust.judge import listed_cells
 from gaussnet.model.cells import PROBABILITY, SHARE, CellJudge
+from gaussnet.types import FloatArray
 
+FLAGGING = ("robust", "auto", "sequential-trim")
+"""Methods that flag cells."""
 MOST_LISTED = 1_000
 """Cells that JSON lists, worst first; --out has all."""
 SHOWN = 20
@@ -124,6 +129,74 @@ def _bad_cells(page: FilePage, judge: CellJudge, doubt: Doubt) -> Iterator[BadCe
     for row, node, value, expected, z, chance in zip(*(c.tolist() for c in columns), strict=True):
         key = None if page.keys is None else page.keys[row]
         yield BadCell(page.file, page.first + row, key, names[node], value, expected, z, chance)
+
+
+def check_outliers(out: Path | None, key: str | None, method: str) -> None:
+    """Refuse early a file for flagged cells that cannot be written, or that would have none."""
+    if out is None:
+        if key is not None:
+            raise SettingError("got --key without --outliers, the file that it is for: give both")
+        return
+    if method not in FLAGGING:
+        raise SettingError(
+            f"got --outliers with --method {method}, which flags no cell: give --method robust"
+        )
+    check_table(out)
+
+
+def write_outliers(fit: gn.Fit, files: RowFiles, out: Path) -> int:
+    """Write all cells that a fit flagged, file by file and row by row; gives their number."""
+    judged = _by_judge(fit) if _is_partly_listed(fit) else _from_list(fit)
+    count, start, nodes = 0, 0, fit.dag.nodes
+    heads = headings(BadCell._fields, files.key)
+    with progress(1) as tell, text_table(out, heads) as table:
+        tell("writing flagged cells")
+        for page in files.pages(fit.dag, tell):
+            cells = judged(page.rows, start)
+            lines = zip(*(own.tolist() for own in cells), strict=True)
+            for row, node, value, expected, z, chance in lines:
+                key = None if page.keys is None else page.keys[row]
+                place = (page.file, page.first + row, key, nodes[node])
+                cell = BadCell(*place, value, expected, z, chance)
+                table.write([without_key(cell, files.key is not None)])
+            count, start = count + len(cells[0]), start + len(page.rows)
+    return count
+
+
+Cells = tuple[Any, ...]
+"""Rows of a page, nodes, recorded and expected values, deviations and probabilities."""
+
+
+def _is_partly_listed(fit: gn.Fit) -> bool:
+    return fit.trimming is not None and fit.trimming.counts is not None
+
+
+def _by_judge(fit: gn.Fit) -> Callable[[FloatArray, int], Cells]:
+    """Judges the rows of a page as the fit did."""
+    assert fit.trimming is not None
+    judge = fit.trimming.judge
+    assert judge is not None
+
+    def judged(rows: FloatArray, _: int) -> Cells:
+        cells = listed_cells(judge, rows, judge.judged(rows)).flagged
+        return (cells.rows, cells.nodes, cells.recorded, *cells[4:])
+
+    return judged
+
+
+def _from_list(fit: gn.Fit) -> Callable[[FloatArray, int], Cells]:
+    """Finds the cells of a page in the list of the fit."""
+    found = fit.outliers()
+    positions = np.array([fit.dag.position(node) for node in found.nodes], dtype=np.int64)
+    order = np.lexsort((positions, found.rows))
+    arrays = (found.rows, positions, found.recorded, found.expected, found.z, found.probabilities)
+    numbers, *others = (own[order] for own in arrays)
+
+    def listed(rows: FloatArray, start: int) -> Cells:
+        span = slice(*np.searchsorted(numbers, (start, start + len(rows))).tolist())
+        return (numbers[span] - start, *(own[span] for own in others))
+
+    return listed
 
 
 def print_bad_cells(found: BadCells) -> None:

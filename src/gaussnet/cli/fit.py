@@ -3,7 +3,6 @@
 import os
 import shlex
 import sys
-from collections import Counter
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
@@ -125,6 +124,8 @@ class Learnt:
     more_notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
     """What to make of the fit."""
+    listed: tuple[Path, int] | None = None
+    """Where all flagged cells were written, and how many they are."""
 
     @property
     def summary(self) -> list[str]:
@@ -168,6 +169,7 @@ class Learnt:
             "intercept": self.fit.intercept,
             "out": None if self.out is None else str(self.out),
             "report": None if self.report is None else str(self.report),
+            "outliers_file": None if self.listed is None else str(self.listed[0]),
             "ignored": list(self.ignored),
             "summary": self.summary,
             "notes": self.notes,
@@ -440,16 +442,20 @@ def print_fit(learnt: Learnt) -> None:
     for what, path in (("network", learnt.out), ("report", learnt.report)):
         if path is not None:
             page.print(f"{what} written to {path}", soft_wrap=True)
+    if learnt.listed is not None:
+        path, count = learnt.listed
+        page.print(f"{counted(count, 'flagged value')} written to {path}", soft_wrap=True)
 
 
 def _print_flagged(fit: gn.Fit) -> None:
     """Print how many values of each node are flagged."""
     found = fit.outliers()
-    counts = Counter(found.nodes)
+    counts = {node: fit.node(node).flagged for node in fit.dag.nodes}
+    listed = "--outliers lists them" if found.total == len(found) else "--outliers lists all"
     print_table(
-        f"{counted(len(found), 'flagged value')} (--report and --json list them)",
+        f"{counted(found.total, 'flagged value')} ({listed})",
         ("node", "flagged", "share"),
-        ((node, counts[node], found.shares[node]) for node in fit.dag.nodes if counts[node]),
+        ((node, count, found.shares[node]) for node, count in counts.items() if count),
     )
 
 
