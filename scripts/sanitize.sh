@@ -9,7 +9,7 @@ shift 2
 kind=${SANITIZE:-address,undefined}
 copy=$(mktemp -d)
 trap 'rm -rf "$copy"' EXIT
-cp -r setup.py pyproject.toml README.md LICENSE src tests benchmarks "$copy"
+cp -r setup.py pyproject.toml README.md LICENSE src tests docs benchmarks "$copy"
 rm -f "$copy"/src/gaussnet/kernels/*.so
 python=$(realpath -s "$python") fuzzer=$PWD/fuzz/fuzz_kernels.py
 cd "$copy"
@@ -25,7 +25,8 @@ done
 GAUSSNET_CFLAGS="-O1 -g1 -fno-omit-frame-pointer -fsanitize=$kind -fno-sanitize-recover=all" \
   GAUSSNET_LDFLAGS="-fsanitize=$kind" "$python" setup.py -q build_ext --inplace
 case $kind in thread) library=libtsan.so ;; *) library=libasan.so ;; esac
-preloaded=$(gcc -print-file-name=$library)
+# Beside the library that throws C++ exceptions, which else ends at the first one that pyarrow throws.
+preloaded="$(gcc -print-file-name=$library) $(gcc -print-file-name=libstdc++.so.6)"
 export LD_PRELOAD=$preloaded PYTHONPATH=$copy/src
 # pytest keeps what a worker writes to its own end, so reports go to files.
 trap 'cat "$copy"/report.* 2>/dev/null; rm -rf "$copy"' EXIT

@@ -830,9 +830,10 @@ class Fit:
         return self.data
 
     def __getstate__(self) -> dict[str, Any]:
-        """Everything but the data."""
+        """Everything but the data, and what the notes tell of it."""
         left = ("bootstraps", "known_errors")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
+        own |= {"notes": self.notes, "suspected_codes": self.suspected_codes}
         if self.sums is not None and self.sums.holds_rows:
             own["sums"] = None
         return own | {"data": None, "kept": None}
