@@ -36,6 +36,7 @@ from gaussnet.methods.robust.streams import (
     Past,
     RoundPass,
     RoundSummary,
+    check_scale,
     followed_up,
     judge_of_sample,
     round_summary,
@@ -175,11 +176,7 @@ class RobustSummary(Summary):
             raise DataError("the summary has no rows: add some")
         if self.judged is None:
             return fit_with(Run(), self.sample.rows, options, (self.method, chosen))
-        if chosen.name not in ("core", "kl-optimal"):
-            raise SettingError(
-                f"got scale={chosen.name!r}, expected 'core' or 'kl-optimal': a summary has no "
-                "residuals, so fit the rows themselves"
-            )
+        check_scale(self.method, chosen)
         return self._solution(self.judged, NetworkBuilder(options, self.method, chosen))
 
     def _solution(self, judged: Judged, builder: NetworkBuilder) -> Fit:

@@ -62,15 +62,20 @@ MOST_ROUNDS = 150
 
 def first_pass(method: Cellwise, equations: Equations, scale: Scale) -> Pass:
     """The first question of the robust method about rows that are not all in memory."""
-    if not isinstance(scale, GaussianCore | KlOptimal):
-        raise SettingError(
-            f"got scale={scale.name!r} with method={method.name!r} on rows that are read page by "
-            "page, expected 'core' or 'kl-optimal': leave scale out, or give fewer rows"
-        )
+    check_scale(method, scale)
     limits, width = equations.limits, len(equations.families)
     question = SamplePass(limits.run.sample_rows or sample_size(width), limits.rows)
     learnt = Followed(question, partial(_rounds, method, equations))
     return Followed(learnt, partial(answer, equations, scale))
+
+
+def check_scale(method: Cellwise, scale: Scale) -> None:
+    """Refuse a scale that needs all residuals at once."""
+    if not isinstance(scale, GaussianCore | KlOptimal):
+        raise SettingError(
+            f"got scale={scale.name!r} with method={method.name!r} on rows that are not all in "
+            "memory, expected 'core' or 'kl-optimal': leave scale out, or fit fewer rows"
+        )
 
 
 def sample_size(width: int) -> int:
