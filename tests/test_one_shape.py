@@ -19,7 +19,7 @@ from gaussnet.methods.names import METHODS, SCALES
 
 SOURCE = Path(gaussnet.__file__).parent
 MAY_ASK = ("methods", "data")
-NAMES = {kind.name for kind in (*METHODS, *SCALES)}
+NAMES = {*METHODS, *SCALES}
 
 
 def family(base: type) -> Iterator[type]:

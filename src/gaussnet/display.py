@@ -6,7 +6,6 @@ the module that does it is looked up by name, when it is needed.
 """
 
 from collections.abc import Mapping, Sequence
-from html import escape
 from importlib import import_module
 from typing import Any
 
@@ -22,6 +21,8 @@ def html(kind: str, value: Any) -> str:
 def as_printed(value: Any) -> str:
     """The HTML of a value that prints well: its text, with long lines wrapped."""
     style = "color:inherit;background:transparent;white-space:pre-wrap;font-family:monospace"
+    from html import escape  # slow to import
+
     return f'<pre style="{style}">{escape(str(value))}</pre>'
 
 

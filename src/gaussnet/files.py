@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import secrets
 import shutil
 import stat
 import time
@@ -172,7 +171,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 def _beside(target: str) -> Iterator[BinaryIO]:
     folder = os.path.dirname(target)
     _sweep(folder)
-    beside = os.path.join(folder, f".gaussnet-{secrets.token_hex(8)}.tmp")
+    beside = os.path.join(folder, f".gaussnet-{os.urandom(8).hex()}.tmp")
     try:
         with open(beside, "xb") as stream:
             _lock(stream)

@@ -70,8 +70,8 @@ def test_the_example_of_the_help_runs(gaussnet, command):
 
 def test_the_help_names_every_method_and_scale(gaussnet):
     words = gaussnet("fit", "--help")
-    for kind in (*METHODS, *SCALES):
-        assert kind.name in words
+    for name in (*METHODS, *SCALES):
+        assert name in words
 
 
 def test_robust_fit_prints_and_tells_what_it_flagged(folder, gaussnet):

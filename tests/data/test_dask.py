@@ -294,17 +294,17 @@ def test_any_number_of_workers_gives_the_same_bits(client, workers):
         same(found, gn.fit(ROWS, DAG, method, page_rows=PAGE))
 
 
-def test_the_command_works_on_a_cluster(client, tmp_path):
-    from typer.testing import CliRunner
-
-    from gaussnet.cli.app import app
+def test_the_command_works_on_a_cluster(client, tmp_path, capsys):
+    from gaussnet.cli.app import COMMANDS
+    from gaussnet.cli.arguments import run
 
     table, graph = tmp_path / "rows.csv", tmp_path / "graph.txt"
     write_rows(table, [*DAG.nodes, "time"], [np.column_stack((ROWS, ROWS[:, 0]))])
     graph.write_text(DAG.to_model_string())
     address = client.scheduler.address
     command = ["fit", str(table), "--dag", str(graph), "--cluster", address, "--json"]
-    found = json.loads(CliRunner().invoke(app, command, catch_exceptions=False).stdout)
+    run(COMMANDS, command, "")
+    found = json.loads(capsys.readouterr().out)
     expected = gn.fit(ROWS, DAG).network.coefficients
     learnt = {
         (parent, node["name"]): numbers["coefficient"]

@@ -262,21 +262,19 @@ def test_pictures_reports_and_pages_show_covariances_apart(tmp_path):
     assert "3 covariances" in FIT.dag._repr_html_()
 
 
-def test_the_shell_lets_roots_covary(tmp_path):
-    from typer.testing import CliRunner
-
-    from gaussnet.cli.app import app
+def test_the_shell_lets_roots_covary(tmp_path, capsys):
+    from gaussnet.cli.app import COMMANDS
+    from gaussnet.cli.arguments import run
 
     FRAME.to_csv(tmp_path / "rows.csv", index=False)
     (tmp_path / "graph.txt").write_text(TEXT)
     words = ["fit", str(tmp_path / "rows.csv"), "--dag", str(tmp_path / "graph.txt")]
-    told = CliRunner().invoke(app, [*words, "--roots", "correlated", "--json"])
-    assert told.exit_code == 0, told.output
-    found = json.loads(told.output)["covariances"]
+    run(COMMANDS, [*words, "--roots", "correlated", "--json"], "")
+    found = json.loads(capsys.readouterr().out)["covariances"]
     assert len(found) == 3
     expected = {frozenset(pair): value for pair, value in FIT.network.covariances.items()}
     for one in found:
         pair = frozenset((one["first"], one["second"]))
         assert one["covariance"] == pytest.approx(expected[pair])
-    wrong = CliRunner().invoke(app, [*words, "--roots", "some"])
-    assert wrong.exit_code != 0
+    with pytest.raises(gn.GaussnetError):
+        run(COMMANDS, [*words, "--roots", "some"], "")

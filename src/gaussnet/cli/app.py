@@ -1,15 +1,16 @@
 """The `gaussnet` command: the options of every subcommand; its work is imported when it runs."""
 
+import os
 import sys
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
+from types import MappingProxyType
 from typing import Annotated
-
-import typer
 
 from gaussnet import __version__
 from gaussnet.cli import nightly
+from gaussnet.cli.arguments import Argument, Command, Option, run
 from gaussnet.cli.options import (
     GRAPHS,
     AllowSingular,
@@ -47,55 +48,13 @@ from gaussnet.cli.options import (
 )
 from gaussnet.errors import GaussnetError, SettingError
 
-app = typer.Typer(
-    name="gaussnet",
-    help="Learn Gaussian Bayesian networks over a known graph, and know the error.",
-    no_args_is_help=True,
-    add_completion=False,
-    pretty_exceptions_enable=False,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
-networks = typer.Typer(no_args_is_help=False, invoke_without_command=True)
-app.add_typer(networks, name="networks")
-for command in nightly.COMMANDS:
-    app.command()(command)
+INTERRUPTED = 130
+"""How a process ends after Ctrl-C."""
 
 
-def main() -> None:
-    """Run the command line: exit 0, 1 for bad input (one sentence on stderr), 2 for wrong usage.
-
-    `check` exits 3 if a condition of --fail-if is met.
-    """
-    if isinstance(sys.stdout, TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # a name must not stop the output
-    try:
-        app()
-    except GaussnetError as problem:
-        from gaussnet.cli.printing import in_shell_words
-
-        typer.echo(f"gaussnet: {in_shell_words(str(problem))}", err=True)
-        sys.exit(1)
-    except MemoryError:
-        typer.echo("gaussnet: there is not enough memory: ask for fewer rows or nodes", err=True)
-        sys.exit(1)
-
-
-@app.callback(invoke_without_command=True)
-def options(
-    version: Annotated[bool, typer.Option("--version", help="Show the version and stop.")] = False,
-) -> None:
-    """Learn Gaussian Bayesian networks over a known graph, and know the error."""
-    if version:
-        from gaussnet import kernels
-
-        typer.echo(f"gaussnet {__version__} ({kernels.backend} kernels)")
-        raise typer.Exit
-
-
-@app.command()
 def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
-    dag: Annotated[Path, typer.Option(help=GRAPHS)],
+    dag: Annotated[Path, Option(help=GRAPHS)],
     method: Method = "least-squares",
     scale: Scale = None,
     intercept: Intercept = True,
@@ -103,21 +62,21 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     missing_values: MissingValues = None,
     allow_singular: AllowSingular = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
+        Path | None, Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
     ] = None,
-    report: Annotated[Path | None, typer.Option(help="Write a report of the fit: .html.")] = None,
+    report: Annotated[Path | None, Option(help="Write a report of the fit: .html.")] = None,
     outliers: Annotated[
         Path | None,
-        typer.Option(help="Write all flagged cells, with file and row: .csv, .tsv, also .gz."),
+        Option(help="Write all flagged cells, with file and row: .csv, .tsv, also .gz."),
     ] = None,
     key: Key = None,
     cluster: Annotated[
-        str | None, typer.Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
+        str | None, Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
     ] = None,
     interventions: Interventions = None,
     shifts: Shifts = None,
     groups: Annotated[
-        str | None, typer.Option(help="Column of groups: a fit for each, and tests between them.")
+        str | None, Option(help="Column of groups: a fit for each, and tests between them.")
     ] = None,
     weights: Weights = None,
     weights_kind: WeightsKind = None,
@@ -189,13 +148,12 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     show(found, as_json, print_fit)
 
 
-@app.command()
 def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
-    out: Annotated[Path, typer.Option(help="Write the report here: .html.")],
-    dag: Annotated[Path | None, typer.Option(help=f"{GRAPHS} The network is learnt.")] = None,
+    out: Annotated[Path, Option(help="Write the report here: .html.")],
+    dag: Annotated[Path | None, Option(help=f"{GRAPHS} The network is learnt.")] = None,
     model: Annotated[
-        Path | None, typer.Option(help="A saved network to show with the rows, not a graph.")
+        Path | None, Option(help="A saved network to show with the rows, not a graph.")
     ] = None,
     method: Method = "least-squares",
     scale: Scale = None,
@@ -249,19 +207,18 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     show(written, as_json, print_report)
 
 
-@app.command()
 def sample(
     model: Model,
-    rows: Annotated[int, typer.Option(help="Rows to draw.")],
+    rows: Annotated[int, Option(help="Rows to draw.")],
     do: Annotated[
-        Several, typer.Option(help="A value set from outside, as fuel=Gas; several times for more.")
+        Several, Option(help="A value set from outside, as fuel=Gas; several times for more.")
     ] = None,
     seed: RandomSeed = 0,
     out: Annotated[
-        str, typer.Option(help="Where to: .csv, .tsv, .parquet, .arrow, .npy; - prints CSV.")
+        str, Option(help="Where to: .csv, .tsv, .parquet, .arrow, .npy; - prints CSV.")
     ] = "-",
     as_json: Annotated[
-        bool, typer.Option("--json", help="Print as JSON what was written; needs --out.")
+        bool, Option("--json", help="Print as JSON what was written; needs --out.")
     ] = False,
 ) -> None:
     """Draw rows from a network.
@@ -278,11 +235,10 @@ def sample(
         print_json(drawn)
 
 
-@app.command()
 def compare(
     first: Model,
     second: Model,
-    samples: Annotated[int, typer.Option(help="Draws for total variation.")] = 100_000,
+    samples: Annotated[int, Option(help="Draws for total variation.")] = 100_000,
     seed: RandomSeed = 0,
     as_json: Json = False,
 ) -> None:
@@ -295,21 +251,20 @@ def compare(
     show(compare_networks(first, second, samples, seed), as_json, print_comparison)
 
 
-@app.command()
 def simulate(  # noqa: PLR0913, PLR0917 (one argument an option)
-    kind: Annotated[str, typer.Argument(help="erdos-renyi, scale-free, tree, polytree or chain.")],
-    nodes: Annotated[int, typer.Option(help="Nodes of the graph.")] = 20,
-    degree: Annotated[float, typer.Option(help="Mean neighbours of a node.")] = 3.0,
-    rows: Annotated[int, typer.Option(help="Rows to draw.")] = 1_000,
-    share: Annotated[float, typer.Option(help="Share of the rows to contaminate.")] = 0.0,
-    spoilt_nodes: Annotated[int, typer.Option(help="Values to contaminate in such a row.")] = 1,
-    pattern: Annotated[str, typer.Option(help="fresh, fixed, rows or cells.")] = "fresh",
-    value: Annotated[str, typer.Option(help="gaussian, cauchy, shift or resampled.")] = "gaussian",
-    size: Annotated[float | None, typer.Option(help="How far off contaminated values are.")] = None,
+    kind: Annotated[str, Argument(help="erdos-renyi, scale-free, tree, polytree or chain.")],
+    nodes: Annotated[int, Option(help="Nodes of the graph.")] = 20,
+    degree: Annotated[float, Option(help="Mean neighbours of a node.")] = 3.0,
+    rows: Annotated[int, Option(help="Rows to draw.")] = 1_000,
+    share: Annotated[float, Option(help="Share of the rows to contaminate.")] = 0.0,
+    spoilt_nodes: Annotated[int, Option(help="Values to contaminate in such a row.")] = 1,
+    pattern: Annotated[str, Option(help="fresh, fixed, rows or cells.")] = "fresh",
+    value: Annotated[str, Option(help="gaussian, cauchy, shift or resampled.")] = "gaussian",
+    size: Annotated[float | None, Option(help="How far off contaminated values are.")] = None,
     seed: RandomSeed = 0,
-    graph: Annotated[Path | None, typer.Option(help="Write the graph here.")] = None,
-    network: Annotated[Path | None, typer.Option(help="Write the network here.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Write the rows here.")] = None,
+    graph: Annotated[Path | None, Option(help="Write the graph here.")] = None,
+    network: Annotated[Path | None, Option(help="Write the network here.")] = None,
+    out: Annotated[Path | None, Option(help="Write the rows here.")] = None,
     as_json: Json = False,
 ) -> None:
     """Draw a random graph, a network on it and rows, clean or contaminated, and write files.
@@ -326,19 +281,16 @@ def simulate(  # noqa: PLR0913, PLR0917 (one argument an option)
     show(found, as_json, lambda found: print_simulated(found, files))
 
 
-@app.command()
 def query(
     model: Model,
     given: Annotated[
-        Several, typer.Option(help="A known value, as wet=2 or fuel=Gas; several times for more.")
+        Several, Option(help="A known value, as wet=2 or fuel=Gas; several times for more.")
     ] = None,
-    do: Annotated[
-        Several, typer.Option(help="A value set from outside, as rain=0; likewise.")
-    ] = None,
+    do: Annotated[Several, Option(help="A value set from outside, as rain=0; likewise.")] = None,
     target: Annotated[
-        Several, typer.Option(help="A node to answer for (all by default); likewise.")
+        Several, Option(help="A node to answer for (all by default); likewise.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Chance that an interval holds the node.")] = 0.95,
+    level: Annotated[float, Option(help="Chance that an interval holds the node.")] = 0.95,
     as_json: Json = False,
 ) -> None:
     """Say what known values and interventions mean for the other nodes.
@@ -356,16 +308,15 @@ def query(
     show(query_network(network, known, fixed, target, level), as_json, print_answer)
 
 
-@app.command()
 def explore(
     model: Model,
-    out: Annotated[Path, typer.Option(help="Write the page here: .html.")] = Path("what-if.html"),
+    out: Annotated[Path, Option(help="Write the page here: .html.")] = Path("what-if.html"),
     around: Annotated[
-        Several, typer.Option(help="Show the neighbourhood of this node; give it again for more.")
+        Several, Option(help="Show the neighbourhood of this node; give it again for more.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Chance that an interval holds the node.")] = 0.95,
-    title: Annotated[str | None, typer.Option(help="Title of the page.")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a sentence.")] = False,
+    level: Annotated[float, Option(help="Chance that an interval holds the node.")] = 0.95,
+    title: Annotated[str | None, Option(help="Title of the page.")] = None,
+    as_json: Annotated[bool, Option("--json", help="Print JSON, not a sentence.")] = False,
 ) -> None:
     """Write a what-if page: sliders observe or set nodes, and all others answer at once.
 
@@ -380,11 +331,10 @@ def explore(
     show(found, as_json, print_explored)
 
 
-@app.command()
 def demo(
-    nodes: Annotated[int, typer.Option(help="Nodes of the random network.")] = 100,
-    rows: Annotated[int, typer.Option(help="Rows to learn from.")] = 5_000,
-    share: Annotated[float, typer.Option(help="Share of the rows that are contaminated.")] = 0.05,
+    nodes: Annotated[int, Option(help="Nodes of the random network.")] = 100,
+    rows: Annotated[int, Option(help="Rows to learn from.")] = 5_000,
+    share: Annotated[float, Option(help="Share of the rows that are contaminated.")] = 0.05,
     seed: RandomSeed = 0,
     as_json: JsonNotTable = False,
 ) -> None:
@@ -397,29 +347,28 @@ def demo(
     show(demonstrate(nodes, rows, share, seed), as_json, print_demonstration)
 
 
-@app.command()
 def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
     experiments: Annotated[
         list[str] | None,
-        typer.Argument(help="Names of experiments (all by default).", show_default=False),
+        Argument(help="Names of experiments (all by default)."),
     ] = None,
     settings: Annotated[
-        str, typer.Option(help="written (the paper's text), plotted (its figures) or both.")
+        str, Option(help="written (the paper's text), plotted (its figures) or both.")
     ] = "both",
-    repetitions: Annotated[int, typer.Option(help="Repetitions of each experiment.")] = 20,
-    out: Annotated[Path, typer.Option(help="Folder for results, figures and page.")] = Path(
+    repetitions: Annotated[int, Option(help="Repetitions of each experiment.")] = 20,
+    out: Annotated[Path, Option(help="Folder for results, figures and page.")] = Path(
         "reproduction"
     ),
     seed: RandomSeed = 0,
     workers: Annotated[
-        int | None, typer.Option(help="Worker processes (all processors by default).")
+        int | None, Option(help="Worker processes (all processors by default).")
     ] = None,
-    nodes: Annotated[int, typer.Option(help="Nodes of the random networks.")] = 100,
+    nodes: Annotated[int, Option(help="Nodes of the random networks.")] = 100,
     rows: Annotated[
         list[int] | None,
-        typer.Option(help="Rows instead of the paper's; give it several times for more."),
+        Option(help="Rows instead of the paper's; give it several times for more."),
     ] = None,
-    names: Annotated[bool, typer.Option("--list", help="List the experiments and stop.")] = False,
+    names: Annotated[bool, Option("--list", help="List the experiments and stop.")] = False,
     as_json: Json = False,
 ) -> None:
     """Do the paper's experiments again: results, figures, claims, and one page with all of it.
@@ -445,26 +394,22 @@ def reproduce(  # noqa: PLR0913, PLR0917 (one argument an option)
     print_reproduction(run_experiments(run, out, workers), as_json)
 
 
-@networks.callback()
 def list_networks(
-    context: typer.Context,
     as_json: JsonNotTable = False,
 ) -> None:
     """List the networks that come with gaussnet, or import others.
 
     Example: gaussnet networks
     """
-    if context.invoked_subcommand is None:
-        from gaussnet.cli.saved_networks import print_networks
+    from gaussnet.cli.saved_networks import print_networks
 
-        print_networks(as_json)
+    print_networks(as_json)
 
 
-@networks.command("import")
 def import_network(
-    file: Annotated[Path, typer.Argument(help="A Gaussian bn.fit of bnlearn, saved by saveRDS.")],
-    out: Annotated[Path, typer.Option(help="The network: .json, .csv, .dot or .R (bnlearn).")],
-    as_json: Annotated[bool, typer.Option("--json", help="Print JSON, not a sentence.")] = False,
+    file: Annotated[Path, Argument(help="A Gaussian bn.fit of bnlearn, saved by saveRDS.")],
+    out: Annotated[Path, Option(help="The network: .json, .csv, .dot or .R (bnlearn).")],
+    as_json: Annotated[bool, Option("--json", help="Print JSON, not a sentence.")] = False,
 ) -> None:
     """Turn a Gaussian network of bnlearn (.rds) into a gaussnet model file.
 
@@ -475,11 +420,10 @@ def import_network(
     import_rds(file, out, as_json)
 
 
-@app.command()
 def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
     graph: Graph,
-    tv: Annotated[float | None, typer.Option(help="Total variation to reach.")] = None,
-    kl: Annotated[float | None, typer.Option(help="KL divergence to reach.")] = None,
+    tv: Annotated[float | None, Option(help="Total variation to reach.")] = None,
+    kl: Annotated[float | None, Option(help="KL divergence to reach.")] = None,
     delta: Delta = 0.05,
     intercept: Intercept = True,
     plot: Plot = None,
@@ -501,10 +445,9 @@ def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
     show(result, as_json, planning.print_plan)
 
 
-@app.command()
 def certify(
     graph: Graph,
-    rows: Annotated[int, typer.Option(help="Rows of data.")],
+    rows: Annotated[int, Option(help="Rows of data.")],
     delta: Delta = 0.05,
     intercept: Intercept = True,
     plot: Plot = None,
@@ -523,3 +466,49 @@ def certify(
     if plot is not None:
         planning.plot_guarantee(dag, rows, delta, intercept, plot)
     show(result, as_json, planning.print_certificates)
+
+
+ABOUT = "Learn Gaussian Bayesian networks over a known graph, and know the error."
+OWN = (fit, report, sample, compare, simulate, query, explore, demo, reproduce, plan, certify)
+COMMANDS: MappingProxyType[str, Command] = MappingProxyType(
+    {command.__name__: command for command in (*OWN, *nightly.COMMANDS)}
+    | {"networks": list_networks, "networks import": import_network}
+)
+
+
+def main() -> None:
+    """Run the command line: exit 0, 1 for bad input (one sentence on stderr), 2 for wrong usage.
+
+    `check` exits 3 if a condition of --fail-if is met.
+    """
+    if isinstance(sys.stdout, TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # a name must not stop the output
+    try:
+        _run(sys.argv[1:])
+        sys.stdout.flush()
+    except GaussnetError as problem:
+        from gaussnet.cli.printing import in_shell_words
+
+        _fail(in_shell_words(str(problem)))
+    except MemoryError:
+        _fail("there is not enough memory: ask for fewer rows or nodes")
+    except BrokenPipeError:  # the reader has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(1)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    sys.exit(0)
+
+
+def _run(words: list[str]) -> None:
+    if words[:1] == ["--version"]:
+        from gaussnet import kernels
+
+        print(f"gaussnet {__version__} ({kernels.backend} kernels)")  # noqa: T201 (the output)
+        return
+    run(COMMANDS, words, ABOUT)
+
+
+def _fail(sentence: str) -> None:
+    print(f"gaussnet: {sentence}", file=sys.stderr)  # noqa: T201 (the message)
+    sys.exit(1)

@@ -1,7 +1,6 @@
 """`gaussnet fit` and `gaussnet report`: from files of rows and a graph to a network and a page."""
 
 import os
-import shlex
 import sys
 from collections.abc import Mapping
 from contextlib import AbstractContextManager, nullcontext
@@ -15,7 +14,6 @@ import numpy as np
 import gaussnet as gn
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
-from gaussnet.cli.reading_plans import tell_plan, whole_values
 from gaussnet.data.column_order import in_column_order
 from gaussnet.data.factors import with_factors
 from gaussnet.data.missing import Missing
@@ -24,13 +22,11 @@ from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
-from gaussnet.fitting.equation_changes import rows_behind
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
-from gaussnet.model.files import check_ending
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,6 +84,8 @@ class FitRequest:
 
     def __post_init__(self) -> None:
         if self.out is not None:
+            from gaussnet.model.files import check_ending  # much to import
+
             check_ending(self.out)
             check_folder(self.out)
         for name in ("groups", "shifts"):
@@ -217,11 +215,17 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)
-        known = rows_behind(fit)
+        known = None if request.out is None else _rows_behind(fit)
     if request.out is not None:
         gn.write_network(fit.network, request.out, rows=known)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, notes, verdict)
+
+
+def _rows_behind(fit: gn.Fit) -> dict[str, int]:
+    from gaussnet.fitting.equation_changes import rows_behind  # much to import
+
+    return rows_behind(fit)
 
 
 def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
@@ -245,7 +249,10 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
     given, dag = in_column_order(request.data, graph, split_columns(request.columns))
     data = given if by_path else open_data(given, dag.nodes, factors=dag.factors)
     method = method_named(request.method)
-    tell_plan(request.verbose, request.data, dag, method.passes, whole_values(method))
+    if request.verbose:
+        from gaussnet.cli.reading_plans import tell_plan, whole_values
+
+        tell_plan(True, request.data, dag, method.passes, whole_values(method))
     tell("learning")
     return gn.fit(
         data,
@@ -266,8 +273,8 @@ def _fitted(request: FitRequest, graph: gn.Dag, tell: Steps, client: Any = None)
 class LearntGroups:
     """Fits by group, and tests between the groups."""
 
-    found: gn.GroupFit
-    tests: gn.EqualityTests
+    found: "gn.GroupFit"
+    tests: "gn.EqualityTests"
     report: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -286,7 +293,7 @@ class LearntGroups:
 class LearntShifts:
     """A network learnt from several conditions, what these shift, and where the network went."""
 
-    found: gn.ShiftFit
+    found: "gn.ShiftFit"
     out: Path | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -343,7 +350,7 @@ def print_groups(learnt: LearntGroups) -> None:
         page.print(f"note: {in_shell_words(str(note))}")
 
 
-def _print_tables(*tables: gn.ResultTable) -> None:
+def _print_tables(*tables: "gn.ResultTable") -> None:
     for table in tables:
         lines = table.to_dicts()
         heads = tuple(lines[0]) if lines else ()
@@ -515,12 +522,14 @@ def report_network(
 
 
 def _write_report(
-    result: gn.Fit | gn.GroupFit | gn.GaussianNetwork,
+    result: "gn.Fit | gn.GroupFit | gn.GaussianNetwork",
     source: str | list[str],
     target: ReportRequest,
     rows: Mapping[str, Any] = MappingProxyType({}),
 ) -> None:
     """Write the report of what was learnt from, or shown with, this file of rows."""
+    import shlex
+
     gn.write_report(
         result,
         target.path,

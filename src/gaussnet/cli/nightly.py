@@ -1,10 +1,10 @@
 """The commands of a nightly job: their options; the work is imported when they run."""
 
+import sys
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
+from gaussnet.cli.arguments import Argument, Option
 from gaussnet.cli.options import (
     Columns,
     Data,
@@ -31,13 +31,11 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
     model: SavedModel,
     level: Annotated[
-        float, typer.Option(help="Chance of a false alarm, for each of the three questions.")
+        float, Option(help="Chance of a false alarm, for each of the three questions.")
     ] = 0.01,
     fail_if: Annotated[
         Several,
-        typer.Option(
-            help="Exit 3 if so: contaminated, drift or contradicted; several times for more."
-        ),
+        Option(help="Exit 3 if so: contaminated, drift or contradicted; several times for more."),
     ] = None,
     missing: ToleratedMissing = "drop-by-node",
     missing_values: MissingValues = None,
@@ -64,16 +62,17 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
     show(found, as_json, print_check)
     for alarm in found.failures:
         where = shorten(alarm.columns, MOST_NAMED)
-        typer.echo(f"gaussnet: {alarm.condition} in {where}: {alarm.sentence}", err=True)
+        sentence = f"gaussnet: {alarm.condition} in {where}: {alarm.sentence}"
+        print(sentence, file=sys.stderr)  # noqa: T201 (the message)
     if found.failures:
-        raise typer.Exit(CONDITION_MET)
+        sys.exit(CONDITION_MET)
 
 
 def score(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
     model: SavedModel,
     out: Annotated[
-        Path | None, typer.Option(help="Write the score of every row: .csv, .tsv, also .gz.")
+        Path | None, Option(help="Write the score of every row: .csv, .tsv, also .gz.")
     ] = None,
     key: Key = None,
     missing_values: MissingValues = None,
@@ -98,30 +97,30 @@ def score(  # noqa: PLR0913, PLR0917 (one argument an option)
 
 
 def update(  # noqa: PLR0913, PLR0917 (one argument an option)
-    summary: Annotated[Path, typer.Argument(help="The summary file: .npz.")],
+    summary: Annotated[Path, Argument(help="The summary file: .npz.")],
     data: Data,
     dag: Annotated[
-        Path | None, typer.Option(help="The graph, to begin a summary that is not there yet.")
+        Path | None, Option(help="The graph, to begin a summary that is not there yet.")
     ] = None,
     method: Annotated[
         str | None,
-        typer.Option(help="Of a new summary: least-squares (the default), robust, ..."),
+        Option(help="Of a new summary: least-squares (the default), robust, ..."),
     ] = None,
     intercept: Annotated[
-        bool | None, typer.Option(help="Of a new summary: whether equations have a constant.")
+        bool | None, Option(help="Of a new summary: whether equations have a constant.")
     ] = None,
     missing: Annotated[
         str | None,
-        typer.Option(
+        Option(
             help="Of a new summary: raise, drop-rows or drop-by-node; for robust also likelihood."
         ),
     ] = None,
     missing_values: MissingValues = None,
     again: Annotated[
-        bool, typer.Option("--again", help="Add files whose rows are in the summary already.")
+        bool, Option("--again", help="Add files whose rows are in the summary already.")
     ] = False,
     out: Annotated[
-        Path | None, typer.Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
+        Path | None, Option(help="Write the network: .json, .csv, .dot or .R (bnlearn).")
     ] = None,
     sep: Separator = None,
     decimal: Decimal = None,
@@ -145,15 +144,13 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
 
 
 def effect(
-    model: Annotated[
-        Path, typer.Argument(help="A saved network (.json, .csv, .rds) or summary (.npz).")
-    ],
-    cause: Annotated[str, typer.Argument(help="The node that is set from outside.")],
-    target: Annotated[str, typer.Argument(help="The node that changes.")],
+    model: Annotated[Path, Argument(help="A saved network (.json, .csv, .rds) or summary (.npz).")],
+    cause: Annotated[str, Argument(help="The node that is set from outside.")],
+    target: Annotated[str, Argument(help="The node that changes.")],
     via: Annotated[
-        Several, typer.Option(help="Only paths through this node; several times for more.")
+        Several, Option(help="Only paths through this node; several times for more.")
     ] = None,
-    level: Annotated[float, typer.Option(help="Of the interval, if a summary gives one.")] = 0.95,
+    level: Annotated[float, Option(help="Of the interval, if a summary gives one.")] = 0.95,
     as_json: Json = False,
 ) -> None:
     """Say what one unit more of a node, set from outside, adds to another, and by which paths.
@@ -169,14 +166,14 @@ def outliers(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
     model: SavedModel,
     out: Annotated[
-        Path | None, typer.Option(help="Write all flagged cells: .csv, .tsv, also .gz.")
+        Path | None, Option(help="Write all flagged cells: .csv, .tsv, also .gz.")
     ] = None,
     key: Key = None,
     share: Annotated[
-        float, typer.Option(help="Share of all cells that is wrong, as a first guess.")
+        float, Option(help="Share of all cells that is wrong, as a first guess.")
     ] = 0.01,
     probability: Annotated[
-        float, typer.Option(help="Flag cells that are wrong with at least this probability.")
+        float, Option(help="Flag cells that are wrong with at least this probability.")
     ] = 0.5,
     missing_values: MissingValues = None,
     columns: Columns = None,

@@ -4,97 +4,91 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
+from gaussnet.cli.arguments import Argument, Option
 
 GRAPHS = "The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds."
 Several = list[str] | None
-Json = Annotated[bool, typer.Option("--json", help="Print JSON, not tables.")]
-JsonNotTable = Annotated[bool, typer.Option("--json", help="Print JSON, not a table.")]
+Json = Annotated[bool, Option("--json", help="Print JSON, not tables.")]
+JsonNotTable = Annotated[bool, Option("--json", help="Print JSON, not a table.")]
 Verbose = Annotated[
-    bool, typer.Option("--verbose", help="Tell sizes, memory and readings before rows are read.")
+    bool, Option("--verbose", help="Tell sizes, memory and readings before rows are read.")
 ]
-RandomSeed = Annotated[int, typer.Option(help="Seed of all random numbers.")]
+RandomSeed = Annotated[int, Option(help="Seed of all random numbers.")]
 Data = Annotated[
     list[str],
-    typer.Argument(
+    Argument(
         help="Rows: .csv, .tsv, also .gz, .parquet, .arrow, .feather, .npy, a folder, a pattern "
         "such as 'day-*.csv', or several; - reads CSV."
     ),
 ]
 Separator = Annotated[
-    str | None, typer.Option("--sep", help="What separates the cells of text files: ';' or '\\t'.")
+    str | None, Option("--sep", help="What separates the cells of text files: ';' or '\\t'.")
 ]
 Decimal = Annotated[
-    str | None, typer.Option(help="Decimal sign of the numbers in text files: '.' or ','.")
+    str | None, Option(help="Decimal sign of the numbers in text files: '.' or ','.")
 ]
 Method = Annotated[
     str,
-    typer.Option(
+    Option(
         help="least-squares, batch-average, batch-median, cauchy-tree, cauchy, robust, auto or "
         "sequential-trim."
     ),
 ]
 Scale = Annotated[
     str | None,
-    typer.Option(help="mean-square, mad, kl-optimal or core (the method's own by default)."),
+    Option(help="mean-square, mad, kl-optimal or core (the method's own by default)."),
 ]
-Intercept = Annotated[bool, typer.Option(help="Whether the equations have a constant.")]
+Intercept = Annotated[bool, Option(help="Whether the equations have a constant.")]
 Missing = Annotated[
     str,
-    typer.Option(help="On missing values: raise, drop-rows, drop-by-node or likelihood."),
+    Option(help="On missing values: raise, drop-rows, drop-by-node or likelihood."),
 ]
 MissingValues = Annotated[
     str | None,
-    typer.Option(help="Numbers that stand for a missing value, as -999 or -999,-99."),
+    Option(help="Numbers that stand for a missing value, as -999 or -999,-99."),
 ]
 Interventions = Annotated[
     str | None,
-    typer.Option(help="Column that names the nodes set from outside in each row, by commas."),
+    Option(help="Column that names the nodes set from outside in each row, by commas."),
 ]
 Shifts = Annotated[
     str | None,
-    typer.Option(help="Column that names the nodes shifted in each row: own intercept, own noise."),
+    Option(help="Column that names the nodes shifted in each row: own intercept, own noise."),
 ]
-Weights = Annotated[str | None, typer.Option(help="Column of the rows' weights.")]
+Weights = Annotated[str | None, Option(help="Column of the rows' weights.")]
 WeightsKind = Annotated[
-    str | None, typer.Option(help="What weights mean: precision, frequency or sampling.")
+    str | None, Option(help="What weights mean: precision, frequency or sampling.")
 ]
-Clusters = Annotated[
-    str | None, typer.Option(help="Column of clusters: their rows are not independent.")
-]
+Clusters = Annotated[str | None, Option(help="Column of clusters: their rows are not independent.")]
 Roots = Annotated[
-    str, typer.Option(help="Nodes without parents: independent, or correlated as in lavaan.")
+    str, Option(help="Nodes without parents: independent, or correlated as in lavaan.")
 ]
 Levels = Annotated[
     Several,
-    typer.Option(help="Levels of a category, the reference first: fuel=Diesel,Gas; or as found."),
+    Option(help="Levels of a category, the reference first: fuel=Diesel,Gas; or as found."),
 ]
 AllowSingular = Annotated[
     bool,
-    typer.Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
+    Option("--allow-singular", help="Accept collinear parents and nodes without noise."),
 ]
-Columns = Annotated[
-    str | None, typer.Option(help="Names of the columns of a .npy file: rain,wet,...")
-]
+Columns = Annotated[str | None, Option(help="Names of the columns of a .npy file: rain,wet,...")]
 SavedModel = Annotated[
-    Path, typer.Option("--model", help="A saved network (.json, .csv, .rds) or summary (.npz).")
+    Path, Option("--model", help="A saved network (.json, .csv, .rds) or summary (.npz).")
 ]
 ToleratedMissing = Annotated[
     str,
-    typer.Option(
-        "--missing", help="On missing values: drop-by-node, drop-rows, likelihood, raise."
-    ),
+    Option("--missing", help="On missing values: drop-by-node, drop-rows, likelihood, raise."),
 ]
 Key = Annotated[
-    str | None, typer.Option(help="Column that says what each row is called, such as its time.")
+    str | None, Option(help="Column that says what each row is called, such as its time.")
 ]
-Title = Annotated[str | None, typer.Option(help="Title of the report.")]
-Date = Annotated[str | None, typer.Option(help="Date to stand in the report; none by default.")]
-Level = Annotated[float, typer.Option(help="Of the intervals and the certificate in the report.")]
-Model = Annotated[Path, typer.Argument(help="A network: .json, .csv or .rds of bnlearn.")]
-Graph = Annotated[Path, typer.Argument(help="The graph: .txt, .dot, .csv, .json, ...")]
-Delta = Annotated[float, typer.Option(help="Probability with which it may fail.")]
-Plot = Annotated[Path | None, typer.Option(help="Guaranteed TV against rows (.png)")]
+Title = Annotated[str | None, Option(help="Title of the report.")]
+Date = Annotated[str | None, Option(help="Date to stand in the report; none by default.")]
+Level = Annotated[float, Option(help="Of the intervals and the certificate in the report.")]
+Model = Annotated[Path, Argument(help="A network: .json, .csv or .rds of bnlearn.")]
+Graph = Annotated[Path, Argument(help="The graph: .txt, .dot, .csv, .json, ...")]
+Delta = Annotated[float, Option(help="Probability with which it may fail.")]
+Plot = Annotated[Path | None, Option(help="Guaranteed TV against rows (.png)")]
 
 
 def show(found: Any, as_json: bool, printed: Callable[[Any], None]) -> None:

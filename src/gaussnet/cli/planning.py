@@ -114,7 +114,7 @@ def plan_table(dag: Dag, target: Target) -> PlanTable:
             intercept=target.intercept,
         ).rows
 
-    pairs = [(method.name, law) for method in METHODS for law in LAWS]
+    pairs = [(method, law) for method in METHODS for law in LAWS]
     found, reasons = _ask_all(pairs, rows, "{}, {} law".format)
     by_method: dict[str, dict[str, int]] = {}
     for (method, law), count in found.items():
@@ -129,7 +129,7 @@ def certificate_table(dag: Dag, rows: int, delta: float, intercept: bool) -> Cer
     def certificate(method: str) -> gn.Certificate:
         return gn.certify(dag, rows=rows, delta=delta, method=method, intercept=intercept)
 
-    found, reasons = _ask_all([(method.name,) for method in METHODS], certificate, str)
+    found, reasons = _ask_all([(method,) for method in METHODS], certificate, str)
     return CertificateTable({method: promise for (method,), promise in found.items()}, reasons)
 
 

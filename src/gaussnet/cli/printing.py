@@ -1,18 +1,16 @@
 """What the commands print: tables, numbers and progress bars."""
 
-import json
 import math
 import re
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from textwrap import wrap
 from threading import Timer
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
-from rich.console import Console
-from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
-from rich.table import Table
-from rich.text import Text
+if TYPE_CHECKING:  # slow to import, and for terminals alone
+    from rich.progress import Progress
 
 DELAY = 1.0
 """Seconds of silence before the bar shows."""
@@ -23,7 +21,7 @@ WIDTH_WITHOUT_TERMINAL = 120
 class Steps:
     """What is told of the work; nobody hears it where there is no terminal."""
 
-    def __init__(self, bar: Progress | None, total: int) -> None:
+    def __init__(self, bar: "Progress | None", total: int) -> None:
         self._bar, self._done, self._what = bar, -1, ""
         self._task = None if bar is None else bar.add_task("", total=total)
 
@@ -78,6 +76,9 @@ def progress(steps: int, delay: float = DELAY) -> Iterator[Steps]:
     if not sys.stderr.isatty():
         yield Steps(None, steps)
         return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, SpinnerColumn, TextColumn, TimeElapsedColumn
+
     text = TextColumn("{task.description}", markup=False)
     bar = Progress(
         SpinnerColumn(),
@@ -145,10 +146,39 @@ def in_shell_words(sentence: str) -> str:
     return re.sub(r"(,| or an estimator such as) gn\.\w+\(\d*\)( or gn\.\w+\(\))?", "", sentence)
 
 
-def console() -> Console:
+class Page(Protocol):
+    """Where sentences are printed."""
+
+    def print(self, text: str, /, *, soft_wrap: bool = False) -> None:
+        """Print a sentence, in lines unless the wrapping is left to the reader."""
+
+
+class PlainPage:
+    """A wide page, where output goes to a file or a pipe."""
+
+    def print(self, text: str, /, *, soft_wrap: bool = False) -> None:
+        """Print a sentence, in lines unless the wrapping is left to the reader."""
+        lines = text.split("\n")
+        if not soft_wrap:
+            lines = [part for line in lines for part in _wrapped(line)]
+        print("\n".join(lines))  # noqa: T201 (this is the output)
+
+
+def _wrapped(line: str) -> list[str]:
+    """Parts of a line, each no wider than a page."""
+    if len(line) <= WIDTH_WITHOUT_TERMINAL:
+        return [line]
+    return wrap(line, WIDTH_WITHOUT_TERMINAL, break_on_hyphens=False)
+
+
+def console() -> Page:
     """The terminal, or a wide page where output goes to a file or a pipe."""
-    width = None if sys.stdout.isatty() else WIDTH_WITHOUT_TERMINAL
-    return Console(width=width, highlight=False, markup=False, soft_wrap=False)
+    if not sys.stdout.isatty():
+        return PlainPage()
+    from rich.console import Console
+
+    page: Page = Console(highlight=False, markup=False, soft_wrap=False)
+    return page
 
 
 def print_table(title: str, heads: Sequence[str], lines: Iterable[Sequence[str | float]]) -> None:
@@ -156,20 +186,91 @@ def print_table(title: str, heads: Sequence[str], lines: Iterable[Sequence[str |
     rows = list(lines)
     if not rows:
         return
-    table = Table()
-    for head, cell in zip(heads, rows[0], strict=True):
-        table.add_column(Text(head), justify="left" if isinstance(cell, str) else "right")
-    for row in rows[:LONGEST_TABLE]:
-        table.add_row(*(Text(shown(c) if isinstance(c, str) else number(c)) for c in row))
+    left = [isinstance(cell, str) for cell in rows[0]]
+    cells = [
+        [shown(cell) if isinstance(cell, str) else number(cell) for cell in row]
+        for row in rows[:LONGEST_TABLE]
+    ]
     page = console()
     page.print(title)
-    page.print(table)
+    if sys.stdout.isatty():
+        _print_rich_table(heads, cells, left)
+    else:
+        print("\n".join(_plain_table(heads, cells, left)))  # noqa: T201 (this is the output)
     if len(rows) > LONGEST_TABLE:
         page.print(f"... and {len(rows) - LONGEST_TABLE} more rows; --json prints all")
 
 
+def _print_rich_table(
+    heads: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[bool]
+) -> None:
+    """Print a table that fits in the terminal."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table()
+    for head, is_left in zip(heads, left, strict=True):
+        table.add_column(Text(head), justify="left" if is_left else "right")
+    for row in cells:
+        table.add_row(*map(Text, row))
+    Console(highlight=False, markup=False).print(table)
+
+
+def _plain_table(
+    heads: Sequence[str], cells: Sequence[Sequence[str]], left: Sequence[bool]
+) -> list[str]:
+    """The lines of a table as wide as its cells.
+
+    Examples
+    --------
+    >>> print("\\n".join(_plain_table(["node", "noise sd"], [["wet", "1.2"]], [True, False])))
+    ┏━━━━━━┳━━━━━━━━━━┓
+    ┃ node ┃ noise sd ┃
+    ┡━━━━━━╇━━━━━━━━━━┩
+    │ wet  │      1.2 │
+    └──────┴──────────┘
+    """
+    widths = [max(map(_width, column)) for column in zip(heads, *cells, strict=True)]
+
+    def rule(ends: str) -> str:
+        return ends[0] + ends[2].join(ends[1] * (width + 2) for width in widths) + ends[3]
+
+    def line(row: Sequence[str], bar: str, sides: Sequence[bool]) -> str:
+        padded = (
+            cell + " " * (width - _width(cell)) if is_left else " " * (width - _width(cell)) + cell
+            for cell, width, is_left in zip(row, widths, sides, strict=True)
+        )
+        return f"{bar} " + f" {bar} ".join(padded) + f" {bar}"
+
+    drawn = [rule("┏━┳┓"), line(heads, "┃", left), rule("┡━╇┩")]
+    drawn += [line(row, "│", left) for row in cells] + [rule("└─┴┘")]
+    return drawn if _is_unicode() else [one.translate(PLAIN_BOX) for one in drawn]
+
+
+PLAIN_BOX = str.maketrans("┏━┳┓┃┡╇┩│└─┴┘", "+-++|+++|+-++")
+"""What boxes are drawn with where the output is in no Unicode encoding."""
+
+
+def _is_unicode() -> bool:
+    return (getattr(sys.stdout, "encoding", None) or "utf-8").lower().startswith("utf")
+
+
+def _width(text: str) -> int:
+    """Columns that a text takes in a terminal: letters of East Asia take two, accents none."""
+    if text.isascii():
+        return len(text)
+    from unicodedata import combining, east_asian_width
+
+    return sum(
+        0 if combining(letter) else 2 if east_asian_width(letter) in "WF" else 1 for letter in text
+    )
+
+
 def print_json(value: Any, indent: int = 2) -> None:
     """Print a value as JSON; what is infinite or not a number is null."""
+    import json
+
     print(json.dumps(_finite(value), indent=indent))  # noqa: T201 (this is the output)
 
 

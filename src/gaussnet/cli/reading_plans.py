@@ -1,10 +1,9 @@
 """What reading rows will take, told before they are read: `--verbose`."""
 
 import os
+import sys
 from dataclasses import dataclass
 from typing import Any
-
-import typer
 
 from gaussnet.data.passes import Run
 from gaussnet.data.paths import STANDARD_INPUT, bytes_of, files_of
@@ -92,5 +91,6 @@ def tell_plan(
     """Print the plan on standard error, if it is wanted."""
     if verbose:
         plan = ReadingPlan.of(data, dag, passes, largest_whole)
-        typer.echo(f"plan: {plan.sentence}", err=True)
-        typer.echo(f"plan: {counted(Run().threads, 'thread')} of {os.cpu_count()}", err=True)
+        threads = f"{counted(Run().threads, 'thread')} of {os.cpu_count()}"
+        for sentence in (plan.sentence, threads):
+            print(f"plan: {sentence}", file=sys.stderr)  # noqa: T201 (the message)

@@ -6,9 +6,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from rich.console import Console
-from rich.table import Table
-from scipy.special import ndtri
 
 import gaussnet as gn
 from gaussnet.cli.printing import (
@@ -86,6 +83,8 @@ def query_network(
     network: gn.GaussianNetwork, given: Values, do: Values, targets: list[str] | None, level: float
 ) -> Answer:
     """Intervene, condition."""
+    from scipy.special import ndtri  # slow to import
+
     if not 0.0 < level < 1.0:
         raise SettingError(f"got --level {level}, expected a number between 0 and 1 such as 0.95")
     found = (network.do(do) if do else network).condition(given, targets=targets)
@@ -309,20 +308,16 @@ def _worst_first(
 def print_networks(as_json: bool) -> None:
     """Print the names of the networks and their sizes."""
     sizes = [(name, gn.networks.load(name).dag) for name in gn.networks.names()]
-    entries = [
+    entries: list[dict[str, Any]] = [
         {"name": name, "nodes": len(dag), "edges": len(dag.edges), "parents": dag.max_in_degree}
         for name, dag in sizes
     ]
     if as_json:
         print_json(entries)
         return
-    table = Table(title="Networks of gaussnet.networks.load", caption="bnlearn, CC BY-SA 3.0")
-    table.add_column("name")
-    for head in ("nodes", "edges", "parents, at most"):
-        table.add_column(head, justify="right")
-    for entry in entries:
-        table.add_row(*(str(value) for value in entry.values()))
-    Console().print(table)
+    heads = ("name", "nodes", "edges", "parents, at most")
+    lines = (tuple(entry.values()) for entry in entries)
+    print_table("Networks of gaussnet.networks.load (bnlearn, CC BY-SA 3.0)", heads, lines)
 
 
 def import_rds(file: Path, out: Path, as_json: bool) -> None:
@@ -333,6 +328,5 @@ def import_rds(file: Path, out: Path, as_json: bool) -> None:
     if as_json:
         print_json({"nodes": nodes, "edges": edges, "out": str(out)})
         return
-    Console().print(
-        f"{counted(nodes, 'node')} and {counted(edges, 'edge')} written to {out}", soft_wrap=True
-    )
+    sizes = f"{counted(nodes, 'node')} and {counted(edges, 'edge')}"
+    console().print(f"{sizes} written to {out}", soft_wrap=True)

@@ -1,6 +1,7 @@
 """Data as an array of rows: arrays by position, frames and files by column name."""
 
 import os
+import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -164,7 +165,7 @@ def _array_rows(data: Any, names: Sequence[str]) -> Rows:
             f"got data of type {type(data).__name__}, expected an array, a frame or the path of "
             "a file"
         )
-    if isinstance(data, np.ma.MaskedArray):
+    if "numpy.ma" in sys.modules and isinstance(data, np.ma.MaskedArray):  # slow to import
         data = np.ma.filled(data.astype(np.float64), np.nan)
     try:
         rows = np.asarray(data)

@@ -327,6 +327,24 @@ class Stamp:
             )
 
 
+def check_files(source: Source) -> bool:
+    """Whether all rows come from files, which are refused if they changed since the first reading.
+
+    Examples
+    --------
+    >>> check_files(ArraySource(np.ones((3, 1))))
+    False
+    """
+    if isinstance(source, Chain):
+        return all([check_files(one) for one in source.sources])
+    if isinstance(source, Derived | Complete):
+        return check_files(source.source)
+    stamp = getattr(source, "stamp", None)
+    if isinstance(stamp, Stamp):
+        stamp.check()
+    return stamp is not None
+
+
 def read_rows(path: Path, names: Sequence[str]) -> Loaded:
     """The columns of a file that these names call, in their order.
 

@@ -3,7 +3,6 @@
 import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from difflib import get_close_matches
 from functools import cached_property
 from typing import Any, get_args
 
@@ -367,6 +366,8 @@ def _known(
 
 
 def _did_you_mean(name: Any, known: Iterable[Any]) -> str:
+    from difflib import get_close_matches
+
     close = get_close_matches(str(name), [str(one) for one in known], 1)
     return f" (did you mean {close[0]!r}?)" if close else ""
 

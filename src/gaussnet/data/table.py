@@ -29,6 +29,7 @@ from gaussnet.data.sources import (
     ArraySource,
     Complete,
     Source,
+    check_files,
     lies_in_memory,
     open_data,
     read_whole,
@@ -173,6 +174,10 @@ class Table(ABC):
             return None
         cells: list[BoolArray] = ask(self.surveyed(False), _EverySetCell(step))
         return np.concatenate(cells)
+
+    def are_same_files(self) -> bool:
+        """Whether the rows are those of files that have not changed; files that did are refused."""
+        return False
 
     def checksum(self) -> int | None:
         """A number that changes if the rows in memory do; None for rows that are read anew, which
@@ -534,6 +539,10 @@ class FileTable(Table):
     def is_in_memory(self) -> bool:
         """Whether no file is opened when the rows are read again."""
         return lies_in_memory(self.source)
+
+    def are_same_files(self) -> bool:
+        """Whether the rows are those of files that have not changed."""
+        return check_files(self.source)
 
     @property
     def known_rows(self) -> int | None:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import stdtr
 
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.measures import find_r2, implied_r2, r2_note
@@ -194,6 +193,8 @@ def p_values(estimates: FloatArray, errors: FloatArray, freedom: FloatArray | fl
     >>> p_values(np.array([1.96]), np.array([1.0]), np.array([np.inf])).round(3).tolist()
     [0.05]
     """
+    from scipy.special import stdtr  # slow to import
+
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(estimates) / errors
         return np.asarray(2.0 * stdtr(freedom, -t))

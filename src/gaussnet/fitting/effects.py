@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri, stdtrit
 
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
@@ -144,6 +143,8 @@ def effect_error(
     fit: "Fit", value: float, slopes: FloatArray, level: float, kind: str | None
 ) -> EffectError:
     """The error of a function of the coefficients with this gradient (edges,)."""
+    from scipy.special import ndtri, stdtrit  # slow to import
+
     variances, chosen = _variances(fit, slopes, level, kind)
     exact = chosen in STUDENT
     error = float(np.sqrt(variances.sum()))

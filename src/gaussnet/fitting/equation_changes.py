@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtr, chdtrc, fdtr, fdtrc, stdtr
 
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.result import Fit
@@ -222,6 +221,8 @@ def _student(moved: tuple[float, float], scale: float, reach: float, freedom: fl
 
     `moved` is the difference and the size of the numbers that it is the difference of.
     """
+    from scipy.special import stdtr  # slow to import
+
     difference, size = moved
     error = scale * math.sqrt(reach) if reach >= 0.0 else math.nan
     if error == 0.0:
@@ -235,6 +236,8 @@ def _spread_test(before: Side, after: Side, node: int, kurtosis: float) -> float
     Its degrees of freedom are divided by :math:`1 + \gamma / 2` for noise of excess kurtosis
     :math:`\gamma`, whose variances vary that much more (Shorack, 1969).
     """
+    from scipy.special import chdtr, chdtrc, fdtr, fdtrc  # slow to import
+
     old, new = float(before.variances[node]), float(after.variances[node])
     if old == 0.0:
         return math.nan if new == 0.0 else 0.0

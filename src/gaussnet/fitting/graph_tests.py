@@ -6,7 +6,6 @@ from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.special import stdtr
 
 from gaussnet.data.table import Table, ask, cut_pages
 from gaussnet.errors import EstimationError, SettingError
@@ -22,13 +21,14 @@ from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
-from gaussnet.methods.robust.judge import Judge
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.checks import as_names
+from gaussnet.tails import student_tail
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
+    from gaussnet.methods.robust.judge import Judge
 
 LONGEST_TABLE = 10
 """Lines of a printed table."""
@@ -175,7 +175,7 @@ def check_graph(
     largest = _largest_listed(missing, level, adjust)
     parents = _ranked_parents(fit.dag)
     found = _tests(fit.dag, parents, work, largest, touched)
-    p_values = 2.0 * stdtr(found.freedom, -np.abs(found.statistics))
+    p_values = 2.0 * student_tail(found.freedom, found.statistics)
     corrected = adjusted(p_values, adjust, found.tests)
     order = np.lexsort((-np.abs(found.correlations), p_values))
     if found.untested:
@@ -228,7 +228,7 @@ def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
 APPROXIMATE = "suspicious cells count as missing, so that p-values are approximate"
 
 
-def judge_of_pages(fit: "Fit") -> Judge | None:
+def judge_of_pages(fit: "Fit") -> "Judge | None":
     """Who tells the flagged cells of rows that were judged page by page; None if none is needed."""
     trimming = fit.trimming
     if trimming is None or trimming.counts is None or not trimming.trimmed:

@@ -8,7 +8,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
-from scipy.special import chdtrc, fdtrc
 
 from gaussnet import display
 from gaussnet.data.passes import Run
@@ -367,6 +366,8 @@ def welch(
     >>> bool(np.isclose(found[3], ttest_ind(x, y, equal_var=False).pvalue))
     True
     """
+    from scipy.special import chdtrc, fdtrc  # slow to import
+
     count = len(estimates)
     if not (np.isfinite(estimates) & np.isfinite(errors) & (errors > 0.0)).all():
         return np.nan, np.nan, np.nan, np.nan
@@ -398,6 +399,8 @@ def bartlett(squares: FloatArray, freedoms: FloatArray) -> tuple[float, float, f
     >>> bool(np.isclose(found[3], other(x, y).pvalue))
     True
     """
+    from scipy.special import chdtrc  # slow to import
+
     count = len(squares)
     if not (np.isfinite(squares) & (squares > 0.0) & (freedoms > 0.0)).all():
         return np.nan, np.nan, np.nan, np.nan
@@ -443,6 +446,8 @@ class GroupPool:
 
 def find_pool(found: GroupFit, what: tuple[Poolable, ...]) -> GroupPool:
     """Maximum likelihood with these parameters in common."""
+    from scipy.special import chdtrc  # slow to import
+
     fits, dag = list(found.fits.values()), found.dag
     if not all(fit.method.maximizes_likelihood and fit.scale.uses_mean_squares for fit in fits):
         raise SettingError(

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
 from gaussnet.types import FloatArray, IntArray
 
@@ -44,6 +43,8 @@ def expected_errors(fit: "Fit", level: float) -> ExpectedErrors:
     that rows are not needed. "classical" uses those of the rows, and Student's t; both differ by
     terms of the order of 1 / rows where the graph is right.
     """
+    from scipy.special import ndtri  # slow to import
+
     network, families = fit.network, fit.dag.families
     nodes, edges = len(fit.dag), len(families.parents)
     errors = np.zeros(edges), np.zeros(nodes), network.variance_array * _relative(fit)

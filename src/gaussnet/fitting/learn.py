@@ -23,7 +23,6 @@ from gaussnet.graph.dag import Dag
 from gaussnet.graph.graph_like import GraphLike, as_dag
 from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solution
 from gaussnet.methods.groups import FitData, Fitted, Groups, ReadOptions, equation_groups
-from gaussnet.methods.likelihood import check_likelihood
 from gaussnet.methods.moments import MomentsPass, with_mean_squares
 from gaussnet.methods.names import check_together, method_named, scale_named
 from gaussnet.methods.scales import ResidualMomentsPass
@@ -298,6 +297,8 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
     options, survey = data.options, data.survey
     check_missing(options.missing)
     if options.missing == "likelihood":
+        from gaussnet.methods.likelihood import check_likelihood  # much to import
+
         check_likelihood(method, scale, options.split)
     if table.known_rows == 0:
         raise DataError("the data have no rows: give at least one")

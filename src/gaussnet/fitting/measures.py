@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtr, chdtrc, chndtr
 
 from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
@@ -197,6 +196,8 @@ class Discrepancy:
     @property
     def pvalue(self) -> float:
         """Of the statistic; NaN without degrees of freedom."""
+        from scipy.special import chdtrc  # slow to import
+
         return float(chdtrc(self.df, max(self.chisq, 0.0))) if self.df else math.nan
 
     @property
@@ -212,6 +213,8 @@ class Discrepancy:
     @property
     def close_pvalue(self) -> float:
         """P-value of the hypothesis that RMSEA is at most 0.05."""
+        from scipy.special import chndtr  # slow to import
+
         if not self.df:
             return math.nan
         noncentral = self.rows * self.df * CLOSE**2
@@ -228,6 +231,7 @@ class Discrepancy:
     def _noncentrality(self, level: float) -> float:
         """The noncentrality at which the statistic is the quantile of this level; 0 if none."""
         from scipy.optimize import brentq  # slow to import
+        from scipy.special import chdtr, chndtr  # slow to import
 
         if chdtr(self.df, max(self.chisq, 0.0)) < level:
             return 0.0

@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from difflib import SequenceMatcher
 from itertools import combinations
 
 from gaussnet.graph.dag import Dag, counted, indicator, shorten
@@ -211,6 +210,8 @@ def _look_alike(one: str, other: str, rarer: float, commoner: float) -> bool:
     if min(len(first), len(second)) < SHORTEST or abs(len(first) - len(second)) > 1:
         return False
     numbered = first.rstrip("0123456789") != first or first[:-1] == second[:-1]
+    from difflib import SequenceMatcher  # slow to import
+
     alike = SequenceMatcher(None, first, second).ratio() > ALIKE
     return rarer < RARE * commoner and alike and not numbered
 

@@ -6,11 +6,11 @@ of a node share the factor of its parents, and products of columns are found onc
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import stdtrit
 
+from gaussnet.data.passes import Pass
 from gaussnet.data.table import Table, ask
 from gaussnet.fitting.pair_moments import (
     ColumnMoments,
@@ -22,8 +22,11 @@ from gaussnet.fitting.pair_moments import (
 from gaussnet.kernels.families import Families
 from gaussnet.methods.base import Equations
 from gaussnet.methods.moments import CrossMoments, Factors, FactorsPass
-from gaussnet.methods.robust.judge import BelievedPass, Judge
+from gaussnet.tails import student_quantile
 from gaussnet.types import BoolArray, FloatArray, IntArray
+
+if TYPE_CHECKING:
+    from gaussnet.methods.robust.judge import Judge
 
 LITTLE = 1e-6
 """A sum of squares of which less than this share is left is found again from the residuals."""
@@ -86,7 +89,7 @@ class Points:
 
     def _point(self, freedom: float) -> float:
         if freedom not in self.known:
-            found = float(stdtrit(np.fmax(freedom, 1.0), 1.0 - 0.5 * self.p_value))
+            found = float(student_quantile(np.fmax(freedom, 1.0), 1.0 - 0.5 * self.p_value))
             self.known[freedom] = found * (1.0 - 1e-9)
         return self.known[freedom]
 
@@ -266,7 +269,7 @@ def _inverse_factors(products: FloatArray, asked: Asked) -> dict[int, FloatArray
     found: dict[int, FloatArray] = {}
     all_nodes = np.array([node for node, _ in asked], dtype=np.int64)
     sizes = np.array([len(own) for _, own in asked], dtype=np.int64)
-    for size in np.unique(sizes[sizes > 0]).tolist():
+    for size in sorted(set(sizes[sizes > 0].tolist())):
         places = np.flatnonzero(sizes == size)
         nodes, own = all_nodes[places], np.stack([asked[place][1] for place in places.tolist()])
         tables = products[own[:, :, None], own[:, None, :]]
@@ -278,6 +281,13 @@ def _inverse_factors(products: FloatArray, asked: Asked) -> dict[int, FloatArray
     return found
 
 
+def _believed(question: PairsPass, judge: "Judge") -> Pass:
+    """The question, of the cells that a robust fit believes."""
+    from gaussnet.methods.robust.judge import BelievedPass  # much to import
+
+    return BelievedPass(question, judge)
+
+
 class IncompleteRows:
     """Rows of which cells are missing (NaN) or were set from outside.
 
@@ -286,7 +296,7 @@ class IncompleteRows:
     """
 
     def __init__(
-        self, table: Table, order: IntArray, intercept: bool, judge: Judge | None = None
+        self, table: Table, order: IntArray, intercept: bool, judge: "Judge | None" = None
     ) -> None:
         self.table, self.order, self.intercept, self.judge = table, order, intercept, judge
 
@@ -294,7 +304,7 @@ class IncompleteRows:
         """As many nodes in a pass as the table's budget allows sums for."""
         for some in self._within_budget(asked):
             question = PairsPass(self.order, tuple(some), self.intercept)
-            asked_of = question if self.judge is None else BelievedPass(question, self.judge)
+            asked_of = question if self.judge is None else _believed(question, self.judge)
             found: PairMoments = ask(self.table, asked_of)
             for (node, parents), pairs in zip(some, found.pairs, strict=True):
                 yield node, self._correlated(np.append(parents, node), pairs, found.columns)

@@ -6,12 +6,12 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
-from scipy.special import ndtr
 
 from gaussnet import kernels
 from gaussnet.data.columns import is_frame
 from gaussnet.graph.dag import counted
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.tails import normal_cdf
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ class ResidualShapes:
     @cached_property
     def wild(self) -> BoolArray:
         """Whether the largest residual is too far off for Gaussian noise."""
-        tail = 2.0 * ndtr(-np.abs(np.nan_to_num(self.worst)))
+        tail = 2.0 * normal_cdf(-np.abs(np.nan_to_num(self.worst)))
         far = np.abs(np.nan_to_num(self.furthest)) > FAR
         return np.asarray((self.counts > 0) & (far | (tail * self.counts * len(tail) < WILD)))
 

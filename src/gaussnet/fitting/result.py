@@ -785,12 +785,15 @@ class Fit:
     def data_or_sums(self, purpose: str) -> "FitData":
         """The data behind the fit, or sums over them for questions that these can answer.
 
-        Rows in memory that were changed since are refused; files are read again, to see that.
+        Rows in memory and files that were changed since are refused; other rows that are read anew
+        are read again, to see that.
         """
         if self.sums is None or not self.sums.has_errors:
             return self.required_data(purpose)
-        if self.data is not None and self.data.all_rows().is_stream:
-            return self.data
+        if self.data is not None:
+            rows = self.data.all_rows()
+            if rows.is_stream and not rows.are_same_files():
+                return self.data
         return self.sums.data(self.dag, self.intercept)
 
     @cached_property

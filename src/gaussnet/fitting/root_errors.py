@@ -3,14 +3,13 @@
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtri
 
 from gaussnet.methods.groups import Fitted
-from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
+    from gaussnet.methods.standard_errors.observed_information import ParameterLaw
 
 
 def joint_root_errors(
@@ -25,6 +24,8 @@ def joint_root_errors(
               \partial \Sigma_{jk} / \partial b_{ip} = T_{ji} \Sigma_{pk} + T_{ki} \Sigma_{pj},
               \qquad \partial \Sigma_{jk} / \partial s_i^2 = T_{ji} T_{ki}.
     """
+    from gaussnet.methods.standard_errors.observed_information import Scores  # much to import
+
     purpose = "ask for errors where the data are, or fit again"
     fitted = Fitted(fit.network, fit.scale, fit.required_data(purpose), fit.trimming)
     law = fit.method.parameter_law(fitted)
@@ -42,7 +43,7 @@ def joint_root_errors(
     return _deviations(law, means), _deviations(law, products)
 
 
-def _deviations(law: ParameterLaw, gradients: FloatArray) -> FloatArray:
+def _deviations(law: "ParameterLaw", gradients: FloatArray) -> FloatArray:
     """Standard errors of functions of the parameters with these gradients, (functions,)."""
     used = np.flatnonzero(gradients.any(axis=0))
     slopes, inner = gradients[:, used], law.covariance[np.ix_(used, used)]
@@ -51,12 +52,16 @@ def _deviations(law: ParameterLaw, gradients: FloatArray) -> FloatArray:
 
 def normal_ends(errors: FloatArray, values: FloatArray, level: float) -> FloatArray:
     """Standard error, low and high by the normal law, (3, values)."""
+    from scipy.special import ndtri  # slow to import
+
     reach = errors * float(ndtri(0.5 + 0.5 * level))
     return np.stack((errors, values - reach, values + reach))
 
 
 def log_ends(errors: FloatArray, values: FloatArray, level: float) -> FloatArray:
     """Standard error, low and high of variances, whose logarithms are normal, (3, values)."""
+    from scipy.special import ndtri  # slow to import
+
     with np.errstate(divide="ignore", invalid="ignore"):
         factor = np.exp(errors / values * float(ndtri(0.5 + 0.5 * level)))
     return np.stack((errors, values / factor, values * factor))

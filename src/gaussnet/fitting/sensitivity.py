@@ -6,7 +6,6 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import stdtrit
 
 from gaussnet import display
 from gaussnet.errors import EstimationError, GraphError
@@ -170,6 +169,8 @@ def interval_robustness_value(partial_r2: float, freedom: int, level: float) -> 
     >>> round(interval_robustness_value(0.0218, 783, 0.95), 3)
     0.076
     """
+    from scipy.special import stdtrit  # slow to import
+
     if freedom < 2:
         return 0.0
     critical = float(stdtrit(freedom - 1, 0.5 + 0.5 * level)) / math.sqrt(freedom - 1)

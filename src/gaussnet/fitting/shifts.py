@@ -16,7 +16,6 @@ from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
-from scipy.special import chdtrc, fdtr, fdtrc, stdtr, stdtrit
 
 from gaussnet import display
 from gaussnet.data.missing import MissingCells, SurveyPass, serving_rows
@@ -98,12 +97,16 @@ class Estimate(NamedTuple):
 
     def p_value(self) -> float:
         """That the truth is 0, by Student's t."""
+        from scipy.special import stdtr  # slow to import
+
         if not self.error > 0.0:
             return np.nan
         return float(2.0 * stdtr(self.freedom, -abs(self.value / self.error)))
 
     def interval(self, level: float) -> tuple[float, float]:
         """Where the truth lies, with this confidence."""
+        from scipy.special import stdtrit  # slow to import
+
         reach = self.error * float(stdtrit(self.freedom, 0.5 + 0.5 * level))
         return self.value - reach, self.value + reach
 
@@ -174,6 +177,8 @@ class ShiftFit:
     @property
     def p_value(self) -> float:
         """That no condition shifts anything, by the likelihood ratio."""
+        from scipy.special import chdtrc  # slow to import
+
         return float(chdtrc(self.freedom, self.statistic))
 
     @property
@@ -497,6 +502,8 @@ def _estimate(value: float, own: Strata, direction: FloatArray, constants: Float
 def _shifts(
     dag: Dag, conditions: Sequence[str], shifted: BoolArray, found: Sequence[Strata]
 ) -> tuple[Shift, ...]:
+    from scipy.special import fdtr, fdtrc  # slow to import
+
     listed = []
     for node, own in enumerate(found):
         for rank, number in enumerate(np.flatnonzero(shifted[:, node]).tolist(), start=1):

@@ -7,7 +7,6 @@ are the same where the graph implies no false covariance between the parents of 
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.special import ndtri
 
 from gaussnet.data.table import ask
 from gaussnet.fitting.uncertainty import (
@@ -113,6 +112,8 @@ def find_standardized(
     Intervals are the estimate and so many standard errors to either side by the normal law, or
     those of the bootstrap.
     """
+    from scipy.special import ndtri  # slow to import
+
     kind, level, repetitions, seed = choice
     chosen = checked_kind(fit, kind, level)
     values = shown_coefficients(fit, implied)

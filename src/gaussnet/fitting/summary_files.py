@@ -16,7 +16,7 @@ from gaussnet.files import Path, file_name, read_bytes, too_large, whole_file
 from gaussnet.fitting.summaries import PageSummary, Summary
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.threads import Partials
-from gaussnet.methods.names import METHODS
+from gaussnet.methods.names import METHODS, class_at
 
 if TYPE_CHECKING:
     from gaussnet.fitting.robust_summaries import RobustSummary
@@ -27,7 +27,6 @@ NEWEST = ROBUST
 """Summaries that know of interventions, covariances, products of all pairs and rows by node, or
 numbers that stand for a missing value, and those for the robust method, have versions of their own,
 which older programs must not read."""
-BY_NAME = {kind.name: kind for kind in METHODS}
 
 Arrays = dict[str, Any]
 
@@ -162,9 +161,9 @@ def _summary(arrays: Arrays) -> Summary:
 
         return from_arrays(dag, header, arrays)
     name = header["method"]["name"]
-    if name not in BY_NAME:
+    if name not in METHODS:
         raise _OtherMethod(name)
-    method = BY_NAME[name](**header["method"]["settings"])
+    method = class_at(METHODS[name])(**header["method"]["settings"])
     height, missing = _count(header["page_rows"]), header["missing"]
     _require(height >= 1 and missing in ("raise", "drop-rows", "drop-by-node"))
     _require(isinstance(header["intercept"], bool))

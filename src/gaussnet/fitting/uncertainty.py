@@ -10,7 +10,6 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
-from scipy.special import ndtr, ndtri
 
 from gaussnet.data.passes import RegimeCounts
 from gaussnet.data.table import ask
@@ -26,13 +25,12 @@ from gaussnet.methods.standard_errors.regressions import SANDWICHES
 from gaussnet.methods.sums import ONLY_SUMS
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
-from gaussnet.planning import Certificate, certify
-from gaussnet.planning.certificate import certify_by_node
 from gaussnet.seeds import children
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
+    from gaussnet.planning import Certificate
 
 PURPOSE = "ask for errors where the data are, or fit again"
 
@@ -439,7 +437,7 @@ def _arrays(network: GaussianNetwork) -> tuple[FloatArray, FloatArray, FloatArra
     return network.coefficient_array, network.constants, network.noise_variances
 
 
-def _drawn(rows: int, split: tuple[int, int] | None, rng: np.random.Generator) -> IntArray:
+def _drawn(rows: int, split: tuple[int, int] | None, rng: "np.random.Generator") -> IntArray:
     if split is None:
         return rng.integers(0, rows, rows)
     first, last = (int(part) for part in split)
@@ -451,6 +449,8 @@ def percentiles(
     found: FloatArray, estimates: FloatArray, level: float, by_order: bool
 ) -> FloatArray:
     """Standard deviations and percentiles of (repetitions, values): (3, values)."""
+    from scipy.special import ndtr, ndtri  # slow to import
+
     point = float(ndtri(0.5 + 0.5 * level))
     ordered = np.sort(found, axis=0).T
     shift, move = np.zeros(len(estimates)), np.zeros(len(estimates))
@@ -492,8 +492,10 @@ def _deviations(found: FloatArray) -> FloatArray:
     return np.asarray(np.ldexp(np.ldexp(found, -units).std(axis=0, ddof=1), units))
 
 
-def certificate_of(fit: "Fit", delta: float) -> Certificate:
+def certificate_of(fit: "Fit", delta: float) -> "Certificate":
     """How far the learnt network can be from the truth; see `Fit.certificate`."""
+    from gaussnet.planning import certify  # much to import
+
     method, scale = fit.method.certified_as(fit.scale, fit.trimming)
     if fit.data is not None and fit.data.options.study.has_dependent_rows:
         raise SettingError(
@@ -524,8 +526,12 @@ def certificate_of(fit: "Fit", delta: float) -> Certificate:
     )
 
 
-def _certificate_by_node(fit: "Fit", delta: float, how: tuple[Method, Scale, bool]) -> Certificate:
+def _certificate_by_node(
+    fit: "Fit", delta: float, how: tuple[Method, Scale, bool]
+) -> "Certificate":
     """A certificate where nodes were set from outside, or lack values, in some rows."""
+    from gaussnet.planning.certificate import certify_by_node  # much to import
+
     was_set, dropped = fit.details.set_rows.any(), fit.details.dropped.any()
     bridged = fit.method.fills_holes or (fit.trimming is not None and fit.trimming.bridged)
     if (was_set and dropped) or fit.split is not None or bridged:

@@ -140,7 +140,7 @@ class Families:
     def by_size(self) -> list[tuple[int, IntArray, IntArray]]:
         """For each number of parents p: p, the families (f,), their columns (f, p + 1)."""
         groups = []
-        for size in np.unique(self.sizes).tolist():
+        for size in sorted(set(self.sizes.tolist())):
             chosen = np.flatnonzero(self.sizes == size)
             slots = self.column_offsets[:-1][chosen][:, None] + np.arange(size + 1)
             groups.append((size, chosen, self.columns[slots]))

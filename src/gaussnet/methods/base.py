@@ -93,7 +93,7 @@ class EquationGroup:
             return
         totals = np.cumsum(kept_values(self.equations) * rows)
         number = (totals // max(budget, 1)).astype(np.int64)
-        for part in np.unique(number):
+        for part in sorted(set(number.tolist())):
             yield self.only(np.flatnonzero(number == part))
 
 

@@ -1,28 +1,47 @@
 """Methods and scales by name."""
 
+from collections.abc import Mapping
+from importlib import import_module
+from types import MappingProxyType
 from typing import Any
 
 from gaussnet.errors import SettingError
 from gaussnet.methods.base import Method, Scale
-from gaussnet.methods.batches import BatchAverage, BatchMedian
-from gaussnet.methods.cauchy import Cauchy, CauchyTree
-from gaussnet.methods.least_squares import LeastSquares
-from gaussnet.methods.mad import Mad
-from gaussnet.methods.robust.cellwise import Auto, Cellwise
-from gaussnet.methods.robust.sequential_trim import SequentialTrim
 from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
 
-METHODS = (
-    LeastSquares,
-    BatchAverage,
-    BatchMedian,
-    CauchyTree,
-    Cauchy,
-    Cellwise,
-    Auto,
-    SequentialTrim,
+METHODS: Mapping[str, str] = MappingProxyType(
+    {
+        "least-squares": "least_squares.LeastSquares",
+        "batch-average": "batches.BatchAverage",
+        "batch-median": "batches.BatchMedian",
+        "cauchy-tree": "cauchy.CauchyTree",
+        "cauchy": "cauchy.Cauchy",
+        "robust": "robust.cellwise.Cellwise",
+        "auto": "robust.cellwise.Auto",
+        "sequential-trim": "robust.sequential_trim.SequentialTrim",
+    }
 )
-SCALES = (MeanSquare, Mad, KlOptimal, GaussianCore)
+"""Where the class of each method is; it is imported when it is asked for."""
+SCALES: Mapping[str, str] = MappingProxyType(
+    {
+        "mean-square": "scales.MeanSquare",
+        "mad": "mad.Mad",
+        "kl-optimal": "scales.KlOptimal",
+        "core": "scales.GaussianCore",
+    }
+)
+
+
+def class_at(place: str) -> Any:
+    """The class of a method or of a scale.
+
+    Examples
+    --------
+    >>> class_at(METHODS["cauchy"]).name
+    'cauchy'
+    """
+    module, _, name = place.rpartition(".")
+    return getattr(import_module(f"gaussnet.methods.{module}"), name)
 
 
 def method_named(method: str | Method) -> Method:
@@ -35,10 +54,10 @@ def method_named(method: str | Method) -> Method:
     """
     if isinstance(method, Method):
         return method
-    for kind in METHODS:
-        if kind.name == method:
-            return kind()
-    known = ", ".join(repr(kind.name) for kind in METHODS)
+    if method in METHODS:
+        found: Method = class_at(METHODS[method])()
+        return found
+    known = ", ".join(map(repr, METHODS))
     raise SettingError(
         f"got method={method!r}, expected {known} or an estimator such as gn.BatchMedian(20)"
     )
@@ -49,16 +68,17 @@ def scale_named(scale: str | Scale | None, method: Method) -> Scale:
 
     Examples
     --------
-    >>> scale_named("mad", LeastSquares()), scale_named(None, LeastSquares())
+    >>> plain = method_named("least-squares")
+    >>> scale_named("mad", plain), scale_named(None, plain)
     (Mad(), MeanSquare())
     """
     if isinstance(scale, Scale):
         return scale
     wanted = method.default_scale if scale is None else scale
-    for kind in SCALES:
-        if kind.name == wanted:
-            return kind()
-    known = ", ".join(repr(kind.name) for kind in SCALES)
+    if wanted in SCALES:
+        found: Scale = class_at(SCALES[wanted])()
+        return found
+    known = ", ".join(map(repr, SCALES))
     raise SettingError(f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()")
 
 

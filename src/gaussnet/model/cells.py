@@ -13,8 +13,6 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
-from scipy.special import expit
 
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model.equations import blocks
@@ -169,6 +167,8 @@ class CellJudge:
     def _without(self, holes: BoolArray) -> tuple[FloatArray, float, FloatArray, FloatArray]:
         """Precision of the other cells, the log of its determinant, how they fill the holes, and
         the standard deviations of these."""
+        from scipy.linalg import cho_factor, cho_solve  # slow to import
+
         precision, log_determinant = self._precision
         known = ~holes
         if known.all():
@@ -230,6 +230,8 @@ def _patterns(missing: BoolArray) -> "list[tuple[BoolArray, BoolArray]]":
 
 def _probability(squares: FloatArray, share: float) -> FloatArray:
     """The probability that values with these squares of z are wrong."""
+    from scipy.special import expit  # slow to import
+
     return np.asarray(expit(_prior(share) + 0.5 * squares * (1.0 - 1.0 / WRONG_VARIANCE)))
 
 

@@ -17,15 +17,15 @@ from gaussnet.kernels.threads import interruptible
 from gaussnet.model import checks, roots
 from gaussnet.model.equations import blocks, propagate
 from gaussnet.model.gaussian import Gaussian
-from gaussnet.model.inference import effects, queries
-from gaussnet.model.inference.precision import Precision
 from gaussnet.named_rows import named, names_of
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, Rows, Seed
 
 if TYPE_CHECKING:
     from gaussnet.model.formats.text import Values as LavaanValues
+    from gaussnet.model.inference import effects, queries
     from gaussnet.model.inference.counterfactual import Counterfactual
+    from gaussnet.model.inference.precision import Precision
 
 Name = TypeVar("Name", str, Edge)
 Values = Mapping[str, float | str]
@@ -167,6 +167,8 @@ class GaussianNetwork:
         >>> net.covariances, net.effect("a", "y"), net.do({"a": 3.0}).mean().tolist()
         (mappingproxy({('a', 'b'): 2.0}), 1.0, [3.0, 3.0, 0.0])
         """
+        if not self.dag.covariances:
+            return MappingProxyType({})
         moments = self.root_moments
         place = {self.dag.nodes[node]: rank for rank, node in enumerate(moments.nodes.tolist())}
         table = moments.covariance
@@ -220,8 +222,10 @@ class GaussianNetwork:
         return checks.read_only(np.sqrt(self.variance_array))
 
     @cached_property
-    def precision(self) -> Precision:
+    def precision(self) -> "Precision":
         """The precision matrix as questions use it, found when first asked for."""
+        from gaussnet.model.inference.precision import Precision  # much to import
+
         return Precision(self)
 
     def to_matrix(self) -> FloatArray:
@@ -327,6 +331,8 @@ class GaussianNetwork:
             other = self.do(do)
             return other._frame(other.sample(rows, seed=seed, given=given), frame)
         if given is not None:
+            from gaussnet.model.inference import queries  # much to import
+
             return self._frame(queries.draws_given(self, given, rows, seed), frame)
         self.require_levels("rows can be drawn")
         drawn = np.empty((checks.row_count(rows), len(self.dag)))
@@ -401,6 +407,8 @@ class GaussianNetwork:
         >>> rain.names, rain.mean.round(9).tolist(), rain.covariance.round(9).tolist()
         (('rain',), [1.0], [[0.5]])
         """
+        from gaussnet.model.inference import queries  # much to import
+
         return queries.condition(self, evidence, targets)
 
     def do(self, values: Values) -> "GaussianNetwork":
@@ -415,6 +423,8 @@ class GaussianNetwork:
         >>> net.do({"wet": 2.0}).mean().tolist(), net.do({"rain": 2.0}).mean().tolist()
         ([0.0, 2.0], [2.0, 3.0])
         """
+        from gaussnet.model.inference import queries  # much to import
+
         return queries.do(self, values)
 
     def counterfactual(self, row: object, *, do: Values) -> "Counterfactual":
@@ -464,7 +474,7 @@ class GaussianNetwork:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> queries.Prediction: ...
+    ) -> "queries.Prediction": ...
     @overload
     def predict(
         self,
@@ -474,7 +484,7 @@ class GaussianNetwork:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> dict[str, queries.Prediction]: ...
+    ) -> "dict[str, queries.Prediction]": ...
     def predict(
         self,
         data: object,
@@ -483,7 +493,7 @@ class GaussianNetwork:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> queries.Prediction | dict[str, queries.Prediction]:
+    ) -> "queries.Prediction | dict[str, queries.Prediction]":
         """One node in each row, from the other columns: mean, scale and an interval.
 
         The network is taken as known; `Fit.predict` adds the error of what was learnt. A list of
@@ -501,6 +511,8 @@ class GaussianNetwork:
         >>> wet.mean.tolist(), wet.scale.round(9).tolist(), wet.low.round(2).tolist()
         ([3.0], [0.5], [2.02])
         """
+        from gaussnet.model.inference import queries  # much to import
+
         if isinstance(node, str):
             return queries.predict(self, data, node, level, given, columns)
         return queries.predict_several(self, data, checks.as_names(node), level, given, columns)
@@ -525,6 +537,8 @@ class GaussianNetwork:
         >>> net.impute(rows, columns=["rain", "wet"]).round(9).tolist()
         [[2.0, 3.0], [1.0, 5.0]]
         """
+        from gaussnet.model.inference import queries  # much to import
+
         rows = queries.impute(self, data, seed, columns)
         if names_of(data) is not None or checks.column_labels(data) is None:
             return rows
@@ -543,11 +557,13 @@ class GaussianNetwork:
         >>> net.effect("a", "c"), net.effect("a", "c", via="b"), net.effect("c", "a")
         (7.0, 6.0, 0.0)
         """
+        from gaussnet.model.inference import effects  # much to import
+
         return effects.effect(self, cause, target, via)
 
     def paths(
         self, cause: str, target: str, *, limit: int = 10_000
-    ) -> tuple[effects.PathEffect, ...]:
+    ) -> "tuple[effects.PathEffect, ...]":
         """The directed paths and their effects, the strongest first; they sum to `effect`.
 
         Examples
@@ -557,6 +573,8 @@ class GaussianNetwork:
         >>> [str(path) for path in net.paths("a", "c")]
         ['a -> b -> c: 6', 'a -> c: 1']
         """
+        from gaussnet.model.inference import effects  # much to import
+
         return effects.paths(self, cause, target, limit)
 
     def to_networkx(self) -> Any:

@@ -254,7 +254,7 @@ def _stride(pool: int) -> int:
     return int(0.618 * pool) | 1
 
 
-def _scatters(rng: np.random.Generator, designs: int, parents: int, freedom: int) -> FloatArray:
+def _scatters(rng: "np.random.Generator", designs: int, parents: int, freedom: int) -> FloatArray:
     if freedom >= parents:
         factors = _wishart_factors(rng, designs, parents, freedom)
     else:
@@ -263,7 +263,7 @@ def _scatters(rng: np.random.Generator, designs: int, parents: int, freedom: int
 
 
 def _wishart_factors(
-    rng: np.random.Generator, designs: int, parents: int, freedom: int
+    rng: "np.random.Generator", designs: int, parents: int, freedom: int
 ) -> FloatArray:
     """Bartlett's factors: chi on the diagonal, normal below."""
     factors = np.tril(rng.standard_normal((designs, parents, parents)), -1)

@@ -16,6 +16,10 @@ REACH = 7.0
 """How far the chi rules reach on both sides of sqrt(k): beyond lies less than 1e-15."""
 HEAVY = 8
 """Below this power a density falls so slowly to 0 that its end needs panels of its own."""
+FEW_POINTS = 8_000
+"""So many points are sorted as they are."""
+STRIDE = 17
+"""One point in so many tells where a quantile lies; odd, so that it takes from all of a grid."""
 CELLS = 1 << 15
 """Cells of the grid on which variables are added; a quantile is good to 3 / CELLS of itself."""
 WIDEST = 3.0
@@ -34,18 +38,26 @@ class Rule(NamedTuple):
         """At most so many points: means of cells that are finer in the tails."""
         if len(self.points) <= cells:
             return self
-        from scipy.special import ndtri
-
         order = np.argsort(self.points)
         points, masses = self.points[order], self.masses[order]
-        below = np.clip(np.cumsum(masses) - masses / 2, 1e-17, None)
-        above = np.clip(np.cumsum(masses[::-1])[::-1] - masses / 2, 1e-17, None)
-        scores = np.where(below < 0.5, ndtri(below), -ndtri(above))
-        cell = np.floor((scores / 9 + 1) / 2 * cells).astype(np.int64).clip(0, cells - 1)
-        total = np.asarray(np.bincount(cell, weights=masses), dtype=np.float64)
-        sums = np.bincount(cell, weights=masses * points)
+        below = np.cumsum(masses) - masses / 2
+        above = np.cumsum(masses[::-1])[::-1] - masses / 2
+        middle, ends = int(np.searchsorted(below, 0.5)), _cell_ends(cells)
+        first = np.searchsorted(below[:middle], ends)
+        last = len(points) - np.searchsorted(above[middle:][::-1], ends[::-1], side="right")
+        starts = np.unique(np.concatenate(([0], first, last)))
+        starts = starts[starts < len(points)]
+        total, sums = np.add.reduceat(masses, starts), np.add.reduceat(masses * points, starts)
         filled = total > 0.0
         return Rule(sums[filled] / total[filled], total[filled])
+
+
+@lru_cache(maxsize=4)
+def _cell_ends(cells: int) -> FloatArray:
+    """Probabilities below the ends of the lower half of cells, which are even in normal scores."""
+    from scipy.special import ndtr
+
+    return np.asarray(ndtr(9.0 * (2.0 * np.arange(1, cells // 2 + 1) / cells - 1.0)))
 
 
 def chi_square(freedom: float, panels: int, *, inverse: bool = False, reach: float = REACH) -> Rule:
@@ -199,8 +211,28 @@ class Distribution:
         """The value exceeded with this probability, between points by straight lines."""
         if probability < self.resolution:
             return inf
-        values, _, above = self._tail
+        if "_tail" in self.__dict__ or len(self.values) < FEW_POINTS:
+            values, _, above = self._tail
+        else:
+            values, above = self._near(probability)
         return float(np.interp(-probability, -above, values))
+
+    def _near(self, probability: float) -> tuple[FloatArray, FloatArray]:
+        """Sorted values about the one exceeded with this probability, and the mass above each.
+
+        Some of the points say about where it lies, so that few have to be sorted; all of them if
+        that was wrong.
+        """
+        some = Distribution(self.values[::STRIDE], STRIDE * self.masses[::STRIDE])
+        low, high = (some.exceeded_with(part * probability) for part in (1.5, 0.6))
+        inside = np.flatnonzero((self.values >= low) & (self.values <= high))
+        beyond = float(np.einsum("i,i->", self.masses, (self.values > high).astype(np.float64)))
+        order = inside[np.argsort(self.values[inside])]
+        masses = self.masses[order]
+        above = beyond + np.cumsum(masses[::-1])[::-1] - masses / 2
+        if len(order) < 2 or not above[-1] < probability < above[0]:
+            return self._tail[0], self._tail[2]
+        return self.values[order], above
 
     def shortfall(self, probability: float) -> float:
         """The mean of the worst part of this probability; inf for a heavy distribution.

@@ -7,9 +7,7 @@ from gaussnet.errors import FileError, GaussnetError, GraphError
 from gaussnet.files import Path, file_name, read_bytes, read_text, suffix, write_text
 from gaussnet.graph.dag import Dag, Edge
 from gaussnet.graph.formats import NodesAndEdges, networkx
-from gaussnet.graph.formats.dot import parse_dot
 from gaussnet.graph.formats.edge_lists import edge_list, graph_json, parse_edge_list, parse_json
-from gaussnet.graph.formats.rds import bn_parts, read_rds
 from gaussnet.graph.formats.text import parse_model
 
 
@@ -73,6 +71,18 @@ def write_dag(dag: Dag, path: Path) -> None:
     write_text(file, content)
 
 
+def _read_dot(file: str) -> NodesAndEdges:
+    from gaussnet.graph.formats.dot import parse_dot  # much to import
+
+    return parse_dot(read_text(file))
+
+
+def _read_rds(file: str) -> NodesAndEdges:
+    from gaussnet.graph.formats.rds import bn_parts, read_rds
+
+    return bn_parts(read_rds(file), file)
+
+
 def _read_gml(file: str) -> NodesAndEdges:
     return _parts(lambda: networkx.read_gml(read_text(file)), file, "GML")
 
@@ -93,7 +103,7 @@ def _parts(read: Callable[[], networkx.DiGraph], file: str, kind: str) -> NodesA
 
 def _to_graphml(dag: Dag) -> str:
     for name in dag.nodes:
-        if _NOT_XML.search(name):
+        if re.search(_NOT_XML, name):
             raise GraphError(f"GraphML cannot hold the node name {name!r}: rename the node")
     return networkx.write_graphml(dag.to_networkx())
 
@@ -105,16 +115,16 @@ def _arrows(dag: Dag, form: str) -> tuple[Edge, ...]:
 
 
 MODEL_TEXT = ".txt"
-_NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+_NOT_XML = "[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]"
 _READERS: dict[str, Callable[[str], NodesAndEdges]] = {
-    ".dot": lambda file: parse_dot(read_text(file)),
-    ".gv": lambda file: parse_dot(read_text(file)),
+    ".dot": _read_dot,
+    ".gv": _read_dot,
     ".gml": _read_gml,
     ".graphml": _read_graphml,
     ".json": lambda file: parse_json(read_bytes(file)),
     ".csv": lambda file: parse_edge_list(read_text(file), file),
     MODEL_TEXT: lambda file: parse_model(read_text(file)),
-    ".rds": lambda file: bn_parts(read_rds(file), file),
+    ".rds": _read_rds,
 }
 ENDINGS = tuple(_READERS)
 """Of files that `read_dag` reads."""

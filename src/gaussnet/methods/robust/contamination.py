@@ -23,7 +23,6 @@ from functools import cached_property
 from math import exp, inf, log, sqrt
 
 import numpy as np
-from scipy.special import betainc, betaln, gammaln
 
 from gaussnet import display
 from gaussnet.graph.dag import Dag
@@ -251,6 +250,8 @@ def log_beta_chance(value: float, first: float, second: float) -> float:
     >>> round(log_beta_chance(1e-300, 2.0, 3.0), 3) == round(log(6.0) - 600 * log(10.0), 3)
     True
     """
+    from scipy.special import betainc, betaln  # slow to import
+
     if value <= 0.0:
         return -inf
     chance = float(betainc(first, second, value))
@@ -274,5 +275,7 @@ def log_choices(rows: int, chosen: int) -> float:
     >>> round(exp(log_choices(10, 1))), round(exp(log_choices(10, 2)))
     (20, 270)
     """
+    from scipy.special import gammaln  # slow to import
+
     ways = gammaln(rows + 1.0) - gammaln(chosen + 1.0) - gammaln(rows - chosen + 1.0)
     return float(ways + log(chosen) + log(chosen + 1.0))

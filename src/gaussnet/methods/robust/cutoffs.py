@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 import numpy as np
-from scipy.special import chdtri, ndtr, ndtri
 
 from gaussnet.types import FloatArray, IntArray
 
@@ -46,6 +45,8 @@ def truncated_variance(limit: float) -> float:
     >>> round(truncated_variance(2.0), 4), truncated_variance(math.inf)
     (0.7737, 1.0)
     """
+    from scipy.special import ndtr  # slow to import
+
     if limit > UNTRUNCATED:
         return 1.0
     density = math.exp(-0.5 * limit * limit) / math.sqrt(2.0 * math.pi)
@@ -63,6 +64,8 @@ def student_tail(deviations: FloatArray, freedom: float) -> FloatArray:
     >>> student_tail(np.array([1.96, 5.0]), 1e6).round(6).tolist()
     [0.049996, 1e-06]
     """
+    from scipy.special import ndtr  # slow to import
+
     root = np.sqrt(freedom * np.log1p(deviations * deviations / freedom))
     tail: FloatArray = 2.0 * ndtr(-root * ((8.0 * freedom + 1.0) / (8.0 * freedom + 3.0)))
     return tail
@@ -76,6 +79,8 @@ def normal_tail(limit: float) -> float:
     >>> round(normal_tail(3.0), 5)
     0.0027
     """
+    from scipy.special import ndtr  # slow to import
+
     return 2.0 * float(ndtr(-limit))
 
 
@@ -87,6 +92,8 @@ def normal_quantile(level: float) -> float:
     >>> round(normal_quantile(0.05), 3)
     1.96
     """
+    from scipy.special import ndtri  # slow to import
+
     return -float(ndtri(0.5 * level))
 
 
@@ -111,6 +118,8 @@ def chi_square_quantile(level: float, freedom: int) -> float:
     >>> round(chi_square_quantile(0.01, 1), 3), chi_square_quantile(0.01, 0)
     (6.635, inf)
     """
+    from scipy.special import chdtri  # slow to import
+
     return float(chdtri(freedom, level)) if freedom else math.inf
 
 

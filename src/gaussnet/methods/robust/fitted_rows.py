@@ -19,7 +19,6 @@ Where nothing is left out, t is infinite and all of this is the classical law, w
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import chdtri
 
 from gaussnet.data.table import MemoryTable
 from gaussnet.methods.base import EquationGroup, Equations
@@ -70,6 +69,8 @@ def _enter(assembly: Assembly, group: EquationGroup, cutoff: float) -> None:
 
 def _enter_core(assembly: Assembly, group: EquationGroup, own: Regressions, cutoff: float) -> None:
     """Replace what the mean square says of the noise by what its truncated law says."""
+    from scipy.special import chdtri  # slow to import
+
     spreads, tail = assembly.spreads, 0.5 - 0.5 * assembly.level
     at = group.nodes[own.block.families]
     freedom = own.freedom * information(cutoff) / 2.0

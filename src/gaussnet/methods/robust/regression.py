@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg.lapack import dpotrf, dtrtri
 
 from gaussnet.kernels.numpy_medians import row_medians
 from gaussnet.methods.mad import NORMAL_MAD
@@ -188,6 +187,8 @@ class Regression:
 
 def factor_products(products: FloatArray) -> Factor | None:
     """The factor of cross-products by Cholesky; None if they do not have the digits for it."""
+    from scipy.linalg.lapack import dpotrf, dtrtri  # slow to import
+
     scales = np.sqrt(products.diagonal())
     if not scales.min() > 0.0 or not scales.max() < np.inf:
         return None

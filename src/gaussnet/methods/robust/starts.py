@@ -8,8 +8,6 @@ likelihood of the mixture chooses.
 from dataclasses import replace
 
 import numpy as np
-from scipy.special import chdtri, ndtri
-from scipy.stats import rankdata
 
 from gaussnet import kernels
 from gaussnet.kernels.families import Families
@@ -73,6 +71,9 @@ def rank_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Eq
     Cells beyond 3 MADs from the median are doubted. What is wrong widens the noise, and then looks
     right: so noise is taken for much smaller than it seems. Cells that are right come back soon.
     """
+    from scipy.special import ndtri  # slow to import
+    from scipy.stats import rankdata  # slow to import
+
     middle, scales = robust_scales(rows)
     centre = middle if intercept else np.zeros(len(middle))
     counts = np.sum(~np.isnan(rows), axis=0)
@@ -90,6 +91,8 @@ def row_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Equ
     Driessen, 1999), with the network in place of a covariance matrix; they start from ranks. Gives
     the rows that do not belong.
     """
+    from scipy.special import chdtri  # slow to import
+
     families, (middle, scales) = layout.families, robust_scales(rows)
     whole = np.where(np.isnan(rows), middle, rows)
     some = whole[np.linspace(0, len(whole) - 1, min(len(whole), CORE_ROWS)).astype(np.int64)]

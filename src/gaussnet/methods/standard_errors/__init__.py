@@ -11,7 +11,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
-from scipy.special import chdtri, stdtrit
 
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.kernels.families import Block, Families
@@ -19,6 +18,7 @@ from gaussnet.methods.base import EquationGroup, Equations, Method
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.standard_errors.order_statistics import median_law
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.tails import chi_square_quantile, student_quantile
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -154,7 +154,7 @@ def student(level: float, freedom: FloatArray) -> FloatArray:
     >>> student(0.95, np.array([10.0])).round(3).tolist()
     [2.228]
     """
-    return np.asarray(stdtrit(freedom, 0.5 + 0.5 * level), dtype=np.float64)
+    return student_quantile(freedom, 0.5 + 0.5 * level)
 
 
 def no_slopes(block: Block) -> Slopes:
@@ -216,8 +216,8 @@ def enter_mean_squares(
         spreads.location_low[at] = spreads.location_high[at] = error * student(level, own.freedom)
         spreads.noise[at] = own.noise
         spreads.noise_error[at] = np.sqrt(2.0 / own.freedom)
-        spreads.noise_low[at] = own.squares / chdtri(own.freedom, tail)
-        spreads.noise_high[at] = own.squares / chdtri(own.freedom, 1.0 - tail)
+        spreads.noise_low[at] = own.squares / chi_square_quantile(own.freedom, 1.0 - tail)
+        spreads.noise_high[at] = own.squares / chi_square_quantile(own.freedom, tail)
         covariances = own.upper.transpose(0, 2, 1) @ own.upper / own.rows
         spreads.enter_parents(at, own.means[:, :-1], covariances)
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import chdtri
 
 from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
@@ -151,7 +150,7 @@ class ParameterLaw:
     """Of coefficients, constant at the means and variance, family after family; NaN where the
     rows do not determine them."""
 
-    def draw(self, rng: np.random.Generator) -> GaussianNetwork:
+    def draw(self, rng: "np.random.Generator") -> GaussianNetwork:
         """A network of this law; variances are drawn as logarithms, and what is not determined
         stays as it is."""
         families, model = self.model.families, self.model
@@ -313,6 +312,8 @@ class _Errors:
 
     def variances(self) -> FloatArray:
         """Standard error, low and high of the variances, (3, families)."""
+        from scipy.special import chdtri  # slow to import
+
         estimates, tail = self.model.variances, 0.5 - 0.5 * self.level
         errors = np.sqrt(np.diag(self.covariance)[self._scores.variances])
         squares, freedom = estimates * self._freedom, self._freedom * self._left

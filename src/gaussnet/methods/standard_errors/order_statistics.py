@@ -4,14 +4,11 @@ import math
 from typing import NamedTuple
 
 import numpy as np
-from scipy.special import betainc, ndtri
 
 from gaussnet.types import FloatArray
 
 USUAL = 0.95
 """The level whose interval a median's standard error is read from."""
-USUAL_WIDTH = 2.0 * float(ndtri(0.5 + 0.5 * USUAL))
-"""Width of that interval in standard errors."""
 
 
 class MedianLaw(NamedTuple):
@@ -31,12 +28,14 @@ def median_law(values: FloatArray, level: float, effective: FloatArray | None = 
     `effective` says how many independent values each row is worth, by default all. The
     standard error is that of a normal variable whose 95 % interval has the same width.
     """
-    count = values.shape[1]
+    from scipy.special import ndtri  # slow to import
+
+    count, usual_width = values.shape[1], 2.0 * float(ndtri(0.5 + 0.5 * USUAL))
     worth = np.full(len(values), float(count)) if effective is None else effective
     medians = order_statistic(values, np.full(len(values), 0.5))
     low, high = (order_statistic(values, share) for share in median_shares(worth, level))
     usual = [order_statistic(values, share) for share in median_shares(worth, USUAL)]
-    return MedianLaw(medians, (usual[1] - usual[0]) / USUAL_WIDTH, medians - low, high - medians)
+    return MedianLaw(medians, (usual[1] - usual[0]) / usual_width, medians - low, high - medians)
 
 
 def median_shares(count: FloatArray, level: float) -> tuple[FloatArray, FloatArray]:
@@ -64,6 +63,8 @@ def median_shares(count: FloatArray, level: float) -> tuple[FloatArray, FloatArr
 
 def _chance(rank: FloatArray, count: FloatArray) -> FloatArray:
     """Chance that the median lies above the order statistic of this rank."""
+    from scipy.special import betainc  # slow to import
+
     return np.asarray(betainc(rank, np.maximum(count + 1.0 - rank, 0.5), 0.5))
 
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_UNKNOWN = 400
 """More unknown nodes are left to `posterior`, which uses that parts know nothing of each other."""
+MOST_KEPT = 16
+"""Responses that are kept for the next question."""
 LEAST_PIVOT = 1e-6
 """Squared pivots of a unit matrix below this lose more than six digits."""
 
@@ -123,8 +125,22 @@ class Precision:
             return None
         return Response(unknown, neighbours, -weights.T, variances)
 
+    @cached_property
+    def _responses(self) -> dict[tuple[bytes, bytes], Response | None]:
+        """The last responses that were asked for, by known nodes and targets."""
+        return {}
+
     def response_of(self, known: BoolArray, targets: IntArray) -> Response | None:
-        """How these unknown nodes follow the known ones, by the cheaper of two ways."""
+        """How these unknown nodes follow the known ones; the last ones are kept."""
+        key = known.tobytes(), targets.tobytes()
+        if key not in self._responses:
+            if len(self._responses) >= MOST_KEPT:
+                self._responses.clear()
+            self._responses[key] = self._new_response(known, targets)
+        return self._responses[key]
+
+    def _new_response(self, known: BoolArray, targets: IntArray) -> Response | None:
+        """By the cheaper of two ways."""
         found = None
         if 2 * np.count_nonzero(known) <= len(known) <= MOST_UNKNOWN:
             found = self._by_covariances(np.flatnonzero(known), targets)

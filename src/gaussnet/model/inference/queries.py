@@ -11,17 +11,21 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gaussnet import display
+from gaussnet import display, kernels
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.graph.dag import Dag, counted, node_name, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
 from gaussnet.model.inference.posterior import Posterior
+from gaussnet.model.inference.precision import Precision, Response
 from gaussnet.model.inference.solvers import SolverChoice, choose_solver
 from gaussnet.named_rows import named
 from gaussnet.seeds import generator
 from gaussnet.types import BoolArray, FloatArray, IntArray, Seed
+
+CACHED_VALUES = 1 << 15
+"""Values of a block of rows that stay in the cache while means are found."""
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
@@ -247,23 +251,21 @@ def predict_several(
                 f"{dag.indicators[target][0]!r} is a category, which a linear network cannot "
                 "predict: name another node"
             )
-    cells = _known_cells(dag, data, targets, given, columns)
+    allowed, cells = _given_columns(dag, targets, given), _cells(data, dag, columns)
     nodes = np.array([dag.position(target) for target in targets], dtype=np.int64)
     means, scales = np.empty((2, len(cells.values), len(nodes)))
     precision = network.precision
-    for present, chosen in patterns(~np.isnan(cells.values)):
+    for present, chosen in cells.patterns(allowed[cells.positions]):
         observed = _mask(dag, cells.positions[present])
         response = precision.response_of(observed, nodes)
         if response is not None:
-            places = np.searchsorted(cells.positions, response.known)
-            for block in blocks(len(chosen), len(places) + 1):
-                known = cells.values[np.ix_(chosen[block], places)]
-                means[chosen[block]] = precision.means_of(response, known)
+            _enter_means(means, precision, response, cells, chosen)
             scales[chosen] = np.sqrt(response.variances)
             continue
         posterior = Posterior(network, observed, _mask(dag, nodes))
-        for numbers, part in _filled(posterior, cells.rows(len(dag)), chosen):
-            means[numbers] = part[:, nodes]
+        numbers = np.arange(len(means))[chosen]
+        for own, part in _filled(posterior, cells.rows(len(dag)), numbers):
+            means[own] = part[:, nodes]
         scales[chosen] = [_length(loads) for loads in posterior.factor(nodes)]
     reach = scales * float(ndtri(0.5 + 0.5 * level))
     frame = data if checks.is_frame(data) else None
@@ -276,6 +278,23 @@ def predict_several(
     }
 
 
+def _enter_means(
+    means: FloatArray,
+    precision: Precision,
+    response: Response,
+    cells: "Cells",
+    chosen: "IntArray | slice",
+) -> None:
+    """Enter the means (rows, targets) of the chosen rows, block by block while these are cached."""
+    places = np.searchsorted(cells.positions, response.known)
+    is_whole = np.array_equal(places, np.arange(len(cells.positions)))
+    count = len(means) if isinstance(chosen, slice) else len(chosen)
+    for block in blocks(count, len(cells.positions), CACHED_VALUES):
+        own = block if isinstance(chosen, slice) else chosen[block]
+        known = cells.values[own]
+        means[own] = precision.means_of(response, known if is_whole else known[:, places])
+
+
 def known_rows(
     dag: Dag,
     data: object,
@@ -284,21 +303,10 @@ def known_rows(
     columns: Iterable[object] | None = None,
 ) -> FloatArray:
     """The rows (rows, nodes) with NaN for all that a prediction of the targets may not look at."""
-    return _known_cells(dag, data, targets, given, columns).rows(len(dag))
-
-
-def _known_cells(
-    dag: Dag,
-    data: object,
-    targets: Sequence[str],
-    given: Iterable[str] | None,
-    columns: Iterable[object] | None = None,
-) -> "Cells":
-    """The columns that a prediction of the targets may look at."""
     allowed = _given_columns(dag, targets, given)
-    cells = _cells(data, dag, columns)
-    chosen = allowed[cells.positions]
-    return cells if chosen.all() else Cells(cells.positions[chosen], cells.values[:, chosen])
+    rows = _cells(data, dag, columns).rows(len(dag))
+    rows[:, ~allowed] = np.nan
+    return rows
 
 
 def patterns(known: BoolArray) -> Iterator[tuple[BoolArray, IntArray]]:
@@ -345,6 +353,15 @@ class Cells(NamedTuple):
     """Positions of the nodes, ascending."""
     values: FloatArray
     """(rows, positions); NaN where missing."""
+    is_complete: bool
+    """Whether nothing is missing."""
+
+    def patterns(self, allowed: BoolArray) -> "Iterator[tuple[BoolArray, IntArray | slice]]":
+        """Each set of known columns, (positions,), among those allowed, and the rows with it."""
+        if self.is_complete and len(self.values):
+            yield allowed, slice(0, len(self.values))
+        elif not self.is_complete:
+            yield from patterns(~np.isnan(self.values) & allowed)
 
     def rows(self, nodes: int) -> FloatArray:
         """A copy (rows, nodes), with NaN in the columns that are absent."""
@@ -372,13 +389,14 @@ def _cells(data: object, dag: Dag, columns: Iterable[object] | None) -> Cells:
         raise DataError("the data have no column for any node: name the columns by the nodes")
     chosen = [names[index] for index in present]
     found = np.asarray(checks.as_rows(data, chosen, labels), dtype=np.float64)
-    if np.isinf(found).any():
+    is_complete = kernels.all_finite(found)
+    if not is_complete and np.isinf(found).any():
         row, column = np.argwhere(np.isinf(found))[0].tolist()
         raise DataError(
             f"the data have {found[row, column]} at row {row}, column {chosen[column]!r}: mend it, "
             "or give NaN for a missing value"
         )
-    return Cells(np.array(present, dtype=np.int64), found)
+    return Cells(np.array(present, dtype=np.int64), found, is_complete)
 
 
 def _level_columns(values: Mapping[Any, Any], dag: Dag) -> Mapping[Any, Any]:
