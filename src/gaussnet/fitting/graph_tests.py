@@ -303,7 +303,8 @@ def _correlating_rows(fit: "Fit", table: Table, errors: Noise) -> Correlating:
         return HeteroscedasticRows(rows, intercept, None if cells is None else cells[:, order])
     if was_set or table.is_complete is False:
         return IncompleteRows(table, order, intercept)
-    return CompleteRows(ask(table, CrossMomentsPass(intercept)), order, intercept, table)
+    found: CrossMoments = ask(table, CrossMomentsPass(intercept, order))
+    return CompleteRows(found, order, intercept, table, is_ordered=True)
 
 
 class _Listed(NamedTuple):
@@ -333,16 +334,22 @@ def _tests(
     points = None if largest is None else Points(largest)
     chosen = None if touched is None else np.isin(order, list(touched))
     every = list(enumerate(parents))
-    asked = [(node, own) for node, own in every if _wanted(node, own, chosen).any()]
+    asked = [(node, own) for node, own in every if node > len(own)]
+    if chosen is not None:
+        asked = [(node, own) for node, own in asked if _wanted(node, own, chosen).any()]
     parts = {-1: (np.empty(0, np.int64), np.empty(0, np.int64), *np.empty((3, 0)))}
     tests = untested = 0
     for node, found in work.correlations(asked):
         able = _wanted(node, parents[node], chosen)
-        count = int(np.count_nonzero(able))
-        able[found.untested] = False
-        left = int(np.count_nonzero(able))
+        count = node - len(parents[node]) if chosen is None else int(np.count_nonzero(able))
+        left = count
+        if len(found.untested):
+            able[found.untested] = False
+            left = int(np.count_nonzero(able))
         tests, untested = tests + left, untested + count - left
-        kept = np.flatnonzero(able if points is None else able & found.passes(points))
+        if points is not None:
+            able &= found.passes(points)
+        kept = np.flatnonzero(able)
         if len(kept):
             parts[node] = (np.full(len(kept), order[node]), order[kept], *found.listed(kept))
     ordered = (parts[node] for node in sorted(parts))

@@ -35,6 +35,7 @@ NOTHING = 1e-10
 TINY = 1e-300
 EXACT = 1e-280
 """Smaller sums of squares have lost digits near the least numbers that there are."""
+NONE = np.empty(0, dtype=np.int64)
 FACTORED = 32
 """Columns beside the parents that are factored together."""
 
@@ -117,11 +118,22 @@ class CompleteRows:
     """
 
     def __init__(
-        self, moments: CrossMoments, order: IntArray, intercept: bool, table: Table | None
+        self,
+        moments: CrossMoments,
+        order: IntArray,
+        intercept: bool,
+        table: Table | None,
+        *,
+        is_ordered: bool = False,
     ) -> None:
+        """With `is_ordered` the moments are in topological order, and their products may go."""
         self.rows, self.order, self.intercept, self.table = moments.rows, order, intercept, table
-        self.products, self.alive = _unit_products(moments, order)
-        self.exact = moments.products.diagonal()[order] >= EXACT
+        if not is_ordered:
+            products = moments.products[np.ix_(order, order)]
+            moments = CrossMoments(moments.rows, moments.means[order], products)
+        self.exact = moments.products.diagonal() >= EXACT
+        self.products, self.alive = _unit_products(moments)
+        self.is_sound = bool(self.exact.all() and self.alive.all())
 
     def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
         r"""Correlations of residuals on the parents.
@@ -131,7 +143,9 @@ class CompleteRows:
         Q is an orthonormal basis of the parents. With L the Cholesky factor of the products of
         the parents, :math:`Q' x_j` is :math:`L^{-1}` times products that are there already.
         """
-        own = [(node, parents[self.alive[parents]]) for node, parents in asked]
+        own = list(asked)
+        if not self.is_sound:
+            own = [(node, parents[self.alive[parents]]) for node, parents in asked]
         factors, doubtful = _inverse_factors(self.products, own), []
         for node, parents in own:
             found, lost = self._from_products(node, parents, factors)
@@ -147,11 +161,12 @@ class CompleteRows:
         """The correlations of a node, and the earlier nodes for which they lack digits."""
         alive, freedom = self.alive[:node], self.rows - len(parents) - 1.0 - self.intercept
         if not self.alive[node] or freedom < 1.0:
-            return _nothing(node, freedom), np.empty(0, dtype=np.int64)
+            return _nothing(node, freedom), NONE
         products, left = self.products[node, : node + 1], alive.astype(np.float64)
-        left[~self.exact[:node]] = 0.0
-        if not self.exact[np.append(parents, node)].all():
-            return _nothing(node, freedom), np.flatnonzero(alive)
+        if not self.is_sound:
+            left[~self.exact[:node]] = 0.0
+            if not self.exact[np.append(parents, node)].all():
+                return _nothing(node, freedom), np.flatnonzero(alive)
         if len(parents):
             if node not in factors:
                 return _nothing(node, freedom), np.flatnonzero(alive)
@@ -162,8 +177,11 @@ class CompleteRows:
         length, products = float(products[node]), products[:node]
         if length < LITTLE:
             return _nothing(node, freedom), np.flatnonzero(alive)
-        dead = np.flatnonzero(~alive)
-        found = Correlated(products, length * left, freedom, dead)
+        found = Correlated(
+            products, length * left, freedom, NONE if self.is_sound else np.flatnonzero(~alive)
+        )
+        if self.is_sound and left.min(initial=1.0) >= LITTLE:
+            return found, NONE
         return found, np.flatnonzero(alive & (left < LITTLE))
 
     def _mended(self, doubtful: "list[_Doubt]") -> Iterator[tuple[int, Correlated]]:
@@ -250,14 +268,14 @@ class _Doubt(NamedTuple):
         return Correlated(products, squares, freedom, untested)
 
 
-def _unit_products(moments: CrossMoments, order: IntArray) -> tuple[FloatArray, BoolArray]:
-    """Products of unit columns, (nodes, nodes) in this order, and which are not constant.
+def _unit_products(moments: CrossMoments) -> tuple[FloatArray, BoolArray]:
+    """Products of unit columns, (nodes, nodes), in place, and which columns are not constant.
 
     A column whose deviations are rounding beside its values is constant: its products are 0.
     """
-    products = moments.products[np.ix_(order, order)]
+    products = moments.products
     sizes = np.sqrt(products.diagonal())
-    alive = sizes > NOTHING * (np.abs(moments.means[order]) + sizes)
+    alive = sizes > NOTHING * (np.abs(moments.means) + sizes)
     scales = np.where(alive, 1.0 / np.where(alive, sizes, 1.0), 0.0)
     products *= scales[:, None]
     products *= scales

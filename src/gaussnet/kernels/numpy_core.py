@@ -110,7 +110,9 @@ def centred(rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         return rows, np.zeros(rows.shape[1])
     shifted = rows - rows[0]
     means = shifted.mean(axis=0)
-    return shifted - means, rows[0] + means
+    first = rows[0] + means
+    shifted -= means
+    return shifted, first
 
 
 @quiet

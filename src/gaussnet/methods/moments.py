@@ -19,7 +19,7 @@ from gaussnet.data.passes import Pass, Stripe
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED, centred, packed_indices
 from gaussnet.methods.base import Equations, Solution, SummaryPass
-from gaussnet.types import FloatArray
+from gaussnet.types import FloatArray, IntArray
 
 WEIGHT_KINDS: tuple[WeightKind, ...] = get_args(WeightKind)
 
@@ -328,11 +328,11 @@ class CrossMoments(NamedTuple):
         """Divided by the rows."""
         return self.products / self.rows
 
-    def merge(self, other: "CrossMoments") -> "CrossMoments":
-        """The moments of the rows of both."""
+    def merge(self, other: "CrossMoments", out: FloatArray | None = None) -> "CrossMoments":
+        """The moments of the rows of both; `out` holds their products, if its own may go."""
         rows = self.rows + other.rows
         shift = other.means - self.means
-        products = self.products + other.products
+        products = np.add(self.products, other.products, out=out)
         weighted = shift * (self.rows * other.rows / rows)
         for row in np.flatnonzero(shift).tolist():  # the whole outer product may be large
             products[row] += weighted[row] * shift
@@ -346,12 +346,16 @@ class CrossMomentsPass(Pass):
     purpose = "moments"
 
     intercept: bool
+    order: IntArray | None = None
+    """Of the columns; None for that of the rows."""
     shows_finite = True
 
     @np.errstate(over="ignore", invalid="ignore")
     def summarize(self, stripe: Stripe) -> CrossMoments:
         """Those of a stripe, whose layout changes no bit."""
         rows, columns = stripe.rows, stripe.rows.shape[1]
+        if self.order is not None:
+            rows = np.take(rows, self.order, axis=1).astype(np.float64, copy=False)
         if 0 < columns <= WIDEST_TILED:
             family = Families(
                 np.array([columns - 1]), np.array([0, columns - 1]), np.arange(columns - 1)
@@ -364,8 +368,8 @@ class CrossMomentsPass(Pass):
         return CrossMoments(len(rows), means, values.T @ values)
 
     def merge(self, left: CrossMoments, right: CrossMoments) -> CrossMoments:
-        """Those of both."""
-        return left.merge(right)
+        """Those of both, in the place of the first: nobody keeps it."""
+        return left.merge(right, out=left.products)
 
     def is_finite(self, summary: CrossMoments) -> bool:
         """Whether finite sums prove all values finite."""
@@ -398,9 +402,7 @@ class WithCrossMoments(SummaryPass):
 
     def merge(self, left: Crossed, right: Crossed) -> Crossed:
         """Each with its own."""
-        return Crossed(
-            self.question.merge(left.own, right.own), self.beside.merge(left.cross, right.cross)
-        )
+        return Crossed(self.question.merge(left.own, right.own), left.cross.merge(right.cross))
 
     def rows(self, summary: Crossed) -> int:
         """Rows of the summary."""
