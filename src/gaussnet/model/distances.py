@@ -18,7 +18,7 @@ from gaussnet.model.contrast import (
     compare,
     too_far,
 )
-from gaussnet.model.equations import BLOCK_VALUES, blocks
+from gaussnet.model.equations import CACHED_VALUES, blocks
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.seeds import generator
 from gaussnet.types import Seed
@@ -250,7 +250,7 @@ def overlap_sums(
     contrast: Contrast,
     samples: int,
     stream: np.random.Generator,
-    block_values: int = BLOCK_VALUES,
+    block_values: int = CACHED_VALUES,
 ) -> Sums:
     """Sums over draws of P."""
     total = squares = 0.0

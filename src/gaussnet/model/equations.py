@@ -11,6 +11,8 @@ from gaussnet.types import FloatArray, IntArray
 
 BLOCK_VALUES = 1 << 21
 """Float64 values held at a time while many rows are worked through."""
+CACHED_VALUES = 1 << 17
+"""Those of a block that stays in the cache while it is worked through several times."""
 
 
 def blocks(count: int, width: int, values: int = BLOCK_VALUES) -> Iterator[slice]:
