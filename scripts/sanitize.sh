@@ -29,7 +29,7 @@ case $kind in thread) library=libtsan.so ;; *) library=libasan.so ;; esac
 preloaded="$(gcc -print-file-name=$library) $(gcc -print-file-name=libstdc++.so.6)"
 export LD_PRELOAD=$preloaded PYTHONPATH=$copy/src
 # pytest keeps what a worker writes to its own end, so reports go to files.
-trap 'cat "$copy"/report.* 2>/dev/null; rm -rf "$copy"' EXIT
+trap 'cat "$copy"/report.* 2>/dev/null || true; rm -rf "$copy"' EXIT
 export ASAN_OPTIONS=detect_leaks=0:allocator_may_return_null=1:log_path=$copy/report
 export UBSAN_OPTIONS=print_stacktrace=1:log_path=$copy/report
 export GAUSSNET_KERNELS=native
