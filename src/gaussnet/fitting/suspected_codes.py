@@ -9,7 +9,7 @@ from gaussnet.errors import GaussnetError
 from gaussnet.fitting.residuals import MOST_ROWS, MOST_SORTED, listed
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
-from gaussnet.types import FloatArray, Rows
+from gaussnet.types import FloatArray, IntArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
@@ -97,7 +97,7 @@ def far_repeats(values: FloatArray) -> list[float]:
     if not spread:
         return []
     distances = known - middle
-    kinds, counts = np.unique(known[np.abs(distances) > FAR * spread], return_counts=True)
+    kinds, counts = _counted_kinds(known[np.abs(distances) > FAR * spread])
     often = np.flatnonzero(counts >= FEWEST)
     often = often[np.argsort(-np.abs(kinds[often] - middle), kind="stable")][:MOST_TRIED]
     found: list[float] = []
@@ -110,13 +110,23 @@ def far_repeats(values: FloatArray) -> list[float]:
     return found
 
 
+def _counted_kinds(values: FloatArray) -> tuple[FloatArray, IntArray]:
+    """The distinct values in ascending order, and how often each appears.
+
+    As `numpy.unique`, which takes long to start.
+    """
+    ordered = np.sort(values)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1])[: len(ordered)])
+    return ordered[starts], np.diff(np.append(starts, len(ordered)))
+
+
 def _middle(sample: FloatArray) -> tuple[float, float]:
     """Median and standard deviation of the middle of a column; 0 if that is not known.
 
     A code may be the commonest value: the column without it counts if it is narrower. The standard
     deviation is at least the step between neighbouring values, as 1 between whole numbers.
     """
-    kinds, counts = np.unique(sample, return_counts=True)
+    kinds, counts = _counted_kinds(sample)
     parts = [sample]
     if len(kinds) > 1 and counts.max() >= FEWEST:
         parts.append(sample[sample != kinds[counts.argmax()]])
