@@ -5,6 +5,7 @@ import json
 import pickle
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gaussnet as gn
@@ -171,6 +172,60 @@ def test_missing_cells_are_refused_unless_allowed():
         gn.summarize(rows, DAG, "robust", missing="drop-rows")
 
 
+def test_foreign_rows_that_come_later_are_found():
+    rows = np.array(NETWORK.sample(9_000, seed=5))
+    rng = np.random.default_rng(2)
+    later = np.flatnonzero(rng.random(9_000) < 0.05)
+    later = later[later >= 2_500]
+    right = np.delete(rows, later, axis=0)
+    rows[later] = rng.normal(6.0, 0.5, (len(later), 5))
+    found = gn.solve(summary_of(np.split(rows, 9), 2_000))
+    flagged = set(found.outliers().rows.tolist())
+    assert len(flagged & set(later.tolist())) > 0.9 * len(later)
+    # Foreign rows before they were known as such are taken back by those in the sample, which tell
+    # their number to 5 or so: 5 * 36 / 9,000 of a variance is 1.3 errors, here within three times
+    # as much. As right ones they would be off by hundreds.
+    assert distance(gn.fit(right, DAG), found) < 4.0
+
+
+def test_a_day_of_many_foreign_rows_is_found():
+    rows = np.array(NETWORK.sample(6_000, seed=7))
+    foreign = 1_500 + 5 * np.arange(300)
+    right = np.delete(rows, foreign, axis=0)
+    rows[foreign] = np.random.default_rng(3).normal(6.0, 0.5, (300, 5))
+    found = gn.solve(summary_of(np.split(rows, 4), 1_500))
+    assert found.outliers().total == pytest.approx(1_500, rel=0.02)
+    assert distance(gn.fit(right, DAG), found) < 1.0
+
+
+def test_a_column_may_be_empty_for_a_day_and_a_day_without_rows():
+    days = np.split(spoilt_rows(8, "gross"), 6)
+    days[2][:, 1] = np.nan
+    found = summary_of(days, 2_000, missing="likelihood")
+    rows = np.concatenate(days)
+    whole = gn.fit(rows, DAG, "robust", missing="likelihood")
+    assert distance(whole, gn.solve(found)) < 2.0 * CLOSE
+    assert found.add(np.empty((0, 5))) is found
+    with pytest.raises(gn.DataError, match="has no value at all"):
+        summary_of([days[2]], missing="likelihood")
+
+
+def test_categories_have_errors_beyond_the_sample():
+    rng = np.random.default_rng(1)
+    site = rng.choice(["north", "south", "west"], 3_000)
+    value = 2.0 * (site == "south") + rng.normal(size=3_000)
+    value[::100] += 50.0
+    frame = pd.DataFrame({"site": site, "value": value})
+    settings = {"page_rows": 256}
+    first = gn.summarize(frame[:1_000], "value ~ site", "robust", **settings)
+    found = gn.solve(dataclasses.replace(first, size=1_000).add(frame[1_000:]))
+    whole = gn.fit(frame, "value ~ site", "robust")
+    for edge, error in whole.standard_errors.coefficients.items():
+        # Known from a sample of 1,000: to sqrt(1 / 2000) = 2 %, within three times as much.
+        assert found.standard_errors.coefficients[edge] == pytest.approx(error, rel=0.07)
+    assert "south" in str(found.table())
+
+
 def test_codes_of_missing_values_hold_for_rows_that_are_added(tmp_path):
     rows = spoilt_rows(8, "near")
     coded = rows.copy()
@@ -178,7 +233,10 @@ def test_codes_of_missing_values_hold_for_rows_that_are_added(tmp_path):
     settings = {"missing": "likelihood", "missing_values": [-999.0]}
     gn.summarize(coded[:4_000], DAG, "robust", **settings).save(tmp_path / "some.npz")
     found = gn.solve(gn.load_summary(tmp_path / "some.npz").add(coded[4_000:]))
-    assert found.network == gn.fit(rows, DAG, "robust", missing="likelihood").network
+    expected = gn.fit(rows, DAG, "robust", missing="likelihood").network
+    assert found.network == expected
+    half = gn.solve(gn.summarize(coded[:4_000], DAG, "robust", **settings))
+    assert half.update(coded[4_000:]).network == expected
 
 
 def test_what_a_robust_summary_cannot_use_is_refused():

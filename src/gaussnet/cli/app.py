@@ -108,7 +108,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     if outliers is not None or key is not None:
         from gaussnet.cli.bad_cells import check_outliers
 
-        check_outliers(outliers, key, method)
+        check_outliers(given_rows(data, sep, decimal), outliers, key, method)
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind, shifts)
     how = (method, scale, intercept, missing, allow_singular)
     request = FitRequest(

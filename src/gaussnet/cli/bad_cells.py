@@ -14,6 +14,8 @@ from gaussnet.cli.printing import console, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.cli.row_files import FilePage, RowFiles, check_table, text_table
 from gaussnet.cli.scores import ONE_PASS, headings, network_of, without_key
+from gaussnet.data.labels import open_labels
+from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.errors import DataError, SettingError
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.judge import listed_cells
@@ -131,7 +133,7 @@ def _bad_cells(page: FilePage, judge: CellJudge, doubt: Doubt) -> Iterator[BadCe
         yield BadCell(page.file, page.first + row, key, names[node], value, expected, z, chance)
 
 
-def check_outliers(out: Path | None, key: str | None, method: str) -> None:
+def check_outliers(data: str | list[str], out: Path | None, key: str | None, method: str) -> None:
     """Refuse early a file for flagged cells that cannot be written, or that would have none."""
     if out is None:
         if key is not None:
@@ -141,6 +143,13 @@ def check_outliers(out: Path | None, key: str | None, method: str) -> None:
         raise SettingError(
             f"got --outliers with --method {method}, which flags no cell: give --method robust"
         )
+    if STANDARD_INPUT in files_of(data):
+        raise SettingError(
+            "got --outliers with rows from standard input, which can be read once only: give a file"
+        )
+    if key is not None:
+        for file in files_of(data):
+            open_labels(file, key, "--key")
     check_table(out)
 
 

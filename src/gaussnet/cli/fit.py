@@ -458,7 +458,7 @@ def _print_flagged(fit: gn.Fit) -> None:
     """Print how many values of each node are flagged."""
     found = fit.outliers()
     counts = {node: fit.node(node).flagged for node in fit.dag.nodes}
-    listed = "--outliers lists them" if found.total == len(found) else "--outliers lists all"
+    listed = "--json lists them" if found.total == len(found) else "--json lists the worst"
     print_table(
         f"{counted(found.total, 'flagged value')} ({listed})",
         ("node", "flagged", "share"),

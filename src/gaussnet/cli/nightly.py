@@ -129,7 +129,8 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
 ) -> None:
     """Add rows to a summary file and give the network of all rows, without the old ones.
 
-    The network is the same, to the last bit, as of all rows at once. The file is written whole or
+    The network is the same, to the last bit, as of all rows at once, but for robust with more rows
+    than its sample holds, where it is close. The file is written whole or
     not at all; it knows the files that were added, so that none counts twice, and the numbers that
     stand for a missing value.
 

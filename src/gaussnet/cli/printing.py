@@ -137,7 +137,7 @@ def in_shell_words(sentence: str) -> str:
     sentence = sentence.replace(
         "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"
     ).replace("give a frame", "give a file with named columns")
-    sentence = sentence.replace("see fit.outliers()", "--report and --json list them")
+    sentence = sentence.replace("see fit.outliers()", "--json lists them")
     sentence = sentence.replace(", as frame['log_x'] = np.log(frame['x']),", "")
     sentence = sentence.replace("call check_graph()", "gaussnet check tests it")
     sentence = re.sub(r"network\.do\(\{'(.*?)': '(.*?)'\}\)", r"--do '\1=\2'", sentence)

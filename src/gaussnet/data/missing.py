@@ -108,12 +108,15 @@ class Survey:
                 "do with missing"
             )
 
-    def judge(self, dag: Dag, missing: Missing) -> None:
-        """Refuse data that no network can be fitted to; `missing` says what NaN means."""
+    def judge(self, dag: Dag, missing: Missing, known: BoolArray | None = None) -> None:
+        """Refuse data that no network can be fitted to; `missing` says what NaN means.
+
+        `known` are nodes of which other rows have values, (nodes,).
+        """
         self.refuse_infinite(dag.nodes)
         if self.first_hole is None:
             return
-        empty = np.flatnonzero(self.holes == self.rows)
+        empty = np.flatnonzero((self.holes == self.rows) & ~(np.False_ if known is None else known))
         if len(empty):
             raise DataError(
                 f"the column {dag.nodes[empty[0]]!r} has no value at all: leave the node out of "

@@ -10,10 +10,12 @@ from dataclasses import dataclass, field, replace
 from datetime import date
 from typing import Any
 
+import numpy as np
+
 from gaussnet.data.codes import Codes
 from gaussnet.data.column_order import by_node
 from gaussnet.data.factors import column_positions
-from gaussnet.data.missing import Missing, MissingCells, Survey, treat_missing
+from gaussnet.data.missing import Missing, MissingCells, Survey, SurveyPass, serving_rows
 from gaussnet.data.passes import Run
 from gaussnet.data.table import Table, ask, open_table
 from gaussnet.errors import DataError, SettingError
@@ -44,6 +46,7 @@ from gaussnet.methods.robust.streams import (
     solution_of,
     trimming_of,
 )
+from gaussnet.types import BoolArray
 
 LIKELIHOOD = "give missing='likelihood' to the first summary, or fill them"
 """What to do about missing values among rows that are added."""
@@ -59,6 +62,12 @@ class Judged:
     discrete: tuple[int, ...]
     day: str
     """The date of the judge's parameters."""
+
+    def is_like(self, judge: Judge, shaped: tuple[int, ...], discrete: tuple[int, ...]) -> bool:
+        """Whether another judge sees the same kinds of nodes, and foreign rows as well or not."""
+        own, other = self.judge.mixture.foreign, judge.mixture.foreign
+        kinds = (set(self.shaped), set(self.discrete))
+        return kinds == (set(shaped), set(discrete)) and (own is None) == (other is None)
 
     def past(self, sample: Sample) -> Past:
         """These rows, with a sample of them."""
@@ -129,6 +138,8 @@ class RobustSummary(Summary):
         codes = self.missing_values
         settings = (self.dag.nodes, self.page_rows, run)
         opened = open_table(given, *settings, codes=codes, factors=factors)
+        if not self._has_rows(opened):
+            return self
         table, survey = self._treated(opened)
         question = SamplePass(self.size, survey.rows, self.rows)
         more: Sample = ask(table, question)
@@ -139,29 +150,43 @@ class RobustSummary(Summary):
             return known
         return replace(known, judged=self._judged(table, known.sample))
 
+    @staticmethod
+    def _has_rows(table: Table) -> bool:
+        """Whether there is anything to add: a quiet day has no rows."""
+        known = table.known_rows
+        if known is not None:
+            return known > 0
+        return any(len(chunk[0]) for chunk in table.as_source().chunks())
+
     def _treated(self, table: Table) -> tuple[Table, Survey]:
+        """The rows to learn from; a column may be empty for a day if older rows have values."""
+        survey: Survey = ask(table.surveyed(False), SurveyPass(self.dag.families))
         try:
-            return treat_missing(table, self.dag, self.missing)
+            survey.judge(self.dag, self.missing, self._known_nodes)
         except MissingCells as problem:
             raise problem.advising(LIKELIHOOD) from None
+        return serving_rows(table, survey, self.missing), survey
+
+    @property
+    def _known_nodes(self) -> BoolArray:
+        """Nodes of which there are values so far, (nodes,)."""
+        return np.asarray(~np.isnan(self.sample.rows).all(axis=0)) & bool(self.rows)
 
     def _judged(self, table: Table, sample: Sample) -> Judged:
         """What the rows so far say together with those of a table, and a sample of both."""
-        threads = table.run.threads
-        judged = self.judged
-        if judged is None:
-            judged = self._first(replace(self._equations, limits=table.limits), sample)
-        past = judged.past(self.sample) if self.rows else None
-        kinds = (judged.shaped, judged.discrete)
-        question = RoundPass(judged.judge, Held(sample.rows), *kinds, threads, past)
-        found: Learnt = ask(table, question)
-        day = date.today().isoformat()
-        return Judged(found.judge, found.summary, *kinds, day)
-
-    def _first(self, equations: Equations, sample: Sample) -> Judged:
-        """What a sample teaches, and what the rows before said, all of which are at hand."""
+        equations = replace(self._equations, limits=table.limits)
         judge, shaped, discrete = judge_of_sample(self.method, equations, sample.rows)
-        return Judged(judge, round_summary(judge, self.sample.rows), shaped, discrete, "")
+        old = self.judged
+        if old is None:
+            past = Past(judge, round_summary(judge, self.sample.rows), self.sample.rows)
+        else:
+            past = old.past(self.sample)
+            if old.is_like(judge, shaped, discrete):  # a judge that all rows have taught
+                judge = old.judge
+        kinds = (shaped, discrete)
+        settings = (Held(sample.rows), *kinds, table.run.threads, past if self.rows else None)
+        found: Learnt = ask(table, RoundPass(judge, *settings))
+        return Judged(found.judge, found.summary, *kinds, date.today().isoformat())
 
     @property
     def _equations(self) -> Equations:
@@ -171,7 +196,8 @@ class RobustSummary(Summary):
         """The fit that the summary gives."""
         chosen = scale_named(scale, self.method)
         check_together(self.method, chosen)
-        options = ReadOptions(self.dag, self.intercept, None, self.missing, self.page_rows)
+        settings = (self.dag, self.intercept, None, self.missing, self.page_rows)
+        options = ReadOptions(*settings, missing_values=self.missing_values)
         if self.rows == 0:
             raise DataError("the summary has no rows: add some")
         if self.judged is None:

@@ -66,7 +66,7 @@ def from_arrays(dag: Dag, header: Mapping[str, Any], arrays: Arrays) -> RobustSu
     rows, size = header["rows"], header["size"]
     _require(header["missing"] in ("raise", "likelihood") and isinstance(header["intercept"], bool))
     _require(all(_is_count(one) for one in (header["page_rows"], rows, size)))
-    _require(header["page_rows"] > 0 and len(sample.rows) == min(rows, size))
+    _require(header["page_rows"] > 0 and len(sample.rows) <= min(rows, size))
     _require(sample.keys.dtype == np.uint64 and sample.keys.shape == (len(sample.rows),))
     may_lack = header["missing"] == "likelihood"
     _require(not (np.isinf(sample.rows) if may_lack else ~np.isfinite(sample.rows)).any())

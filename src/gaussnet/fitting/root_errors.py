@@ -27,7 +27,7 @@ def joint_root_errors(
     from gaussnet.methods.standard_errors.observed_information import Scores  # much to import
 
     purpose = "ask for errors where the data are, or fit again"
-    fitted = Fitted(fit.network, fit.scale, fit.required_data(purpose), fit.trimming)
+    fitted = Fitted(fit.network, fit.scale, fit.data_or_sums(purpose), fit.trimming)
     law = fit.method.parameter_law(fitted)
     network, scores = fit.network, Scores.of(law.model.families)
     totals = np.linalg.inv(np.eye(len(fit.dag)) - network.to_matrix()).T  # (node, noise)

@@ -7,18 +7,15 @@ Louis: the covariance of the scores over all combinations of cells in doubt, whi
 family by family.
 """
 
-from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any
 
 import numpy as np
 
-from gaussnet.data.passes import Pass, Stripe
 from gaussnet.data.table import MemoryTable
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.likelihood import Parameters
-from gaussnet.methods.robust.judge import Judge
+from gaussnet.methods.robust.judge import BelievedPass
 from gaussnet.methods.scales import GaussianCore, KlOptimal
 from gaussnet.methods.standard_errors import Assembly, assemble, student
 from gaussnet.methods.standard_errors.observed_information import (
@@ -44,33 +41,11 @@ def believed_law(fitted: Fitted) -> ParameterLaw:
     """What the believed cells say of all parameters together."""
     options, lost = fitted.data.options, partial(doubtful_information, fitted)
     if fitted.findings.counts is not None:
-        believed = partial(BelievedPass, fitted.findings.judge)
+        believed = partial(BelievedPass, judge=fitted.findings.judge)
         return parameter_law(fitted, also_lost=lost, asked=believed)
     rows = believed_rows(fitted)
     table = MemoryTable.of(rows, options.dag.nodes, options.page_rows, fitted.data.run)
     return parameter_law(fitted, table.surveyed(False), lost)
-
-
-@dataclass(frozen=True)
-class BelievedPass(Pass):
-    """A question about the cells that a judge believes: flagged ones count as missing."""
-
-    judge: Judge
-    question: Pass
-
-    def summarize(self, stripe: Stripe) -> Any:
-        """As the question, with NaN for every flagged cell."""
-        rows = self.judge.believed(stripe.rows)
-        return self.question.summarize(Stripe(rows, 0, len(rows), False))
-
-    def merge(self, left: Any, right: Any) -> Any:
-        """As the question."""
-        return self.question.merge(left, right)
-
-    def then(self, summary: Any) -> Any:
-        """As the question."""
-        step = self.question.then(summary)
-        return replace(self, question=step) if isinstance(step, Pass) else step
 
 
 def believed_rows(fitted: Fitted) -> FloatArray:

@@ -47,6 +47,8 @@ class ControlVariate:
         """The sums over all rows under a mixture, from those over the sample."""
         moves = self.means - mixture.equation.means, self.kinds - mixture.laws.kinds[0]
         known = moved(self.rest, mixture.layout, *moves)
+        if len(known.foreign) != len(sample.foreign):  # only one of both knows of foreign rows
+            known = known._replace(foreign=np.zeros(len(sample.foreign)))
         return combined(known, sample, self.factor)._replace(rows=self.rows)
 
 
