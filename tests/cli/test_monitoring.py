@@ -103,6 +103,7 @@ def test_wrong_cells_are_contamination_and_no_drift(gaussnet):
     assert told.err.startswith("gaussnet: contaminated in 'wet': The data look contaminated in 1")
     assert told.err.count("\n") == 1
     assert "drift: Nothing drifted" in told.out
+    assert "residuals: They look Gaussian without the flagged values." in told.out
 
 
 @pytest.mark.usefixtures("folder")
@@ -353,6 +354,8 @@ def test_effects_are_those_of_the_library(gaussnet):
     told = json.loads(gaussnet("effect", "summary.npz", *through, "--json"))
     assert told["effect"] == pytest.approx(network.effect("season", "slip", via="rain"))
     assert [path["nodes"] for path in told["paths"]] == [["season", "rain", "wet", "slip"]]
+    out = gaussnet("effect", "model.json", *through)
+    assert out.startswith("season -> slip through rain: ")
     error = gaussnet("effect", "model.json", "season", "snow", code=1).err
     assert "snow" in error
 

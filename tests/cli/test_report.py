@@ -2,11 +2,13 @@
 
 import hashlib
 import json
+import sys
 
 import pytest
 from tests.cli.test_commands import DAG, ROWS, folder, gaussnet
 
 import gaussnet as gn
+from gaussnet.cli import main
 
 __all__ = ["folder", "gaussnet"]
 
@@ -74,3 +76,25 @@ def test_rows_of_the_standard_input_have_a_report_too(folder, gaussnet, monkeypa
     assert "SHA-256 of the rows" in page(folder)
     assert "SHA-256 of the data" not in page(folder)
     assert f"{len(ROWS)}</dd><dt>rows" in page(folder)
+
+
+@pytest.mark.parametrize(
+    ("given", "named"),
+    [
+        (["--missing-values", "-999", "--missing", "likelihood"], "--missing, --missing-values"),
+        (["--method", "robust"], "--method"),
+        (["--no-intercept"], "--no-intercept"),
+        (["--levels", "fuel=Gas,Diesel"], "--levels"),
+    ],
+)
+def test_options_of_learning_are_refused_with_a_saved_network(
+    folder, monkeypatch, capsys, given, named
+):
+    model = ["--model", "truth.json", "--out", "report.html"]
+    monkeypatch.setattr(sys, "argv", ["gaussnet", "report", "rows.csv", *model, *given])
+    with pytest.raises(SystemExit) as stopped:
+        main()
+    assert stopped.value.code == 1
+    told = " ".join(capsys.readouterr().err.split())
+    assert f"got {named} with --model, which learns nothing" in told
+    assert not (folder / "report.html").exists()

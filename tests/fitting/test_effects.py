@@ -131,3 +131,15 @@ def test_an_effect_without_a_path_says_so():
     assert not fit.effect("b", "c", via="a").has_path
     drawn = fit.effect("c", "a", kind="bootstrap", repetitions=50)
     assert str(drawn) == str(found)
+
+
+def test_an_effect_through_a_node_does_not_pass_for_one_path():
+    """Two paths lead through b, and the effect is their sum."""
+    dag = gn.Dag.parse("[a][b|a][c|b][d|b:c]", nodes="abcd")
+    truth = gn.GaussianNetwork.from_arrays(dag, [2.0, 1.0, 3.0, 0.5], [1.0] * 4)
+    fit = gn.fit(truth.sample(100, seed=0), dag)
+    found = fit.effect("a", "d", via="b")
+    assert found.value == pytest.approx(sum(one.effect for one in fit.network.paths("a", "d")))
+    assert found.path == "a -> d through b"
+    assert fit.effect("a", "d", via=["c", "b"]).path == "a -> d through b and c"
+    assert fit.effect("a", "d").path == "a -> d"

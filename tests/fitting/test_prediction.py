@@ -158,3 +158,32 @@ def test_what_cannot_be_predicted_is_refused():
     fit = gn.fit(rows, DAG)
     with pytest.raises(SettingError, match="got level=2"):
         fit.predict(TRUTH.sample(2, seed=1), "c", level=2)
+
+
+@pytest.mark.parametrize("kind", [np.float64, np.float32])
+def test_codes_of_the_fit_are_missing_in_new_rows_too(kind):
+    """A code must give what NaN gives, in every form of the rows; -99.9 has no exact float32."""
+    rows = TRUTH.sample(200, seed=7)
+    rows[3, 1] = -99.9
+    fit = gn.fit(rows, DAG, missing="likelihood", missing_values=[-999, -99.9])
+    new = np.array(TRUTH.sample(4, seed=8), dtype=kind)
+    holed = new.copy()
+    new[0, 0], new[1, 1], new[2, 3] = -999, -99.9, -999
+    holed[0, 0] = holed[1, 1] = holed[2, 3] = np.nan
+    frame = pd.DataFrame(new, columns=list("abcd"), index=list("wxyz"))
+    expected = fit.predict(holed, "c")
+    turned = {"data": new[:, ::-1], "columns": list("dcba")}
+    by_name = {"data": dict(zip("abcd", new.T, strict=True))}
+    for given in ({"data": new}, {"data": frame}, by_name, turned):
+        found = fit.predict(**given, node="c")
+        for name in ("mean", "scale", "low", "high"):
+            np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
+    assert fit.predict(frame, ["c"])["c"].to_frame().index.tolist() == list("wxyz")
+    assert new[0, 0] == -999
+
+
+def test_what_is_no_code_of_the_fit_is_a_value():
+    fit = gn.fit(TRUTH.sample(200, seed=7), DAG)
+    new = np.array(TRUTH.sample(1, seed=8))
+    new[0, 0] = -999.0
+    assert abs(fit.predict(new, "b").mean[0]) > 500.0

@@ -343,7 +343,7 @@ def test_a_definition_is_the_effect_that_it_spells_out(fit):
     assert row["estimate"] == pytest.approx(effect.value, rel=1e-12)
     assert row["std_error"] == pytest.approx(effect.standard_error, rel=1e-12)
     assert (row["low"], row["high"]) == pytest.approx(effect.interval, rel=1e-12)
-    assert str(effect).startswith("x -> m -> y: ")
+    assert str(effect).startswith("x -> y through m: ")
     assert str(fit.effect("x", "y")).startswith("x -> y: ")
 
 
@@ -429,3 +429,8 @@ def test_latex_writes_r2_as_a_formula():
     table = gn.fit(rows, gn.Dag.parse("y ~ x"), columns=["y", "x"]).node_table()
     assert " & $R^2$ & " in table.to_latex()
     assert " | R2 | " in table.to_markdown()
+
+
+def test_latex_of_an_effect_has_an_arrow(fit):
+    assert "\nx $\\to$ y through m & " in fit.effect("x", "y", via="m").to_latex()
+    assert "x -> y through m" in fit.effect("x", "y", via="m").to_markdown()

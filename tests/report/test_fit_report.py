@@ -227,6 +227,25 @@ def test_flagged_cells_are_shown_worst_first_and_only_for_robust_fits(target):
     assert "Flagged cells" not in write(target, gn.fit(rows, DAG)).words
 
 
+@pytest.mark.parametrize(
+    ("method", "known"),
+    [("robust", "the other cells of its row"), ("sequential-trim", "the parents of its node")],
+)
+def test_the_report_says_in_what_unit_deviations_are(target, method, known):
+    """Witness: the standard deviation given all other cells, or given the parents alone."""
+    rows = ROWS.copy()
+    rows[300, 1] = -500.0
+    fit = gn.fit(rows, DAG, method)
+    worst = next(iter(fit.outliers()))
+    parents = [parent for parent, child in DAG.edges if child == worst.node]
+    given = None if method == "robust" else parents
+    expected = fit.network.predict(rows[[300]], worst.node, given=given)
+    assert worst.expected == pytest.approx(expected.mean[0], rel=1e-6)
+    # The trimmed variance has another divisor, by less than 2 %.
+    assert (worst.recorded - worst.expected) / worst.z == pytest.approx(expected.scale[0], rel=0.02)
+    assert f"in standard deviations of the value given {known}" in write(target, fit).text
+
+
 def test_a_robust_fit_of_clean_rows_says_that_nothing_is_flagged(target):
     rows = np.random.default_rng(0).uniform(-1.0, 1.0, (200, 3))  # no tails, no outliers
     assert (

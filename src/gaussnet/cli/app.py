@@ -201,10 +201,36 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
         )
         written = report_fit(request, target)
     elif model is not None and dag is None:
+        _refuse_with_model(
+            {
+                "--method": method != "least-squares",
+                "--scale": scale,
+                "--no-intercept": not intercept,
+                "--missing": missing != "raise",
+                "--missing-values": missing_values,
+                "--allow-singular": allow_singular,
+                "--interventions": interventions,
+                "--weights": weights,
+                "--weights-kind": weights_kind,
+                "--clusters": clusters,
+                "--roots": roots != "independent",
+                "--levels": levels,
+            }
+        )
         written = report_network(rows, model, target, columns)
     else:
         raise SettingError("give either --dag, to learn a network, or --model, to show a saved one")
     show(written, as_json, print_report)
+
+
+def _refuse_with_model(options: dict[str, object]) -> None:
+    """Refuse options of learning where a saved network is shown; given are those not empty."""
+    given = [name for name, value in options.items() if value]
+    if given:
+        raise SettingError(
+            f"got {', '.join(given)} with --model, which learns nothing: leave "
+            f"{'it' if len(given) == 1 else 'them'} out, or give --dag to learn the network"
+        )
 
 
 def sample(

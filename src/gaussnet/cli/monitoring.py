@@ -173,8 +173,10 @@ def _shape_words(found: Checked) -> str:
         return "Not looked at: the rows are not in memory."
     odd = found.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
     if not odd:
-        few = found.shapes.are_few
-        return "The rows are too few to judge them." if few else "They look Gaussian."
+        if found.shapes.are_few:
+            return "The rows are too few to judge them."
+        without = " without the flagged values" * bool(found.contamination.contaminated)
+        return f"They look Gaussian{without}."
     worst = odd[0]
     far = number(float(found.shapes.furthest[worst]))
     return (

@@ -19,7 +19,7 @@ from gaussnet.cli.printing import (
 )
 from gaussnet.errors import EstimationError, GaussnetError, NetworkError, SettingError
 from gaussnet.files import suffix
-from gaussnet.fitting.effects import no_path
+from gaussnet.fitting.effects import effect_words, no_path
 from gaussnet.graph.dag import counted
 from gaussnet.model.checks import level_values
 from gaussnet.model.inference.effects import has_path, stations
@@ -179,7 +179,7 @@ def find_total_effect(
 
 def print_effect(found: TotalEffect) -> None:
     """Print the effect, its error if there is one, and its paths."""
-    way = " -> ".join(shown(name) for name in (found.cause, *found.via, found.target))
+    way = effect_words(shown(found.cause), shown(found.target), map(shown, found.via))
     page = console()
     page.print(f"{way}: {number(found.value)}")
     if found.note:

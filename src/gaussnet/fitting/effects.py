@@ -46,8 +46,8 @@ class Effect(Tabular):
 
     @property
     def path(self) -> str:
-        """The cause, the nodes that are passed through and the target, as they are printed."""
-        return " -> ".join((self.cause, *self.via, self.target))
+        """The cause, the target and the nodes that are passed through, as they are printed."""
+        return effect_words(self.cause, self.target, self.via)
 
     def table(self) -> ResultTable:
         """The effect as a table of one row."""
@@ -60,7 +60,7 @@ class Effect(Tabular):
             Column("high", f"{level} high", [self.high]),
         )
         notes = () if self.has_path else (no_path(self.cause, self.target, self.via),)
-        return ResultTable("Effect along a path" if self.via else "Total effect", columns, notes)
+        return ResultTable("Effect through nodes" if self.via else "Total effect", columns, notes)
 
     def __str__(self) -> str:
         if not self.has_path:
@@ -69,6 +69,18 @@ class Effect(Tabular):
             f"{self.path}: {self.value:.4g} "
             f"({100 * self.level:.4g}% interval {self.low:.4g} to {self.high:.4g})"
         )
+
+
+def effect_words(cause: str, target: str, via: Iterable[str] = ()) -> str:
+    """What an effect is of: all paths from one node to another that lead through these nodes.
+
+    Examples
+    --------
+    >>> effect_words("season", "slip"), effect_words("season", "slip", ["rain", "wet"])
+    ('season -> slip', 'season -> slip through rain and wet')
+    """
+    through = " and ".join(via)
+    return f"{cause} -> {target}" + (f" through {through}" if through else "")
 
 
 def no_path(cause: str, target: str, via: Iterable[str] = ()) -> str:

@@ -39,9 +39,10 @@ class Outlier(NamedTuple):
     node: str
     recorded: float
     expected: float
-    """Prediction from the parents, themselves replaced by their prediction if suspicious."""
+    """Prediction from the other cells of the row that are believed; of "sequential-trim" from the
+    parents alone, themselves replaced by their prediction if suspicious."""
     z: float
-    """Recorded minus expected value, in standard deviations."""
+    """Recorded minus expected value, in standard deviations given what it is expected from."""
     probability: float = math.nan
     """That the value is wrong; NaN where the method gives none."""
 
@@ -71,7 +72,8 @@ class Outliers(Tabular):
     recorded: FloatArray
     """Values in the data; NaN where missing."""
     expected: FloatArray
-    """Predictions from the parents, themselves replaced by their prediction if suspicious."""
+    """Predictions from the other cells of their rows that are believed; of "sequential-trim" from
+    the parents alone, themselves replaced by their prediction if suspicious."""
     z: FloatArray
     """Recorded minus expected values, in standard deviations; NaN where missing."""
     shares: Mapping[str, float]

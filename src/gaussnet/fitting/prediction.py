@@ -19,13 +19,21 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from gaussnet.data.codes import Codes, recoded_rows
 from gaussnet.errors import EstimationError
 from gaussnet.kernels.numpy_likelihood import equation_matrix
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
-from gaussnet.model.inference.queries import Prediction, known_rows, patterns, predict_several
+from gaussnet.model import checks
+from gaussnet.model.inference.queries import (
+    Prediction,
+    known_rows,
+    open_rows,
+    patterns,
+    predict_several,
+)
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.named_rows import named
 from gaussnet.types import FloatArray, IntArray
@@ -218,6 +226,9 @@ def predict_with_errors(
     """The prediction of each of these nodes in each row; see `Fit.predict`."""
     names = None if given is None else list(given)
     labels = None if columns is None else list(columns)
+    frame = data if checks.is_frame(data) else None
+    if fit.data is not None and fit.data.options.missing_values:
+        data, labels = _recoded(fit, data, fit.data.options.missing_values, labels), None
     plain = predict_several(fit.network, data, nodes, level, names, labels)
     learnt = fit.learnt_errors
     rows = named(known_rows(fit.dag, data, nodes, names, labels), fit.dag.nodes)
@@ -227,5 +238,12 @@ def predict_with_errors(
         squares, freedom = learnt.spread(rows, fit.dag.position(node))
         scale = np.sqrt(noise[node].scale ** 2 + squares)
         reach, mean = scale * student(level, freedom), plain[node].mean
-        found[node] = replace(plain[node], scale=scale, low=mean - reach, high=mean + reach)
+        low, high = mean - reach, mean + reach
+        found[node] = Prediction(node, plain[node].level, mean, scale, low, high, frame)
     return found
+
+
+def _recoded(fit: "Fit", data: object, codes: Codes, columns: list[object] | None) -> FloatArray:
+    """New rows (rows, nodes) with NaN for the codes that the fit took for missing values."""
+    single = np.array(codes).astype(np.float32).astype(np.float64).tolist()  # rows of float32
+    return named(recoded_rows(open_rows(data, fit.dag, columns), (*codes, *single)), fit.dag.nodes)

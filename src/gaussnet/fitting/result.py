@@ -597,7 +597,8 @@ class Fit:
         As `GaussianNetwork.predict`, with the error of the learnt parameters: the scale holds the
         noise and that error, and the interval is Student's t. Given its parents alone this is
         the prediction interval of a regression, which holds a new value with the chance
-        `level` however few the rows are.
+        `level` however few the rows are. The codes that the fit was given as `missing_values`
+        are missing here too.
 
         Examples
         --------

@@ -282,7 +282,15 @@ def _markdown(words: str) -> str:
 
 
 def _latex(words: str) -> str:
-    return "".join(_LATEX.get(sign, sign) for sign in words)
+    r"""Words in which no sign is taken for a command, and an arrow is one.
+
+    Examples
+    --------
+    >>> print(_latex("x_1 -> y"))
+    x\_1 $\to$ y
+    """
+    parts = ("".join(_LATEX.get(sign, sign) for sign in part) for part in words.split(" -> "))
+    return r" $\to$ ".join(parts)
 
 
 def _latex_number(cell: str) -> str:

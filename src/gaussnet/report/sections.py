@@ -339,11 +339,12 @@ def flagged(findings: Findings) -> str:
     if not len(found):
         return f"{title}<p>None: every value fits its equation.</p>"
     touched = sum(part > 0.0 for part in found.shares.values())
+    rest, known = _judged_by(found)
     words = (
         f"{many(len(found), 'value')} in {many(touched, 'node')} "
-        f"{'does' if len(found) == 1 else 'do'} not fit the equation of the node. "
+        f"{'does' if len(found) == 1 else 'do'} not fit {rest}. "
         f"{_left_out_words(findings)} Rows are counted from 0; z is recorded minus "
-        "expected value, in standard deviations of the noise."
+        f"expected value, in standard deviations of the value given {known}."
     )
     fields: tuple[str, ...] = Outlier._fields
     if found.has_probabilities:
@@ -356,6 +357,13 @@ def flagged(findings: Findings) -> str:
     cells = [cell[: len(fields)] for cell in islice(found, MOST_CELLS)]
     table = Sortable("flagged", caption, fields, cells)
     return f"{title}<p>{words}</p>{_strips(found, findings.rows)}{table.to_html()}"
+
+
+def _judged_by(found: Outliers) -> tuple[str, str]:
+    """What flagged values do not fit, and what is known where a value is expected."""
+    if found.has_probabilities:
+        return "the rest of the row", "the other cells of its row"
+    return "the equation of the node", "the parents of its node"
 
 
 def _left_out_words(findings: Findings) -> str:
