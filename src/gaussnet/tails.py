@@ -64,7 +64,7 @@ def student_tail(freedom: FloatArray, values: FloatArray) -> FloatArray:
 
     Examples
     --------
-    >>> student_tail(np.array([1.0, 10.0]), np.array([1.0, 2.228138851964939])).round(12).tolist()
+    >>> student_tail(np.array([1.0, 10.0]), np.array([1.0, 2.2281388519862753])).round(12).tolist()
     [0.25, 0.025]
     """
     if len(values) > MOST_VALUES or _is_rare(freedom):

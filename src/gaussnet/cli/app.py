@@ -12,6 +12,7 @@ from gaussnet import __version__
 from gaussnet.cli import nightly
 from gaussnet.cli.arguments import Argument, Command, Option, run
 from gaussnet.cli.options import (
+    DEFAULT_METHOD,
     GRAPHS,
     AllowSingular,
     Clusters,
@@ -203,7 +204,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     elif model is not None and dag is None:
         _refuse_with_model(
             {
-                "--method": method != "least-squares",
+                "--method": method != DEFAULT_METHOD,
                 "--scale": scale,
                 "--no-intercept": not intercept,
                 "--missing": missing != "raise",

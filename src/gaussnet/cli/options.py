@@ -6,6 +6,7 @@ from typing import Annotated, Any
 
 from gaussnet.cli.arguments import Argument, Option
 
+DEFAULT_METHOD = "least-squares"
 GRAPHS = "The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds."
 Several = list[str] | None
 Json = Annotated[bool, Option("--json", help="Print JSON, not tables.")]
