@@ -13,6 +13,7 @@ import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.fit import Learnt, errors_of, missing_codes, print_fit, require_determined
+from gaussnet.cli.options import DEFAULT_METHOD
 from gaussnet.cli.printing import console, in_shell_words, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.data.missing import Missing
@@ -28,7 +29,7 @@ from gaussnet.model.files import check_ending
 ADDED = "added"
 """Name of the array in a summary file that lists the files whose rows were added."""
 BLOCK_BYTES = 1 << 20
-DEFAULT_METHOD, DEFAULT_MISSING = "least-squares", "raise"
+DEFAULT_MISSING = "raise"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from gaussnet.fitting.learn import NetworkBuilder, fit_with
 from gaussnet.fitting.notes import missing_note
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.summaries import Summary
-from gaussnet.graph.dag import Dag, counted
+from gaussnet.graph.dag import Dag
 from gaussnet.methods.base import Equations, Scale
 from gaussnet.methods.groups import ReadOptions
 from gaussnet.methods.names import check_together, scale_named
@@ -234,9 +234,3 @@ class RobustSummary(Summary):
         from gaussnet.fitting.summary_files import robust_arrays
 
         return robust_arrays(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"Summary({counted(len(self.dag), 'node')}, {counted(self.rows, 'row')}, "
-            f"method={self.method.name!r}, {counted(self.rows_inside, 'row')} inside)"
-        )

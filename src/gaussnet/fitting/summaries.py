@@ -68,6 +68,8 @@ class Summary(ABC):
     """Rows left out because they lack a value."""
     rows: Any
     """Rows that it is of."""
+    rows_inside: Any
+    """Rows that are kept as they are."""
 
     @abstractmethod
     def add(self, data: Any, *, threads: int | None = None) -> "Summary":
@@ -90,6 +92,13 @@ class Summary(ABC):
         from gaussnet.fitting.summary_files import save
 
         save(self, path)
+
+    def __repr__(self) -> str:
+        return (
+            f"Summary({counted(len(self.dag), 'node')}, {counted(self.rows, 'row')}, "
+            f"method={self.method.name!r}, "
+            f"{counted(self.rows_inside, 'row')} inside)"
+        )
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -308,13 +317,6 @@ class PageSummary(Summary):
         from gaussnet.fitting.summary_files import sum_arrays
 
         return sum_arrays(self)
-
-    def __repr__(self) -> str:
-        return (
-            f"Summary({counted(len(self.dag), 'node')}, {counted(self.rows, 'row')}, "
-            f"method={self.method.name!r}, "
-            f"{counted(self.rows_inside, 'row')} inside)"
-        )
 
     def _runs(self) -> tuple[Any, ...]:
         """The summaries of all runs of rows, the open one among them."""
