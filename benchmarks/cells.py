@@ -83,7 +83,7 @@ def measure(problem: Problem) -> tuple[float, ...]:
     found = fit.outliers()
     columns = np.array([truth.dag.position(node) for node in found.nodes], dtype=np.int64)
     hits = wrong[found.rows, columns]
-    sure = found.chances >= 0.9
+    sure = found.probabilities >= 0.9
     return (
         *(gn.kl_divergence(truth, one.network) for one in (fit, trimmed, oracle)),
         np.count_nonzero(hits),

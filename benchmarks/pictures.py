@@ -57,13 +57,16 @@ def draw_growth(curves: dict[str, Curve], path: Path) -> None:
 
 def draw_curves(curves: dict[str, Curve], path: Path) -> None:
     """CPU seconds of several calls against rows and nodes."""
-    figure, grid = plt.subplots(1, len(curves), figsize=(10.0, 4.6), layout="constrained")
+    figure, grid = plt.subplots(1, len(curves), figsize=(12.0, 7.5), layout="constrained")
     for axes, (what, curve) in zip(grid, curves.items(), strict=True):
-        for name, points in curve.items():
-            axes.loglog(list(points), list(points.values()), "o-", label=name)
+        for number, (name, points) in enumerate(curve.items()):
+            style = f"C{number % 10}" + ("o-", "s--", "^:")[number // 10 % 3]
+            axes.loglog(list(points), list(points.values()), style, markersize=4, label=name)
+        axes.set_xticks(list(points), [f"{count:,}" for count in points])
+        axes.minorticks_off()
         axes.set_xlabel(what)
         axes.set_ylabel("CPU seconds")
         axes.grid(alpha=0.3)
-    grid[-1].legend(frameon=False, fontsize=8, loc="upper left", bbox_to_anchor=(1.0, 1.0))
+    figure.legend(*grid[0].get_legend_handles_labels(), loc="outside right", fontsize=8)
     figure.savefig(path, dpi=120)
     plt.close(figure)

@@ -14,6 +14,10 @@ from .errors import (
     SettingError as SettingError,
 )
 from .fitting import Fit as Fit, fit as fit
+from .fitting.change_attribution import (
+    ChangeAttribution as ChangeAttribution,
+    attribute_change as attribute_change,
+)
 from .fitting.comparison import ScoreTable as ScoreTable, compare as compare
 from .fitting.drift import (
     DriftCheck as DriftCheck,
@@ -74,10 +78,6 @@ from .model.distances import (
 )
 from .model.files import read_network as read_network, write_network as write_network
 from .model.formats.pgmpy import from_pgmpy as from_pgmpy, to_pgmpy as to_pgmpy
-from .model.inference.change import (
-    ChangeAttribution as ChangeAttribution,
-    attribute_change as attribute_change,
-)
 from .model.inference.counterfactual import Counterfactual as Counterfactual
 from .model.inference.effects import PathEffect as PathEffect
 from .model.inference.queries import Prediction as Prediction

@@ -86,7 +86,7 @@ def test_robust_fit_prints_and_tells_what_it_flagged(folder, gaussnet):
     assert told["flagged_shares"] == dict(found.shares)
     printed = gaussnet(*arguments)
     assert "30 flagged values (--json lists them)" in printed
-    assert "note: rain: 30 of its values flagged; other values of these rows count" in printed
+    assert "note: rain: 30 of its values flagged; believed values of these rows count" in printed
 
 
 def test_fit_gives_the_numbers_of_the_library(folder, gaussnet):
@@ -95,12 +95,14 @@ def test_fit_gives_the_numbers_of_the_library(folder, gaussnet):
     fit = gn.fit(ROWS, DAG, "cauchy", scale="mad", intercept=False)
     assert gn.read_network(folder / "net.json") == fit.network
     assert (told["rows"], told["method"], told["scale"]) == (300, "cauchy", "mad")
+    known = {(one["parent"], one["child"]): one["p_value"] for one in fit.table()}
     for node in told["nodes"]:
         name = node["name"]
         assert node["variance"] == fit.network.variances[name]
         for parent, numbers in node["parents"].items():
             assert numbers["coefficient"] == fit.network.coefficients[parent, name]
             assert numbers["error"] == fit.standard_errors.coefficients[parent, name]
+            assert numbers["p_value"] == known[parent, name]
 
 
 @pytest.mark.usefixtures("folder")
@@ -114,6 +116,9 @@ def test_fit_prints_coefficients_with_errors_scales_and_notes(gaussnet):
         assert f"{fit.standard_errors.coefficients[edge]:.4g}" in words
     for scale in fit.network.scales:
         assert f"{scale:.4g}" in words
+    assert "Coefficients (p-values: two-sided t tests)" in words
+    for p_value in fit.table()["p_value"]:
+        assert f"{p_value:.4g}" in words
     assert "note: 1 column is not in the graph and ignored: '[red]time'" in words
 
 
@@ -131,6 +136,22 @@ def test_several_files_patterns_and_signs_are_one_table(gaussnet):
     assert "learnt from 2 files" in Path("all.html").read_text()
     model = ("--model", "all.json", "--sep", ";", "--decimal", ",", "--out", "new.html")
     gaussnet("report", "day-1.csv", "day-2.csv", *model)
+
+
+@pytest.mark.usefixtures("folder")
+def test_the_report_of_a_saved_network_compares_it_with_the_rows(gaussnet):
+    gaussnet("fit", "rows.csv", "--dag", "graph.txt", "--out", "model.json")
+    rows = np.array(ROWS)
+    rows[:3, 1] = -999.0
+    write_rows("coded.csv", DAG.nodes, [rows])
+    arguments = ("report", "coded.csv", "--model", "model.json", "--out", "page.html")
+    gaussnet(*arguments, "--missing-values", "-999")
+    page = Path("page.html").read_text()
+    assert "Nothing drifted at level 0.01" in page
+    assert "is taken as certain" not in page  # the file says from how many rows it was learnt
+    assert "3 of 300 rows have missing" in page
+    gaussnet(*arguments)
+    assert "3 values do not fit and were flagged" in Path("page.html").read_text()
 
 
 @pytest.mark.usefixtures("folder")

@@ -367,6 +367,7 @@ def test_effects_say_why_they_are_0_or_have_no_interval(gaussnet):
     out = gaussnet("effect", "summary.npz", "season", "slip")
     assert "note" not in out
     assert "95 % interval" in out
+    assert "(network fitted by least-squares)" in out
     for model in ("model.json", "summary.npz"):
         out = gaussnet("effect", model, "slip", "season")
         assert out.splitlines() == [
@@ -385,8 +386,11 @@ def test_update_knows_codes_of_missing_values_from_the_first_day_on(gaussnet):
     for name, rows, lacks in zip(("one", "other"), (one, other), holes, strict=True):
         write_rows(f"{name}.csv", DAG.nodes, [np.where(lacks, -999.0, rows)])
     how = ("--missing", "drop-rows", "--missing-values", "-999")
-    gaussnet("update", "coded.npz", "one.csv", "--dag", "graph.txt", *how)
-    gaussnet("update", "coded.npz", "other.csv", "--out", "out.json")
+    whole = [int((~lacks.any(axis=1)).sum()) for lacks in holes]
+    told = gaussnet("update", "coded.npz", "one.csv", "--dag", "graph.txt", *how)
+    assert f"begun with 500 rows; {whole[0]} of 500 rows in all are complete and count" in told
+    told = gaussnet("update", "coded.npz", "other.csv", "--out", "out.json")
+    assert f"with 500 more rows; {sum(whole)} of 1,000 rows in all are complete" in told
     both = np.concatenate([np.where(holes[0], np.nan, one), np.where(holes[1], np.nan, other)])
     expected = gn.fit(both, DAG, missing="drop-rows").network
     assert gn.read_network("out.json") == expected
@@ -404,7 +408,7 @@ def test_update_says_that_a_file_holds_no_rows_and_takes_it_again(gaussnet):
         file.write(",".join(DAG.nodes) + "\n")
     for _ in range(2):
         out = gaussnet("update", "summary.npz", "quiet.csv")
-        assert "with 0 more rows, 2,000 rows in all" in out
+        assert "with 0 more rows; 2,000 rows in all" in out
         assert "note: the data hold no rows, so that nothing was added" in out
 
 

@@ -9,9 +9,9 @@ from tests.forced import fit_with_run
 
 import gaussnet as gn
 from gaussnet.cli import main
-from gaussnet.cli.bad_cells import write_outliers
-from gaussnet.cli.row_files import RowFiles
+from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.data.passes import Run
+from gaussnet.fitting.outlier_files import OutlierFile
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b]", nodes=["a", "b", "c"])
 NETWORK = gn.simulate.random_network(DAG, seed=3, weights=(0.5, 1.5))
@@ -70,7 +70,7 @@ def test_cells_of_pages_are_judged_again(files, tmp_path):
     run_by_pages = Run(1, largest_judged=0, largest_whole_bytes=-1, sample_rows=400)
     fit = fit_with_run(run_by_pages, files, DAG, "robust")
     assert fit.trimming.counts is not None
-    assert write_outliers(fit, RowFiles(files), tmp_path / "bad.tsv") == 3
+    assert OutlierFile(LabelledRows(files), tmp_path / "bad.tsv").write(fit) == 3
     with open(tmp_path / "bad.tsv", encoding="utf-8", newline="") as stream:
         cells = list(csv.DictReader(stream, delimiter="\t"))
     found = {(one["file"], int(one["row"]), one["column"]): float(one["value"]) for one in cells}
@@ -87,10 +87,10 @@ def test_json_names_the_file(files, monkeypatch, capsys):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (("--outliers", "bad.csv"), "flags no cell: give --method robust"),
-        (("--method", "robust", "--key", "time"), "got --key without --outliers"),
+        (("--outliers", "bad.csv"), "flags no cell: give --method 'robust'"),
+        (("--method", "robust", "--key", "time"), "got --key 'time' without --outliers"),
         (("--method", "robust", "--outliers", "bad.xlsx"), "cannot write a table as 'bad.xlsx'"),
-        (("--method", "robust", "--outliers", "no/bad.csv"), "no"),
+        (("--method", "robust", "--outliers", "no/bad.csv"), "no such file or directory"),
         (("--method", "robust", "--outliers", "b.csv", "--groups", "time"), "leave one out"),
         (("--method", "robust", "--outliers", "b.csv", "--key", "day"), "'day'"),
     ],

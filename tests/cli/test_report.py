@@ -81,7 +81,7 @@ def test_rows_of_the_standard_input_have_a_report_too(folder, gaussnet, monkeypa
 @pytest.mark.parametrize(
     ("given", "named"),
     [
-        (["--missing-values", "-999", "--missing", "likelihood"], "--missing, --missing-values"),
+        (["--weights", "w", "--missing", "likelihood"], "--missing, --weights"),
         (["--method", "robust"], "--method"),
         (["--no-intercept"], "--no-intercept"),
         (["--levels", "fuel=Gas,Diesel"], "--levels"),
@@ -98,3 +98,19 @@ def test_options_of_learning_are_refused_with_a_saved_network(
     told = " ".join(capsys.readouterr().err.split())
     assert f"got {named} with --model, which learns nothing" in told
     assert not (folder / "report.html").exists()
+
+
+def test_codes_of_missing_values_are_missing_in_the_report_of_a_saved_network(folder, gaussnet):
+    def report(rows, *options):
+        text = "\n".join(",".join(str(cell) for cell in row) for row in rows)
+        (folder / "rows.csv").write_text(f"{','.join(DAG.nodes)}\n{text}\n")
+        model = ("--model", "truth.json", "--out", "report.html", "--json")
+        gaussnet("report", "rows.csv", *model, *options)
+        return page(folder).split("gaussnet report rows.csv")[0]
+
+    cells = ROWS.tolist()
+    cells[3][1] = ""
+    empty = report(cells)
+    cells[3][1] = -999
+    assert report(cells, "--missing-values", "-999") == empty
+    assert report(cells) != empty

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from contextlib import contextmanager, suppress
+from itertools import pairwise
 
 import dask
 import dask.array
@@ -270,6 +271,38 @@ def test_robust_fits_have_the_bits_of_pages_on_one_machine(client, tmp_path):
     assert list(found.outliers()) == list(expected.outliers())
     assert len(found.outliers()) > 300
     assert found.standard_errors.coefficients == expected.standard_errors.coefficients
+
+
+@pytest.mark.parametrize("ending", ["csv", "parquet"])
+def test_workers_find_the_flagged_cells_and_their_keys(client, tmp_path, ending):
+    rows = np.array(ROWS)
+    wrong = {(3, "b"): 900.0, (1_500, "d"): -700.0, (3_000, "f"): 650.0}
+    for (row, node), value in wrong.items():
+        rows[row, DAG.position(node)] = value
+    whole = pd.DataFrame(rows, columns=list(DAG.nodes))
+    whole["time"] = [f"t{row}" for row in range(len(whole))]
+    given = dask.dataframe.from_pandas(whole, npartitions=7)
+    how = {"page_rows": PAGE, "client": client, "outliers_to": tmp_path / f"bad.{ending}"}
+    gn.fit(given, DAG, "robust", **how, key="time")
+    read = pd.read_csv if ending == "csv" else pd.read_parquet
+    cells = read(tmp_path / f"bad.{ending}")
+    assert "file" not in cells
+    assert cells.set_index(["row", "column"]).value.to_dict() == wrong
+    assert set(cells.time) == {f"t{row}" for row, _ in wrong}
+    cuts = [0, 1_000, 1_500, len(whole)]
+    files = [str(tmp_path / f"{number}.parquet") for number in range(3)]
+    for file, (first, last) in zip(files, pairwise(cuts), strict=True):
+        whole[first:last].to_parquet(file, row_group_size=100)
+    gn.fit(files, DAG, "robust", **how, key="time")
+    split = read(tmp_path / f"bad.{ending}")
+    assert list(split.file) == [files[0], files[2], files[2]]
+    assert list(split.row) == [3, 0, 1_500]
+    for name in ("time", "column", "value", "expected", "z", "probability"):
+        assert list(split[name]) == list(cells[name])
+    with pytest.raises(DataError, match="'day'"):
+        gn.fit(given, DAG, "robust", **how, key="day")
+    with pytest.raises(SettingError, match="Dask array"):
+        gn.fit(dask.array.from_array(rows), DAG, "robust", **how, key="time")
 
 
 def test_a_killed_worker_changes_no_robust_fit(client, tmp_path):

@@ -183,6 +183,9 @@ QUESTIONS = {
     "effect": lambda fit, _: fit.effect("a", "d").standard_error,
     "sensitivity": lambda fit, _: fit.sensitivity("a", "d").robustness_value,
     "predict": lambda fit, _: fit.predict(MORE, "d").high,
+    "counterfactual": lambda fit, _: (
+        fit.counterfactual(dict(zip(DAG.nodes, MORE[0], strict=True)), do={"a": 1.0}).after.mean
+    ),
     "certificate": lambda fit, _: fit.certificate().kl,
     "residuals": lambda fit, _: np.asarray(fit.residuals()),
     "plot_residuals": plotted,
@@ -204,6 +207,7 @@ ASKED_BY_OTHERS = {
 READ_NO_ROWS = {
     *("dag", "ignored", "node", "contamination", "maximizes_likelihood", "required_data"),
     *("data_or_sums", "rests_on_sums", "known_errors", "error_kind", "has_dependent_rows"),
+    "missing_values",
 }
 
 

@@ -134,7 +134,7 @@ def test_notes_on_lacking_errors_stand_below_the_table_that_lacks_them():
     rows = rows_of_two_roots()
     rows[:5, 0] = np.nan
     fit = gn.fit(rows, TWO_ROOTS, missing="drop-by-node")
-    assert fit.table().notes == ("standard errors: least squares",)
+    assert fit.table().notes == ("standard errors: least squares; p-values: two-sided t tests",)
     assert fit.node_table().notes == (
         "a and b: no standard errors of mean and variance here, because nodes covary: give "
         "kind='bootstrap'",

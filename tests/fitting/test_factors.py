@@ -546,3 +546,24 @@ def test_an_indicator_that_is_1_names_its_level(level):
         network.do({"fuel[Gas]": 0.0})
     with pytest.raises(NetworkError, match="not those of one level"):
         network.do({"fuel[Gas]": 1.0, "fuel[Petrol]": 1.0})
+
+
+def test_the_baseline_of_measures_of_fit_keeps_covariances_within_a_category():
+    rng = np.random.default_rng(4)
+    codes = rng.integers(3, size=200)
+    cars = pd.DataFrame({"fuel": np.array(["a", "b", "c"])[codes], "age": rng.normal(size=200)})
+    cars["y"] = codes + 0.5 * cars["age"] + rng.normal(size=200)
+    found = gn.fit(cars, gn.Dag.parse("y ~ fuel + age")).fit_measures()
+    rows = np.column_stack((codes == 1, codes == 2, cars["age"], cars["y"])).astype(float)
+    full = np.cov(rows.T, bias=True)
+    blocks = full * np.array([[1, 1, 0, 0], [1, 1, 0, 0], [0, 0, 1, 0], [0, 0, 0, 1]])
+    expected = 200.0 * (np.linalg.slogdet(blocks)[1] - np.linalg.slogdet(full)[1])
+    assert found["baseline.chisq"] == pytest.approx(expected, rel=1e-10)
+    assert found["baseline.df"] == 6 - 1
+    cars.loc[::7, "age"] = np.nan
+    fit = gn.fit(cars, gn.Dag.parse("y ~ fuel + age"), missing="likelihood")
+    alone = gn.fit(cars, gn.Dag.parse("fuel; age; y"), missing="likelihood").log_likelihood
+    holed = fit.fit_measures()
+    # Both are maxima of one likelihood, which EM finds to 1e-7 of itself.
+    expected = 2.0 * (holed["unrestricted.logl"] - alone)
+    assert holed["baseline.chisq"] == pytest.approx(expected, rel=1e-5)

@@ -238,3 +238,13 @@ def test_a_cell_found_wrong_through_its_children_is_flagged_not_confirmed():
     confirmed = fit.outliers("confirmed")
     cells = zip(confirmed.rows.tolist(), confirmed.nodes, strict=True)
     assert not any(row < 20 and node == "a" for row, node in cells)
+
+
+def test_a_category_counts_as_one_node():
+    rng = np.random.default_rng(0)
+    fuel = np.array(["Diesel", "Gas", "Petrol", "Water"])[rng.integers(4, size=200)]
+    cars = pd.DataFrame({"fuel": fuel, "weight": rng.normal(size=200)})
+    cars["mpg"] = rng.normal(size=200) - cars["weight"]
+    cars.loc[7, "mpg"] = 500.0
+    found = gn.fit(cars, gn.Dag.parse("mpg ~ fuel + weight"), "robust").outliers()
+    assert repr(found) == "Outliers(1 flagged cell in 1 of 3 nodes)"

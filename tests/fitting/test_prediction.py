@@ -1,5 +1,7 @@
 """Predictions of a fit allow for the errors of what was learnt."""
 
+import pickle
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -180,6 +182,39 @@ def test_codes_of_the_fit_are_missing_in_new_rows_too(kind):
             np.testing.assert_allclose(getattr(found, name), getattr(expected, name), rtol=1e-9)
     assert fit.predict(frame, ["c"])["c"].to_frame().index.tolist() == list("wxyz")
     assert new[0, 0] == -999
+
+
+def coded_fits():
+    """Fits that were told of a code: to rows, from a summary, from a file of one, a copy."""
+    rows = np.array(TRUTH.sample(200, seed=7))
+    rows[3, 1] = -999.0
+    summary = gn.summarize(rows, DAG, missing="drop-rows", missing_values=-999)
+    fit = gn.fit(rows, DAG, missing="drop-rows", missing_values=-999)
+    return [fit, gn.solve(summary), pickle.loads(pickle.dumps(fit))]
+
+
+@pytest.mark.parametrize("fit", coded_fits(), ids=["rows", "summary", "copy"])
+def test_codes_are_known_wherever_a_fit_comes_from(fit):
+    new = np.array(TRUTH.sample(2, seed=8))
+    holed = new.copy()
+    new[0, 0], holed[0, 0] = -999.0, np.nan
+    assert fit.missing_values == (-999.0,)
+    assert fit.predict(new, "c").mean.tolist() == fit.predict(holed, "c").mean.tolist()
+    case, same = (fit.counterfactual(row, do={"b": 1.0}) for row in (new[0], holed[0]))
+    assert case.after.mean.tolist() == same.after.mean.tolist()
+    assert "a" not in case.evidence
+
+
+def test_counterfactuals_of_a_fit_are_those_of_its_network():
+    dag = gn.Dag.parse("mpg ~ fuel + weight")
+    rng = np.random.default_rng(1)
+    fuel = np.array(["Gas", "Diesel", "Petrol"])[rng.integers(3, size=90)]
+    cars = pd.DataFrame({"fuel": fuel, "weight": rng.normal(size=90)})
+    cars["mpg"] = rng.normal(size=90) - cars["weight"]
+    fit = gn.fit(cars, dag)
+    case = fit.counterfactual(cars.loc[7], do={"fuel": "Gas"})
+    same = fit.network.counterfactual(cars.loc[7], do={"fuel": "Gas"})
+    assert case.after.mean.tolist() == same.after.mean.tolist()
 
 
 def test_what_is_no_code_of_the_fit_is_a_value():

@@ -7,11 +7,14 @@ import pickle
 import numpy as np
 import pandas as pd
 import pytest
+from tests.forced import many_rows
 
 import gaussnet as gn
 from gaussnet.fitting.robust_summaries import RobustSummary
 from gaussnet.methods.robust.cellwise import Cellwise
 from gaussnet.methods.robust.streams import CLOSE
+
+pytestmark = many_rows
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c][e|b:d]", nodes=["a", "b", "c", "d", "e"])
 NETWORK = gn.simulate.random_network(DAG, seed=3, weights=(0.5, 1.5))

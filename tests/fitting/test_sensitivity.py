@@ -55,6 +55,17 @@ def test_published_numbers_of_the_darfur_example():
         assert found.adjusted(cause_r2, target_r2) == pytest.approx(left, rel=1e-10)
 
 
+def test_a_sensitivity_is_a_table_of_one_row_with_comparisons_below(rows):
+    found = gn.fit(rows, DAG).sensitivity("diet", "weight")
+    line = found.to_frame().iloc[0]
+    assert (line["effect"], line["given"]) == ("diet -> weight", "age, sex")
+    assert line["robustness_value"] == found.robustness_value
+    text = found.to_latex()
+    assert r"diet $\to$ weight & age, sex & " in text
+    assert text.count("One as strong as") == len(found.benchmarks)
+    assert "RV" not in found.to_markdown(notes=False).splitlines()[2]
+
+
 def test_the_regression_is_a_textbook_one(rows):
     found = gn.fit(rows, DAG).sensitivity("diet", "weight")
     assert found.given == ("age", "sex")

@@ -1,5 +1,6 @@
 """Tables of a fit: standard errors by independent algebra, forms of output, labels, refusals."""
 
+import math
 import re
 
 import numpy as np
@@ -434,3 +435,26 @@ def test_latex_writes_r2_as_a_formula():
 def test_latex_of_an_effect_has_an_arrow(fit):
     assert "\nx $\\to$ y through m & " in fit.effect("x", "y", via="m").to_latex()
     assert "x -> y through m" in fit.effect("x", "y", via="m").to_markdown()
+
+
+@pytest.mark.parametrize("method", ["least-squares", "robust", "sequential-trim"])
+def test_p_values_agree_with_intervals_and_name_their_test(method):
+    # The interval of level 1 - p ends at 0, by the law that the p-value is of.
+    dag = gn.Dag.parse("y ~ x", nodes=["y", "x"])
+    noise = np.random.default_rng(1).normal(size=(15, 2))
+    fit = gn.fit(noise + [[0.4, 0.0]] * noise[:, 1:], dag, method)
+    table = fit.table()
+    ends = fit.confidence_intervals(1.0 - table["p_value"][0]).coefficients["x", "y"]
+    assert min(map(abs, ends)) < 1e-9 * max(map(abs, ends))
+    assert table.notes[0].endswith("p-values: two-sided t tests")
+
+
+def test_p_values_over_believed_cells_are_of_the_normal_law():
+    dag = gn.Dag.parse("y ~ x", nodes=["y", "x"])
+    rows = gn.simulate.random_network(dag, seed=3, weights=(0.1, 0.2)).sample(100, seed=5)
+    rows[7, 0] = 1e4
+    table = gn.fit(rows, dag, "robust").table()
+    line = next(iter(table))
+    z = abs(line["estimate"] / line["std_error"])
+    assert line["p_value"] == pytest.approx(math.erfc(z / math.sqrt(2.0)), rel=1e-9)
+    assert table.notes[0].endswith("p-values: two-sided z tests")

@@ -425,7 +425,7 @@ def test_tables_of_one_bootstrap_learn_its_networks_once(monkeypatch):
     effect = fit.effect("a", "c", **asked)
     assert runs == [(20, 3)]
     assert again[0]["std_error"] == table["std_error"]
-    assert "standard errors: bootstrap, 20 repetitions" in table.notes
+    assert "standard errors: bootstrap, 20 repetitions; p-values: two-sided z tests" in table.notes
     assert fit.table(kind="bootstrap", repetitions=20, seed=4)["low"] != table["low"]
     assert len(runs) == 2
     # The same numbers as those of a fit that was asked nothing else.

@@ -147,8 +147,6 @@ def test_lavaan_text_and_dot_have_them_and_other_programs_refuse(tmp_path):
         net.to_networkx()
     with pytest.raises(GaussnetError, match="bnlearn has no covariances"):
         gn.write_network(net, tmp_path / "net.R")
-    with pytest.raises(GraphError, match="one by one"):
-        gn.attribute_change(net, net, "y")
 
 
 def test_covariances_of_no_distribution_are_refused():

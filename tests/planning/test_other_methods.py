@@ -83,6 +83,15 @@ def test_a_batch_average_gives_the_same_answer_twice():
     assert BatchAverageLaw().distribution(2, phases).shortfall(0.05) == first
 
 
+def test_a_quantile_does_not_depend_on_what_was_asked_before():
+    rng = np.random.default_rng(3)
+    points, masses = rng.standard_exponential(50_000), rng.random(50_000)
+    law = Distribution(points, masses / masses.sum())
+    first = law.exceeded_with(0.05)
+    assert len(law._tail[0]) == len(points)  # sorted now
+    assert law.exceeded_with(0.05) == first
+
+
 @pytest.mark.parametrize("windows", [1, 2, 3, 4, 8, 21, 100])
 def test_median_of_cauchy_variables_follows_the_beta_law(windows):
     draws = np.random.default_rng(windows).standard_cauchy((10_000, windows))

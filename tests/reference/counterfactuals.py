@@ -43,14 +43,17 @@ def exchanged(before, after, nodes):
     return gn.GaussianNetwork(dag, edges, variances, intercepts)
 
 
-def shapley(before, after, target):
-    """Contributions of all equations to mean and variance of the target, over all orders."""
-    names = before.dag.nodes
-    values = {}
+def shapley(before, after, target, units=None):
+    """Contributions of all equations to mean and variance of the target, over all orders.
+
+    The equations of the nodes of a unit, by its name, are exchanged together.
+    """
+    units = {name: (name,) for name in before.dag.nodes} if units is None else units
+    names, values = list(units), {}
 
     def value(nodes):
         if nodes not in values:
-            network = exchanged(before, after, nodes)
+            network = exchanged(before, after, {node for unit in nodes for node in units[unit]})
             place = network.dag.position(target)
             values[nodes] = np.array([network.mean()[place], network.covariance()[place, place]])
         return values[nodes]

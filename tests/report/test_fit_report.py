@@ -210,6 +210,90 @@ def test_a_network_is_shown_with_rows(target):
     assert "std. error" not in page.words
 
 
+@pytest.mark.parametrize(("method", "test"), [("least-squares", "t"), ("robust", "z")])
+def test_p_values_of_coefficients_are_those_of_the_table(target, method, test):
+    rows = TRUTH.sample(60, seed=5)
+    rows[3, 1] = 1e3
+    fit = gn.fit(rows, DAG, method)
+    page = write(target, fit)
+    assert f"p-values: two-sided {test} tests" in page.text
+    for p_value in fit.table()["p_value"]:
+        assert number(p_value) in page.words
+
+
+def test_numbers_on_arrows_stand_on_paper_of_their_own(target):
+    page = write(target, gn.fit(ROWS, DAG))
+    start = page.source.index('<g class="inscriptions">')
+    drawn = page.source[start : page.source.index("</g>", start)]
+    assert drawn.count("<rect") == drawn.count("<text") == len(DAG.edges)
+    assert drawn.rindex("<rect") < drawn.index("<text")
+
+
+CHAIN = gn.Dag.parse("rain ~ season; wet ~ rain", nodes=["season", "rain", "wet"])
+TODAY = gn.GaussianNetwork.from_arrays(CHAIN, [1.0, -0.8], [1.0, 0.5, 0.7])
+FINE = TODAY.sample(1_000, seed=4)
+
+
+def spoilt(**cells):
+    """Today's rows with a change."""
+    rows = np.array(FINE)
+    if "added" in cells:
+        rows[:, 2] += cells["added"] * rows[:, 0]
+    if "moved" in cells:
+        rows[:, 1] += cells["moved"]
+    if "code" in cells:
+        rows[:5, 1] = cells["code"]
+    return rows
+
+
+@pytest.mark.parametrize(
+    ("rows", "sentences"),
+    [
+        (
+            FINE,
+            ("The data agree with the graph (1", "Nothing drifted", "give no reason to doubt"),
+        ),
+        (
+            spoilt(moved=0.5),
+            ("agree with the graph", "The units of rain", "Do not trust what the network says of"),
+        ),
+        (spoilt(added=0.5), ("The data contradict the graph", "Drift at", "says of wet")),
+        (spoilt(code=-999.0), ("agree with", "5 values do not fit", "some values are wrong")),
+        (FINE[:4], ("too few rows to judge", "drifted", "too few to say whether the network")),
+        (
+            np.where(np.arange(3_000).reshape(FINE.shape) == 7, np.inf, FINE),
+            ("was not checked", "could not be compared", "Do not trust"),
+        ),
+    ],
+    ids=["fine", "moved", "edge", "code", "few", "infinite"],
+)
+def test_a_network_beside_rows_begins_with_three_sentences(target, rows, sentences):
+    page = write(target, TODAY, data=rows, learnt_rows=10_000)
+    start = page.source.index('id="summary"')
+    told = page.source[start : page.source.index("</section>", start)].split("<p>")[1:]
+    assert len(told) == 3
+    for words, sentence in zip(told, sentences, strict=True):
+        assert sentence in words
+
+
+def test_r2_of_a_network_beside_rows_is_that_of_the_rows(target):
+    rows = spoilt(added=2.0)
+    page = write(target, TODAY, data=rows)
+    rest = rows[:, 2] + 0.8 * rows[:, 1]
+    own = 1.0 - np.mean(rest**2) / rows[:, 2].var()
+    assert number(100.0 * own) in page.words
+    assert "of the variance of these rows" in page.text
+    gone = write(target, pickle.loads(pickle.dumps(gn.fit(ROWS, DAG, "batch-median"))))
+    assert "implied R2, %" in gone.words
+
+
+def test_codes_of_rows_beside_a_network_are_missing(target):
+    page = write(target, TODAY, data=spoilt(code=-999.0), missing_values=-999)
+    assert "5 of 1000 rows have missing or infinite values" in page.text
+    assert "missing_values=[-999.0]" in page.text
+    assert "Nothing drifted" in page.text
+
+
 def test_flagged_cells_are_shown_worst_first_and_only_for_robust_fits(target):
     rows = ROWS.copy()
     rows[[7, 300], 1] = 90.0, -500.0
@@ -404,17 +488,28 @@ def test_contradicted_pairs_are_drawn_and_listed(target):
     assert "refuted" not in write(target, gn.fit(ROWS, DAG)).source.split("</style>")[1]
 
 
-def test_effects_are_those_asked_for_or_of_roots_on_leaves(target):
+def test_effects_are_those_asked_for_or_of_roots_and_parents_on_leaves(target):
     fit = gn.fit(ROWS, DAG)
-    table = write(target, fit).source.split('id="effects"')[1].split("</table>")[0]
-    effect = fit.effect("season", "wet")
-    assert number(effect.value) in table
-    assert number(effect.high) in table
-    assert table.count("<tr>") == 2
-    asked = write(target, fit, effects=[("season", "rain"), ("rain", "wet")]).source
-    assert asked.split('id="effects"')[1].split("</table>")[0].count("<tr>") == 3
+    page = write(target, fit)
+    table = page.source.split('id="effects"')[1].split("</table>")[0]
+    for cause in ("season", "rain"):
+        effect = fit.effect(cause, "wet")
+        assert number(effect.value) in table
+        assert number(effect.high) in table
+    assert table.count("<tr>") == 1 + 2
+    assert "Listed are those on nodes without children" in page.text
+    asked = write(target, fit, effects=[("season", "rain")])
+    assert asked.source.split('id="effects"')[1].split("</table>")[0].count("<tr>") == 1 + 1
+    assert "Listed are" not in asked.text
     with pytest.raises(gn.GaussnetError, match="there is no node 'snow'"):
         gn.write_report(fit, target, effects=[("snow", "wet")])
+
+
+def test_many_effects_are_cut_and_say_so(target):
+    dag = gn.Dag.from_edges([(f"x{i}", f"y{j}") for i in range(6) for j in range(6)])
+    page = write(target, gn.fit(gn.simulate.random_network(dag, seed=1).sample(50, seed=2), dag))
+    assert "Listed are the first 20 on nodes without children" in page.text
+    assert page.source.split('id="effects"')[1].split("</table>")[0].count("<tr>") == 1 + 20
 
 
 def test_residual_plots_have_verdicts(target):

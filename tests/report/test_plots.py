@@ -112,6 +112,14 @@ def test_axes_may_be_given():
     assert gn.fit(ROWS, DAG).plot_coefficients(ax=axes) is axes
 
 
+def test_inscriptions_avoid_the_lines_of_other_edges():
+    # The middle of the first edge is crossed by the second; the first stands beside the crossing.
+    routes = [[(0.0, 0.0), (0.0, 100.0)], [(-60.0, 50.0), (60.0, 50.0)]]
+    first, second = place_inscriptions(routes, ["1.25", "1.25"])
+    assert abs(first.y - 50.0) > 13.0 / 2
+    assert abs(second.x) > second.width / 2
+
+
 def test_inscriptions_side_by_side_do_not_touch():
     """Two lines 26 apart, each with a number that is 25 wide: one of these moves along its line."""
     routes = [[(0.0, 0.0), (0.0, 100.0)], [(26.0, 0.0), (26.0, 100.0)]]

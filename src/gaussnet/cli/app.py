@@ -68,7 +68,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     report: Annotated[Path | None, Option(help="Write a report of the fit: .html.")] = None,
     outliers: Annotated[
         Path | None,
-        Option(help="Write all flagged cells, with file and row: .csv, .tsv, also .gz."),
+        Option(help="Write all flagged cells, with file and row: .csv, .tsv, also .gz, .parquet."),
     ] = None,
     key: Key = None,
     cluster: Annotated[
@@ -106,10 +106,13 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         run_shifts,
     )
 
+    listed = None
     if outliers is not None or key is not None:
-        from gaussnet.cli.bad_cells import check_outliers
+        from gaussnet.cli.bad_cells import outlier_file
+        from gaussnet.cli.fit import labelled_rows
 
-        check_outliers(given_rows(data, sep, decimal), outliers, key, method)
+        rows = labelled_rows(given_rows(data, sep, decimal), missing_values, columns, key)
+        listed = outlier_file(rows, outliers, method)
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind, shifts)
     how = (method, scale, intercept, missing, allow_singular)
     request = FitRequest(
@@ -139,13 +142,10 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         show(run_shifts(request), as_json, print_shifts)
         return
     found = run_fit(request, None if report is None else ReportRequest(report))
-    if outliers is not None:
+    if listed is not None and outliers is not None:
         from gaussnet.cli.bad_cells import write_outliers
-        from gaussnet.cli.row_files import RowFiles
 
-        files = RowFiles(request.data, missing_values, columns, key)
-        listed = (outliers, write_outliers(found.fit, files, outliers))
-        found = replace(found, listed=listed)
+        found = replace(found, listed=(outliers, write_outliers(found.fit, listed)))
     show(found, as_json, print_fit)
 
 
@@ -180,7 +180,8 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     """Write one HTML file: the network drawn, its numbers and errors, residuals, origin.
 
     With --dag the network is learnt as `fit` does; with --model a saved one is shown with the
-    rows, say new ones: how its residuals look there, without standard errors.
+    rows, say new ones: whether they follow it, and how its residuals look there, without
+    standard errors.
 
     Example: gaussnet report rows.csv --dag graph.txt --out report.html
     """
@@ -208,7 +209,6 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
                 "--scale": scale,
                 "--no-intercept": not intercept,
                 "--missing": missing != "raise",
-                "--missing-values": missing_values,
                 "--allow-singular": allow_singular,
                 "--interventions": interventions,
                 "--weights": weights,
@@ -218,7 +218,7 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
                 "--levels": levels,
             }
         )
-        written = report_network(rows, model, target, columns)
+        written = report_network(rows, model, target, columns, missing_values)
     else:
         raise SettingError("give either --dag, to learn a network, or --model, to show a saved one")
     show(written, as_json, print_report)

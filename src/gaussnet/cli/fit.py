@@ -7,26 +7,30 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
+from gaussnet.data.codes import checked_codes
 from gaussnet.data.column_order import in_column_order
 from gaussnet.data.factors import with_factors
+from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.data.missing import Missing
 from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
+from gaussnet.model.files import learnt_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,16 +114,40 @@ class ReportRequest:
         check_level(self.level)
 
 
+class Errors(NamedTuple):
+    """Standard errors and p-values of a fit; NaN where there are none."""
+
+    standard: StandardErrors
+    p_values: dict[tuple[str, str], float]
+    """By edge (parent, child)."""
+    test: str = ""
+    """By which the p-values are found."""
+    notes: tuple[str, ...] = ()
+    """Why there are none."""
+
+    @classmethod
+    def of(cls, fit: gn.Fit) -> "Errors":
+        """Those of a fit, or unknown ones and why."""
+        try:
+            found = fit.uncertainty()
+        except EstimationError as problem:
+            counts = (len(fit.dag.edges), len(fit.dag), len(fit.dag))
+            unknown = StandardErrors(fit.dag, *(np.full(count, np.nan) for count in counts))
+            return cls(unknown, dict.fromkeys(fit.dag.arrows, np.nan), "", (str(problem),))
+        p_values, words = coefficient_p_values(fit, found)
+        own = p_values[~fit.dag.is_covariance].tolist()
+        return cls(found.standard_errors, dict(zip(fit.dag.arrows, own, strict=True)), words)
+
+
 @dataclass(frozen=True, slots=True)
 class Learnt:
     """A fit, its standard errors, and where the network went."""
 
     fit: gn.Fit
-    errors: StandardErrors
+    errors: Errors
     out: Path | None
     ignored: tuple[str, ...] = ()
     report: Path | None = None
-    more_notes: tuple[str, ...] = ()
     verdict: Verdict | None = None
     """What to make of the fit."""
     listed: tuple[Path, int] | None = None
@@ -134,24 +162,25 @@ class Learnt:
     @property
     def notes(self) -> list[str]:
         """What is worth knowing of the fit, and of errors that could not be found."""
-        found = [*(str(note) for note in self.fit.notes), *self.more_notes]
+        found = [*(str(note) for note in self.fit.notes), *self.errors.notes]
         return [in_shell_words(note) for note in found]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
-        network = self.fit.network
+        network, errors = self.fit.network, self.errors.standard
         nodes = [
             {
                 "name": node,
                 "intercept": network.intercepts[node],
-                "intercept_error": self.errors.intercepts[node],
+                "intercept_error": errors.intercepts[node],
                 "variance": network.variances[node],
-                "variance_error": self.errors.variances[node],
+                "variance_error": errors.variances[node],
                 **self._used(node),
                 "parents": {
                     parent: {
                         "coefficient": network.coefficients[parent, node],
-                        "error": self.errors.coefficients[parent, node],
+                        "error": errors.coefficients[parent, node],
+                        "p_value": self.errors.p_values[parent, node],
                     }
                     for parent in network.dag.parents(node)
                 },
@@ -209,7 +238,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     with progress(3 if report is None else 4) as tell, _client(request.cluster) as client:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
-        errors, notes = errors_of(fit)
+        errors = Errors.of(fit)
         verdict = Verdict(fit)
         _ = verdict.summary(), fit.notes  # both read rows: while the cluster is there
         if report is not None:
@@ -219,7 +248,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     if request.out is not None:
         gn.write_network(fit.network, request.out, rows=known)
     path = None if report is None else report.path
-    return Learnt(fit, errors, request.out, ignored, path, notes, verdict)
+    return Learnt(fit, errors, request.out, ignored, path, verdict)
 
 
 def _rows_behind(fit: gn.Fit) -> dict[str, int]:
@@ -395,6 +424,14 @@ def split_columns(columns: str | None) -> list[str] | None:
     return None if columns is None else [name.strip() for name in columns.split(",")]
 
 
+def labelled_rows(
+    data: str | list[str], missing_values: str | None, columns: str | None, key: str | None = None
+) -> LabelledRows:
+    """Files of rows, with what the options say of them."""
+    codes = checked_codes(missing_codes(missing_values))
+    return LabelledRows(data, codes, split_columns(columns), key)
+
+
 def _client(address: str | None) -> AbstractContextManager[Any]:
     if address is None:
         return nullcontext()
@@ -403,29 +440,21 @@ def _client(address: str | None) -> AbstractContextManager[Any]:
     return connect(address)
 
 
-def errors_of(fit: gn.Fit) -> tuple[StandardErrors, tuple[str, ...]]:
-    """Standard errors, or unknown ones and why."""
-    try:
-        return fit.standard_errors, ()
-    except EstimationError as problem:
-        unknown = (np.full(count, np.nan) for count in (len(fit.dag.edges), *2 * [len(fit.dag)]))
-        return StandardErrors(fit.dag, *unknown), (str(problem),)
-
-
 def print_fit(learnt: Learnt) -> None:
     """Print what was learnt."""
-    fit, errors = learnt.fit, learnt.errors
+    fit, errors, p_values = learnt.fit, learnt.errors.standard, learnt.errors.p_values
     network = fit.network
     page = console()
     for sentence in learnt.summary:
         page.print(sentence)
     page.print(heading(fit))
+    tests = learnt.errors.test
     print_table(
-        "Coefficients",
-        ("parent", "child", "coefficient", "standard error"),
+        f"Coefficients ({tests})" if tests else "Coefficients",
+        ("parent", "child", "coefficient", "standard error", "p-value"),
         (
-            (parent, child, value, errors.coefficients[parent, child])
-            for (parent, child), value in network.coefficients.items()
+            (*edge, value, errors.coefficients[edge], p_values[edge])
+            for edge, value in network.coefficients.items()
         ),
     )
     print_table(
@@ -511,13 +540,23 @@ def report_fit(request: FitRequest, target: ReportRequest) -> Written:
 
 
 def report_network(
-    data: str | list[str], model: Path, target: ReportRequest, columns: str | None = None
+    data: str | list[str],
+    model: Path,
+    target: ReportRequest,
+    columns: str | None = None,
+    missing_values: str | None = None,
 ) -> Written:
     """Write the report of a saved network on rows."""
     network = gn.read_network(model)
+    rows = {
+        "data": data,
+        "columns": split_columns(columns),
+        "missing_values": missing_codes(missing_values),
+        "learnt_rows": learnt_rows(model),
+    }
     with progress(1) as tell:
         tell("writing the report")
-        _write_report(network, data, target, {"data": data, "columns": split_columns(columns)})
+        _write_report(network, data, target, rows)
     return Written(network, target.path)
 
 

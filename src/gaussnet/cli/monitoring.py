@@ -7,11 +7,10 @@ from typing import Any, NamedTuple
 
 import gaussnet as gn
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
-from gaussnet.cli.fit import missing_codes
 from gaussnet.cli.printing import console, in_shell_words, number, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan, whole_values
-from gaussnet.cli.row_files import RowFiles
 from gaussnet.cli.saved_networks import read_model
+from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.fitting.drift import drift_between, learn_new_rows
 from gaussnet.fitting.residuals import WORDS, ResidualShapes
@@ -89,7 +88,7 @@ class Checked:
 
 
 def check_rows(
-    files: RowFiles,
+    files: LabelledRows,
     path: Path,
     missing: str,
     level: float,
@@ -108,7 +107,7 @@ def check_rows(
         tell("learning from the new rows")
         settings = {
             "missing": missing,
-            "missing_values": missing_codes(files.missing_values),
+            "missing_values": files.codes or None,
             "progress": tell.rows,
         }
         learnt = learn_new_rows(data, dag, level, **settings)

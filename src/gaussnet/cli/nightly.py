@@ -53,11 +53,11 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     Example: gaussnet check today.csv --model model.json --fail-if drift --fail-if contaminated
     """
+    from gaussnet.cli.fit import labelled_rows
     from gaussnet.cli.monitoring import check_rows, print_check
-    from gaussnet.cli.row_files import RowFiles
     from gaussnet.graph.dag import shorten
 
-    files = RowFiles(given_rows(data, sep, decimal), missing_values, columns)
+    files = labelled_rows(given_rows(data, sep, decimal), missing_values, columns)
     found = check_rows(files, model, missing, level, fail_if or (), verbose)
     show(found, as_json, print_check)
     for alarm in found.failures:
@@ -72,7 +72,7 @@ def score(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
     model: SavedModel,
     out: Annotated[
-        Path | None, Option(help="Write the score of every row: .csv, .tsv, also .gz.")
+        Path | None, Option(help="Write the score of every row: .csv, .tsv, also .gz, .parquet.")
     ] = None,
     key: Key = None,
     missing_values: MissingValues = None,
@@ -89,10 +89,10 @@ def score(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     Example: gaussnet score today.csv --model model.json --out scores.csv
     """
-    from gaussnet.cli.row_files import RowFiles
+    from gaussnet.cli.fit import labelled_rows
     from gaussnet.cli.scores import print_scores, score_rows
 
-    files = RowFiles(given_rows(data, sep, decimal), missing_values, columns, key)
+    files = labelled_rows(given_rows(data, sep, decimal), missing_values, columns, key)
     show(score_rows(files, model, out, verbose), as_json, print_scores)
 
 
@@ -167,7 +167,7 @@ def outliers(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
     model: SavedModel,
     out: Annotated[
-        Path | None, Option(help="Write all flagged cells: .csv, .tsv, also .gz.")
+        Path | None, Option(help="Write all flagged cells: .csv, .tsv, also .gz, .parquet.")
     ] = None,
     key: Key = None,
     share: Annotated[
@@ -192,9 +192,9 @@ def outliers(  # noqa: PLR0913, PLR0917 (one argument an option)
     Example: gaussnet outliers today.csv --model model.json --out bad.csv
     """
     from gaussnet.cli.bad_cells import Doubt, find_bad_cells, print_bad_cells
-    from gaussnet.cli.row_files import RowFiles
+    from gaussnet.cli.fit import labelled_rows
 
-    files = RowFiles(given_rows(data, sep, decimal), missing_values, columns, key)
+    files = labelled_rows(given_rows(data, sep, decimal), missing_values, columns, key)
     found = find_bad_cells(files, model, out, Doubt(share, probability), verbose)
     show(found, as_json, print_bad_cells)
 

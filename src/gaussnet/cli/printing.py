@@ -132,11 +132,12 @@ def in_shell_words(sentence: str) -> str:
     "a value is missing: fill it, or give --missing 'drop-rows'"
     """
     sentence = re.sub(r"gn\.CsvPath\(path, (\w+)=('.*?')\)", r"--\1 \2", sentence)
-    sentence = re.sub(r"\b(missing|method|scale|roots|sep|decimal)=(?=')", r"--\1 ", sentence)
+    sentence = re.sub(r"\b(missing|method|scale|roots|sep|decimal|key)=(?=')", r"--\1 ", sentence)
     sentence = re.sub(r"missing_values=\[(.*?)\]", r"--missing-values \1", sentence)
     sentence = sentence.replace(
         "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"
     ).replace("give a frame", "give a file with named columns")
+    sentence = re.sub(r"\boutliers_to\b", "--outliers", sentence)
     sentence = sentence.replace("see fit.outliers()", "--json lists them")
     sentence = sentence.replace(", as frame['log_x'] = np.log(frame['x']),", "")
     sentence = sentence.replace("call check_graph()", "gaussnet check tests it")

@@ -1,7 +1,7 @@
 """Commands about networks that are known: query one, compare two, list and import."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -127,6 +127,8 @@ class TotalEffect:
     """The strongest first; None if there are too many to list."""
     note: str = ""
     """Why it is 0, or why there is no interval."""
+    method: str = ""
+    """By which the network was learnt, if the file says it."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -135,6 +137,7 @@ class TotalEffect:
             "target": self.target,
             "via": list(self.via),
             "effect": self.value,
+            **({"method": self.method} if self.method else {}),
         }
         if self.error is not None:
             names = ("standard_error", "level", "low", "high")
@@ -154,9 +157,17 @@ NO_ERRORS = (
 def find_total_effect(
     model: Path, cause: str, target: str, via: list[str] | None, level: float
 ) -> TotalEffect:
-    """The effect in a saved network; with its error if a summary knows it."""
+    """The effect in a saved network; with its error and method if a summary knows them."""
     found = read_model(model)
-    stops = tuple(via or ())
+    effect = _total_effect(found, (cause, target, tuple(via or ())), level)
+    return replace(effect, method=found.method.name) if isinstance(found, gn.Fit) else effect
+
+
+def _total_effect(
+    found: gn.GaussianNetwork | gn.Fit, asked: tuple[str, str, tuple[str, ...]], level: float
+) -> TotalEffect:
+    """The effect of a cause on a target through some nodes."""
+    cause, target, stops = asked
     error, note = None, NO_ERRORS
     if isinstance(found, gn.Fit):
         try:
@@ -181,7 +192,8 @@ def print_effect(found: TotalEffect) -> None:
     """Print the effect, its error if there is one, and its paths."""
     way = effect_words(shown(found.cause), shown(found.target), map(shown, found.via))
     page = console()
-    page.print(f"{way}: {number(found.value)}")
+    how = f" (network fitted by {found.method})" if found.method and found.paths != () else ""
+    page.print(f"{way}: {number(found.value)}{how}")
     if found.note:
         page.print(f"note: {found.note}")
     if found.error is not None and found.paths != ():

@@ -12,8 +12,9 @@ import numpy as np
 import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan
-from gaussnet.cli.row_files import FilePage, RowFiles, check_table, text_table
 from gaussnet.cli.saved_networks import read_model
+from gaussnet.data.labelled_rows import LabelledPage, LabelledRows
+from gaussnet.data.write import check_table_file, table_file
 from gaussnet.errors import DataError
 from gaussnet.graph.dag import counted
 from gaussnet.model.cells import CellJudge
@@ -26,7 +27,7 @@ LISTED = 10
 class RowScore(NamedTuple):
     """One row, and its worst cell; no column if it has no value."""
 
-    file: str
+    file: str | None
     row: int
     key: Any
     log_density: float
@@ -62,19 +63,18 @@ class Scored:
         }
 
 
-def score_rows(files: RowFiles, model: Path, out: Path | None, verbose: bool = False) -> Scored:
+def score_rows(files: LabelledRows, model: Path, out: Path | None, verbose: bool = False) -> Scored:
     """Score every row, and write all scores if a file is named for them."""
-    check_table(out)
+    check_table_file(out)
     network = network_of(model)
     tell_plan(verbose, files.data, network.dag, ONE_PASS)
     judge, sums, rows = CellJudge(network), [], 0
     least: list[tuple[float, int, RowScore]] = []
-    heads = headings(RowScore._fields, files.key)
-    with progress(1) as tell, text_table(out, heads) as table:
+    with progress(1) as tell, table_file(out, files.heads(RowScore._fields)) as table:
         tell("scoring rows")
-        for page in files.pages(network.dag, tell):
+        for page in files.pages(network.dag, tell.rows):
             scores = list(_scored(page, judge))
-            table.write([without_key(one, files.key is not None) for one in scores])
+            table.write(map(files.line, scores))
             sums.append(math.fsum(one.log_density for one in scores))
             entries = ((-one.log_density, -rows - i, one) for i, one in enumerate(scores))
             least = heapq.nlargest(LISTED, [*least, *entries])
@@ -82,19 +82,6 @@ def score_rows(files: RowFiles, model: Path, out: Path | None, verbose: bool = F
         if not rows:
             raise DataError("the data have no rows: give at least one")
     return Scored(rows, math.fsum(sums), [one for *_, one in least], out, files.key is not None)
-
-
-def headings(fields: tuple[str, ...], key: str | None) -> list[str]:
-    """The columns of a table; that of the keys is called as in the data.
-
-    Examples
-    --------
-    >>> headings(("file", "row", "key", "z"), "time"), headings(("file", "row", "key", "z"), None)
-    (['file', 'row', 'time', 'z'], ['file', 'row', 'z'])
-    """
-    called = "key" if key in fields else key
-    names = (called if name == "key" else name for name in fields)
-    return [name for name in names if name is not None]
 
 
 def network_of(model: Path) -> gn.GaussianNetwork:
@@ -108,7 +95,7 @@ def without_key(one: Sequence[Any], has_key: bool) -> tuple[Any, ...]:
     return tuple(one) if has_key else (*one[:2], *one[3:])
 
 
-def _scored(page: FilePage, judge: CellJudge) -> Iterator[RowScore]:
+def _scored(page: LabelledPage, judge: CellJudge) -> Iterator[RowScore]:
     """The scores of the rows of a page."""
     found = judge.scores(page.rows)
     sizes = np.nan_to_num(np.abs(found.z), nan=-1.0)

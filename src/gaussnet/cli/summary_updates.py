@@ -12,7 +12,7 @@ from typing import Any, cast
 import numpy as np
 
 import gaussnet as gn
-from gaussnet.cli.fit import Learnt, errors_of, missing_codes, print_fit, require_determined
+from gaussnet.cli.fit import Errors, Learnt, missing_codes, print_fit, require_determined
 from gaussnet.cli.options import DEFAULT_METHOD
 from gaussnet.cli.printing import console, in_shell_words, progress
 from gaussnet.cli.reading_plans import tell_plan
@@ -65,6 +65,8 @@ class Updated:
     summary: Path
     added: int
     rows: int
+    dropped: int
+    """Rows of all that were added which lack a value and do not count."""
     is_new: bool
     learnt: Learnt | None
     reason: str = ""
@@ -105,7 +107,7 @@ def update_summary(request: UpdateRequest, verbose: bool = False) -> Updated:
         added = files if new.rows + new.dropped > before else []
         _save(new, request.summary, [*(history or ()), *added])
         tell("solving")
-        counts = (new.rows + new.dropped - before, new.rows, old is None)
+        counts = (new.rows + new.dropped - before, new.rows, new.dropped, old is None)
         try:
             learnt = _network(new, request.out)
         except EstimationError as problem:
@@ -177,10 +179,10 @@ def _check_same(option: str, given: Any, kept: Any) -> None:
 def _network(summary: gn.Summary, out: Path | None) -> Learnt:
     fit = gn.solve(summary)
     require_determined(fit)
-    errors, notes = errors_of(fit)
+    errors = Errors.of(fit)
     if out is not None:
         gn.write_network(fit.network, out, rows=rows_behind(fit))
-    return Learnt(fit, errors, out, (), None, notes, Verdict(fit))
+    return Learnt(fit, errors, out, (), None, Verdict(fit))
 
 
 def _fingerprints(request: UpdateRequest, history: Sequence[str] | None) -> list[str]:
@@ -241,11 +243,12 @@ def print_update(found: Updated) -> None:
     """Print how many rows were added, and the network."""
     page = console()
     verb = "begun with" if found.is_new else "with"
-    page.print(
-        f"{found.summary}: {verb} {counted(found.added, 'more row' if not found.is_new else 'row')}"
-        f", {counted(found.rows, 'row')} in all",
-        soft_wrap=True,
-    )
+    added = counted(found.added, "row" if found.is_new else "more row")
+    total = f"{counted(found.rows, 'row')} in all"
+    if found.dropped:
+        of = counted(found.rows + found.dropped, "row")
+        total = f"{found.rows:,} of {of} in all are complete and count"
+    page.print(f"{found.summary}: {verb} {added}; {total}", soft_wrap=True)
     if not found.added:
         page.print("note: the data hold no rows, so that nothing was added")
     if found.learnt is None:

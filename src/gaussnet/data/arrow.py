@@ -1,6 +1,6 @@
 """Parquet, Arrow and Feather files; pyarrow reads and writes them."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, BinaryIO
@@ -16,6 +16,8 @@ from gaussnet.files import suffix
 from gaussnet.types import FloatArray
 
 ARROW_MAGIC = b"ARROW1"
+GROUP_LINES = 1 << 16
+"""Lines of a table that are written together."""
 
 
 def read_parquet(file: str, names: Sequence[str]) -> Loaded:
@@ -50,6 +52,50 @@ def write_parquet(
     with parquet.ParquetWriter(stream, schema) as writer:
         for page in pages:
             writer.write_table(arrow.table(list(page.T), schema=schema))
+
+
+@contextmanager
+def parquet_lines(
+    stream: BinaryIO, heads: Mapping[str, type], file: str
+) -> Iterator["ParquetLines"]:
+    """A table with these columns, of `str`, `int` or `float`, to be written line by line."""
+    arrow = pyarrow(file)
+    from pyarrow import parquet
+
+    kinds = {str: arrow.string(), int: arrow.int64(), float: arrow.float64()}
+    schema = arrow.schema([(name, kinds[kind]) for name, kind in heads.items()])
+    with parquet.ParquetWriter(stream, schema) as writer:
+        table = ParquetLines(writer, schema, [])
+        yield table
+        table.flush()
+
+
+@dataclass(frozen=True, eq=False)
+class ParquetLines:
+    """Lines of a table on their way to a Parquet file, in groups."""
+
+    writer: Any
+    schema: Any
+    held: list[Sequence[Any]]
+    """Lines that wait for others."""
+
+    def write(self, lines: Iterable[Sequence[Any]]) -> None:
+        """Add lines; None and NaN are null."""
+        self.held.extend(lines)
+        if len(self.held) >= GROUP_LINES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write the lines that wait."""
+        import pyarrow
+
+        columns = list(zip(*self.held, strict=True)) or [()] * len(self.schema)
+        arrays = [
+            pyarrow.array(column, field.type, from_pandas=True)
+            for column, field in zip(columns, self.schema, strict=True)
+        ]
+        self.writer.write_table(pyarrow.table(arrays, schema=self.schema))
+        self.held.clear()
 
 
 def write_arrow(

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field, replace
 from itertools import accumulate
 from threading import Thread
 from time import monotonic, sleep
-from typing import Any, Self
+from typing import Any, Protocol, Self
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from gaussnet import kernels
 from gaussnet.data.codes import Codes, Recoded, recoded_rows
 from gaussnet.data.columns import as_rows, column_indices, other_columns
 from gaussnet.data.design import Design, Selection, uncounted
-from gaussnet.data.labels import Beside
+from gaussnet.data.labels import Beside, LabelList, open_labels
 from gaussnet.data.passes import Pass, Run
 from gaussnet.data.paths import files_of
 from gaussnet.data.sources import (
@@ -208,6 +208,30 @@ class ClusterTable(Table):
         """That rows drift, if medians took more passes than one."""
         return drift_notes(passes)
 
+    def mapped(self, work: "RowWork", keys: Sequence[Any] | None) -> Iterator[tuple[int, int, Any]]:
+        """What workers make of some successive rows of a partition after the other.
+
+        Gives the number of the partition, that of the first of the rows in it, and the result;
+        `keys` has a source of keys for each partition.
+        """
+        own, batch = _value(packed(work)), []
+        height = self.page_rows * self._pages_a_run(self.cluster.rows)
+        most = TASKS_A_THREAD * (sum(self.cluster.client.nthreads().values()) or 1)
+        for number, part in enumerate(self.cluster.partitions):
+            labels = None if keys is None else keys[number]
+            for first in range(0, part.rows, height):
+                last = min(first + height, part.rows)
+                batch.append((number, first, _task(worked)(own, part.content, labels, first, last)))
+                if len(batch) == most:
+                    yield from self._results(batch)
+                    batch = []
+        yield from self._results(batch)
+
+    def _results(self, batch: Sequence[tuple[int, int, Any]]) -> Iterator[tuple[int, int, Any]]:
+        found = _computed(self.cluster.client, [task for *_, task in batch])
+        for (number, first, _), raw in zip(batch, found, strict=True):
+            yield number, first, unpacked(raw)
+
     def _runs(self) -> Iterator[list[Any]]:
         """For each run of 2^k pages the slices of partitions that it is made of."""
         height = self.page_rows * self._pages_a_run(self._end - self.first)
@@ -305,6 +329,20 @@ def _open_frame(frame: Any, names: Sequence[str], client: Any) -> Cluster:
     contents = [_task(_frame_array)(part, list(names)) for part in chosen.to_delayed()]
     partitions = (Partition(*one) for one in zip(counts, contents, strict=True))
     return Cluster(client, len(names), tuple(partitions), other_columns(labels, indices))
+
+
+def partition_keys(data: Any, column: str) -> list[Any]:
+    """Sources of the keys of each partition, opened by the workers; a missing column is refused."""
+    if hasattr(data, "dask") and hasattr(data, "columns"):
+        labels = [str(name) for name in data.columns]
+        (index,) = column_indices(labels, [column])
+        chosen = data[[data.columns[index]]].to_delayed()
+        return [_task(frame_keys)(part, column) for part in chosen]
+    if hasattr(data, "dask"):
+        raise SettingError(
+            f"got key={column!r} with a Dask array, whose columns have no names: give a DataFrame"
+        )
+    return [_value(open_labels(file, column, "key")) for file in files_of(data)]
 
 
 def _frame_array(part: Any, names: list[str]) -> FloatArray:
@@ -514,6 +552,35 @@ def total(how: bytes, branches: list[bytes], last: bytes) -> bytes:
         for size, summary in unpacked(branch).held:
             found = found.add(summary, own.merge, size)
     return packed(found.total(own.merge))
+
+
+class RowWork(Protocol):
+    """What is done with some rows, and with their keys if they have any."""
+
+    def __call__(self, pages: Iterator[tuple[FloatArray, Any]]) -> Any:
+        """The result of pages of successive rows, (rows, columns), and their keys, (rows,)."""
+
+
+def worked(how: bytes, content: Any, keys: Any, first: int, last: int) -> bytes:
+    """What becomes of the rows first .. last of a partition."""
+    source = ArraySource(content) if isinstance(content, np.ndarray) else content
+    if keys is not None:
+        source = Beside((source, keys))
+    width = source.width - (keys is not None)
+
+    def pages() -> Iterator[tuple[FloatArray, Any]]:
+        for chunk in source.chunks(first, last):
+            numbers = [np.asarray(column, dtype=np.float64) for column in chunk[:width]]
+            yield np.column_stack(numbers), None if keys is None else chunk[width]
+
+    return packed(unpacked(how)(pages()))
+
+
+def frame_keys(part: Any, column: str) -> LabelList:
+    """The keys of a partition of a frame."""
+    from gaussnet.data.frames import frame_labels
+
+    return LabelList.of(frame_labels(part, column))
 
 
 def slice_of(content: Any, first: int, last: int) -> Any:

@@ -88,7 +88,11 @@ class Table(ABC):
     def rows(self) -> int:
         """Number of rows; read to the end if nothing else tells."""
         known = self.known_rows
-        return int(self.fold(_CountRows())) if known is None else known
+        if known is not None:
+            return known
+        # What is missing does not matter to who counts.
+        counted = self.surveyed(False) if self.is_complete is None else self
+        return int(counted.fold(_CountRows()))
 
     @property
     def is_in_memory(self) -> bool:

@@ -1,16 +1,21 @@
-"""Files of rows out, page by page: the format goes by the ending of the file's name."""
+"""Files of rows and tables out, page by page: the format goes by the ending of the file's name."""
 
-from collections.abc import Callable, Iterable, Sequence
-from typing import BinaryIO, cast
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import BinaryIO, Protocol, cast
 
 import numpy as np
 
-from gaussnet.data.paths import delimiter
+from gaussnet.data.paths import TEXT_ENDINGS, delimiter
 from gaussnet.errors import DataError, FileError
-from gaussnet.files import Path, file_name, join_line, suffix, whole_file
+from gaussnet.files import Path, check_folder, file_name, join_line, suffix, whole_file
 from gaussnet.types import FloatArray
 
 Pages = Iterable[FloatArray]
+Cell = str | int | float | None
+Heads = Mapping[str, type]
+"""Names of the columns of a table, and what stands in them: `str`, `int` or `float`."""
+TABLE_ENDINGS = (*TEXT_ENDINGS, ".parquet")
 
 
 def write_rows(path: Path, names: Sequence[str], pages: Pages) -> None:
@@ -97,3 +102,111 @@ _WRITERS: dict[str, Callable[[BinaryIO, Sequence[str], Pages, str], None]] = {
     ".feather": _write_arrow,
     ".npy": _write_npy,
 }
+
+
+class TableWriter(Protocol):
+    """Lines of cells, on their way to a file."""
+
+    def write(self, lines: Iterable[Sequence[Cell]]) -> None:
+        """Add lines; what is None or not a number is empty."""
+
+
+def check_table_file(path: Path | None) -> None:
+    """Refuse early a table that cannot be written."""
+    if path is None:
+        return
+    file = file_name(path)
+    if suffix(file) not in TABLE_ENDINGS:
+        raise FileError(
+            f"cannot write a table as {file!r}: expected a name that ends in "
+            f"{', '.join(TABLE_ENDINGS)}"
+        )
+    check_folder(file)
+    if suffix(file) not in TEXT_ENDINGS:
+        from gaussnet.data.arrow import pyarrow
+
+        pyarrow(file)  # says that it is needed
+
+
+@contextmanager
+def table_file(path: Path | None, heads: Heads) -> Iterator[TableWriter]:
+    """A table to write some lines at a time, whole or not at all; None writes nothing.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> path = pathlib.Path(tempfile.mkdtemp(), "cells.csv")
+    >>> with table_file(path, {"row": int, "node": str, "z": float}) as table:
+    ...     table.write([(3, "wet", 7.5), (9, "rain", None)])
+    >>> print(path.read_text(), end="")
+    row,node,z
+    3,wet,7.5
+    9,rain,
+    """
+    if path is None:
+        yield _Nowhere()
+        return
+    file = file_name(path)
+    writer = _text_lines if suffix(file) in TEXT_ENDINGS else _parquet_lines
+    with whole_file(file) as stream, writer(stream, heads, file) as table:
+        yield table
+
+
+class _Nowhere:
+    """Lines that nobody asked for."""
+
+    def write(self, lines: Iterable[Sequence[Cell]]) -> None:
+        """Nothing."""
+
+
+class _TextLines:
+    """Lines as text."""
+
+    def __init__(self, stream: BinaryIO, sign: str) -> None:
+        self._stream, self._sign = stream, sign
+
+    def write(self, lines: Iterable[Sequence[Cell]]) -> None:
+        text = (join_line(map(_cell, line), self._sign) for line in lines)
+        self._stream.write("".join(text).encode("utf-8", "backslashreplace"))
+
+
+@contextmanager
+def _text_lines(stream: BinaryIO, heads: Heads, file: str) -> Iterator[_TextLines]:
+    import gzip
+
+    packed = suffix(file).endswith(".gz")
+    out = cast(BinaryIO, gzip.GzipFile("", "wb", fileobj=stream, mtime=0)) if packed else stream
+    table = _TextLines(out, delimiter(file))
+    table.write([tuple(heads)])
+    yield table
+    if packed:
+        out.close()
+
+
+@contextmanager
+def _parquet_lines(stream: BinaryIO, heads: Heads, file: str) -> Iterator[TableWriter]:
+    from gaussnet.data.arrow import parquet_lines
+
+    with parquet_lines(stream, heads, file) as table:
+        yield table
+
+
+def _cell(value: Cell) -> str:
+    if value is None or value != value:  # noqa: PLR0124 (NaN)
+        return ""
+    if not isinstance(value, str):
+        return repr(value)
+    if value.lstrip()[:1] in ("=", "@", "+") or (value[:1] == "-" and not _is_number(value)):
+        raise DataError(
+            f"the text {value!r:.60} begins with {value.lstrip()[:1]!r}, which spreadsheets take "
+            "for a formula: rename it, give another column as key, or write Parquet"
+        )
+    return value
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

@@ -14,6 +14,7 @@ from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.text import shown
 from gaussnet.fitting.uncertainty import (
     ErrorChoice,
+    Uncertainty,
     find_root_covariances,
     find_uncertainty,
     repetitions_of,
@@ -88,7 +89,7 @@ def edge_table(
         )
     lacking = {fit.dag.arrows[edge][1] for edge in np.flatnonzero(np.isnan(errors)).tolist()}
     notes = [
-        f"standard errors: {error_words(fit, sure.kind, choice)}",
+        f"standard errors: {error_words(fit, sure.kind, choice)}; {p_value_words(freedom)}",
         *_reasons(sure.notes, lacking),
     ]
     if not implied and fit.data is not None and fit.sample_scales is None:
@@ -177,12 +178,31 @@ def degrees_of_freedom(fit: "Fit", kind: str) -> FloatArray:
         design = fit.required_data("ask where the data are, or fit again").table().design
         clusters = 0 if design is None else design.clusters or 0
         return np.full(len(fit.dag), clusters - 1.0)
-    if kind in ("classical", "heteroscedastic", "fitted-rows", "sampling"):
+    classical = kind == "believed-cells" and fit.trimming is not None and fit.trimming.is_untouched
+    if classical or kind in ("classical", "heteroscedastic", "fitted-rows", "sampling"):
         left = details.rows - details.ranks - float(fit.intercept)
         return np.where(left > 0.0, left, np.nan)
     if kind == "between-batch":
         return np.where(details.batches > 1, details.batches - 1.0, np.nan)
     return np.full(len(fit.dag), np.inf)
+
+
+def coefficient_p_values(fit: "Fit", sure: Uncertainty) -> tuple[FloatArray, str]:
+    """P-values of the coefficients, (edges,), and by which test, in words."""
+    errors = sure.standard_errors.coefficient_array
+    freedom = degrees_of_freedom(fit, sure.kind)[fit.dag.families.family_of_edge]
+    return p_values(fit.network.coefficient_array, errors, freedom), p_value_words(freedom)
+
+
+def p_value_words(freedom: FloatArray) -> str:
+    """By which test p-values of estimates with these degrees of freedom are found.
+
+    Examples
+    --------
+    >>> p_value_words(np.array([27.0])), p_value_words(np.array([np.inf]))
+    ('p-values: two-sided t tests', 'p-values: two-sided z tests')
+    """
+    return f"p-values: two-sided {'z' if np.isinf(freedom).all() else 't'} tests"
 
 
 def p_values(estimates: FloatArray, errors: FloatArray, freedom: FloatArray | float) -> FloatArray:

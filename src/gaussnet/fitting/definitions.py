@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gaussnet.errors import GraphError, SettingError
-from gaussnet.fitting.coefficient_tables import p_values
+from gaussnet.fitting.coefficient_tables import p_value_words, p_values
 from gaussnet.fitting.effects import effect_error
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.uncertainty import (
@@ -197,7 +197,8 @@ def find_defined(fit: "Fit", more: str | None, choice: ErrorChoice) -> ResultTab
     how = "delta method"
     if chosen == "bootstrap":
         how = f"bootstrap, {repetitions_of(fit, choice.repetitions)} repetitions"
-    return ResultTable("Defined quantities", columns, (f"standard errors: {how}",))
+    note = f"standard errors: {how}; {p_value_words(freedom)}"
+    return ResultTable("Defined quantities", columns, (note,))
 
 
 def _bootstrap(

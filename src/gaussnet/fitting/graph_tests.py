@@ -12,11 +12,13 @@ from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.partial_correlations import (
     CompleteRows,
+    Correlated,
     Correlating,
     HeteroscedasticRows,
     IncompleteRows,
     Points,
 )
+from gaussnet.fitting.screening import ScreenedRows
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
@@ -35,6 +37,8 @@ LONGEST_TABLE = 10
 
 NAMES = {"holm": "Holm", "benjamini-hochberg": "Benjamini-Hochberg"}
 
+SCREENED = 2_000
+"""From so many nodes on, pairs are screened in single precision."""
 MOST_LISTED = 20_000
 """Of more missing edges only those are listed that have small p-values."""
 
@@ -169,12 +173,13 @@ def check_graph(
     check_level(level, 0.05)
     if errors not in get_args(Noise):
         raise SettingError(f"got errors={errors!r}, expected 'classical' or 'heteroscedastic'")
-    work, notes = _correlating(fit, errors)
     touched = None if nodes is None else {fit.dag.position(node) for node in as_names(nodes)}
     missing = len(fit.dag) * (len(fit.dag) - 1) // 2 - len(fit.dag.edges)
     largest = _largest_listed(missing, level, adjust)
+    points = None if largest is None else Points(largest)
+    work, notes = _correlating(fit, errors, points if touched is None else None)
     parents = _ranked_parents(fit.dag)
-    found = _tests(fit.dag, parents, work, largest, touched)
+    found = _tests(fit.dag, parents, work, points, touched)
     p_values = 2.0 * student_tail(found.freedom, found.statistics)
     corrected = adjusted(p_values, adjust, found.tests)
     order = np.lexsort((-np.abs(found.correlations), p_values))
@@ -276,7 +281,7 @@ def _ranked_parents(dag: Dag) -> list[IntArray]:
     return [parents[offsets[node] : offsets[node + 1]] for node in dag.order.tolist()]
 
 
-def _correlating(fit: "Fit", errors: Noise) -> tuple[Correlating, list[str]]:
+def _correlating(fit: "Fit", errors: Noise, points: Points | None) -> tuple[Correlating, list[str]]:
     """What finds the correlations, with columns in topological order, and notes."""
     if fit.data is None and fit.sums is not None and errors == "classical":
         moments = required_cross_moments(fit, "tests of missing edges")
@@ -287,10 +292,12 @@ def _correlating(fit: "Fit", errors: Noise) -> tuple[Correlating, list[str]]:
         rows = fit.required_data(purpose).table().surveyed(False)
         return IncompleteRows(rows, fit.dag.order, fit.intercept, judge), [APPROXIMATE]
     table, notes = tested_table(fit, purpose)
-    return _correlating_rows(fit, table, errors), notes
+    return _correlating_rows(fit, table, errors, points), notes
 
 
-def _correlating_rows(fit: "Fit", table: Table, errors: Noise) -> Correlating:
+def _correlating_rows(
+    fit: "Fit", table: Table, errors: Noise, points: Points | None
+) -> Correlating:
     """What finds the correlations of these rows.
 
     Rows in which a node was set from outside say nothing of what it depends on.
@@ -303,6 +310,11 @@ def _correlating_rows(fit: "Fit", table: Table, errors: Noise) -> Correlating:
         return HeteroscedasticRows(rows, intercept, None if cells is None else cells[:, order])
     if was_set or table.is_complete is False:
         return IncompleteRows(table, order, intercept)
+    many = len(order) >= SCREENED and not table.is_stream
+    if points is not None and many and table.is_complete:
+        screened = ScreenedRows.of(table, order, intercept, points)
+        if screened is not None:
+            return screened
     found: CrossMoments = ask(table, CrossMomentsPass(intercept, order))
     return CompleteRows(found, order, intercept, table, is_ordered=True)
 
@@ -323,15 +335,14 @@ def _tests(
     dag: Dag,
     parents: Sequence[IntArray],
     work: Correlating,
-    largest: float | None,
+    points: Points | None,
     touched: set[int] | None,
 ) -> _Listed:
     """The tests of all missing edges, or of those that touch some nodes.
 
-    With `largest` only p-values up to it are listed: a graph of 5,000 nodes has 12 million.
+    With `points` only p-values up to theirs are listed: a graph of 5,000 nodes has 12 million.
     """
     order = dag.order
-    points = None if largest is None else Points(largest)
     chosen = None if touched is None else np.isin(order, list(touched))
     every = list(enumerate(parents))
     asked = [(node, own) for node, own in every if node > len(own)]
@@ -340,21 +351,36 @@ def _tests(
     parts = {-1: (np.empty(0, np.int64), np.empty(0, np.int64), *np.empty((3, 0)))}
     tests = untested = 0
     for node, found in work.correlations(asked):
-        able = _wanted(node, parents[node], chosen)
-        count = node - len(parents[node]) if chosen is None else int(np.count_nonzero(able))
-        left = count
-        if len(found.untested):
-            able[found.untested] = False
-            left = int(np.count_nonzero(able))
+        kept, count, left = _kept(node, found, parents[node], chosen, points)
         tests, untested = tests + left, untested + count - left
-        if points is not None:
-            able &= found.passes(points)
-        kept = np.flatnonzero(able)
         if len(kept):
-            parts[node] = (np.full(len(kept), order[node]), order[kept], *found.listed(kept))
+            others = order[kept if found.places is None else found.places[kept]]
+            parts[node] = (np.full(len(kept), order[node]), others, *found.listed(kept))
     ordered = (parts[node] for node in sorted(parts))
     nodes, others, r, freedom, statistics = map(np.concatenate, zip(*ordered, strict=True))
     return _Listed(nodes, others, r, freedom, statistics, tests, untested)
+
+
+def _kept(
+    node: int,
+    found: Correlated,
+    parents: IntArray,
+    chosen: BoolArray | None,
+    points: Points | None,
+) -> tuple[IntArray, int, int]:
+    """Which of the correlations are listed, how many edges are missing, and how many tested."""
+    if found.places is not None and points is not None:
+        count = node - len(parents)
+        return np.flatnonzero(found.passes(points)), count, count
+    able = _wanted(node, parents, chosen)
+    count = node - len(parents) if chosen is None else int(np.count_nonzero(able))
+    left = count
+    if len(found.untested):
+        able[found.untested] = False
+        left = int(np.count_nonzero(able))
+    if points is not None:
+        able &= found.passes(points)
+    return np.flatnonzero(able), count, left
 
 
 def _wanted(node: int, parents: IntArray, chosen: BoolArray | None) -> BoolArray:

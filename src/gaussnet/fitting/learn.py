@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 import numpy as np
 
 from gaussnet.data.codes import checked_codes
-from gaussnet.data.column_order import check_mask_order, in_column_order
+from gaussnet.data.column_order import check_mask_order, column_names, in_column_order
 from gaussnet.data.design import Design
 from gaussnet.data.factors import column_positions, with_factors
+from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.data.missing import Missing, Survey, check_missing, treat_missing
 from gaussnet.data.passes import NotFinite, Progress, Run, Together
 from gaussnet.data.study import Study, Weights
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
+from gaussnet.files import Path
 from gaussnet.fitting.checks import thread_count
 from gaussnet.fitting.notes import general_notes, missing_note
 from gaussnet.fitting.result import Details, Fit
@@ -33,6 +35,7 @@ from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.group_fits import GroupFit
+    from gaussnet.fitting.outlier_files import OutlierFile
     from gaussnet.fitting.shifts import ShiftFit
 
 FEW_ROWS = 64
@@ -102,6 +105,8 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     shifts: Any = None,
     columns: Iterable[object] | None = None,
     roots: Roots = "independent",
+    outliers_to: Path | None = None,
+    key: str | None = None,
 ) -> "Fit | GroupFit | ShiftFit":
     """Learn the network over a known graph from rows of data.
 
@@ -178,6 +183,12 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     roots
         "correlated" lets all nodes without parents covary, as lavaan does; "independent" only
         those that the graph lets, as ``x1 ~~ x2`` in a model text.
+    outliers_to
+        A .csv, .tsv (both also with .gz) or .parquet file to write all flagged cells to, with
+        file, row, value, expected value and probability. For robust and auto.
+    key
+        The column that says what rows are called, as ``"timestamp"``: written beside each flagged
+        cell, as text.
 
     Examples
     --------
@@ -192,9 +203,13 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     check_together(chosen, spread, split)
     graph = as_dag(dag)
     codes = checked_codes(missing_values)
+    names = None if columns is None else column_names(columns)
+    outliers = _outlier_file(LabelledRows(data, codes, names, key), outliers_to, chosen, client)
+    if outliers is not None and (shifts is not None or groups is not None):
+        raise SettingError("got outliers_to with groups or shifts: fit each condition by itself")
     if client is None:
         data, graph = with_factors(data, graph, codes)
-    given, ordered = in_column_order(data, with_roots(graph, roots), columns)
+    given, ordered = in_column_order(data, with_roots(graph, roots), names)
     check_mask_order(interventions, ordered)
     height = default_page_rows(len(ordered)) if page_rows is None else page_rows
     study = Study(interventions, groups, clusters, weights, shifts)
@@ -209,7 +224,21 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
         from gaussnet.fitting.group_fits import fit_groups
 
         return fit_groups(run, given, options, how, client)
-    return fit_with(run, given, options, how, client)
+    found = fit_with(run, given, options, how, client)
+    if outliers is not None:
+        outliers.write(found, progress, client)
+    return found
+
+
+def _outlier_file(
+    rows: LabelledRows, path: Path | None, method: Method, client: Any
+) -> "OutlierFile | None":
+    """Where flagged cells are to be written, if somebody wants that."""
+    if path is None and rows.key is None:
+        return None
+    from gaussnet.fitting.outlier_files import OutlierFile  # much to import
+
+    return OutlierFile.checked(rows, path, method, client)
 
 
 def with_roots(dag: Dag, roots: Roots) -> Dag:

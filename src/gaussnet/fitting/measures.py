@@ -92,7 +92,8 @@ def find_measures(fit: "Fit") -> FitMeasures:
     twice the gap of the log-likelihood to that of a model with every edge, with S the covariance
     of m complete rows; there is a degree of freedom for each missing edge. With missing cells
     and ``missing="likelihood"`` both likelihoods are those of the cells that are there. The
-    baseline has no edges and, as lavaan's, no covariances unless all roots covary.
+    baseline has no edges and, as lavaan's, no covariances unless all roots covary; the indicators
+    of a category covary in any case, because only one of them can be 1.
     """
     found = _over_holes(fit) if fit.method.fills_holes else _over_rows(fit)
     rows, nodes = fit.rows, len(fit.dag)
@@ -149,10 +150,7 @@ def _over_rows(fit: "Fit") -> Likelihoods:
     log_all = _log_determinant(covariance)
     factors = fit.scale.factors(fit.rows, fit.details.ranks, fit.intercept)
     log_noise = float(np.log(fit.network.variance_array / factors).sum())
-    alone = covariance.diagonal().copy()
-    covary = np.array([position for position, own in _baseline(fit.dag) if own], dtype=np.int64)
-    alone[covary] = (fit.network.variance_array / factors)[covary]
-    log_none = float(np.log(alone).sum())
+    log_none = sum(_log_variance(covariance, *family) for family in _baseline(fit.dag))
     start = -0.5 * fit.rows * len(fit.dag) * (math.log(2.0 * math.pi) + 1.0)
     model, every, none = (start - 0.5 * fit.rows * one for one in (log_noise, log_all, log_none))
     return Likelihoods(model, every, none, moments.means, covariance)
@@ -178,11 +176,32 @@ def _over_holes(fit: "Fit") -> Likelihoods:
     )
 
 
+def _log_variance(covariance: FloatArray, node: int, parents: list[int]) -> float:
+    """Log of the variance that is left of a node given its parents."""
+    across = covariance[parents, node]
+    explained = across @ np.linalg.solve(covariance[np.ix_(parents, parents)], across)
+    return math.log(covariance[node, node] - explained)
+
+
 def _baseline(dag: Dag) -> list[tuple[int, list[int]]]:
-    """Every node, and the parents in the baseline, by which roots covary if all of them do."""
-    both = zip(dag.families.parent_lists, dag.parent_lists, strict=True)
-    kept = dag.covariances == dag.with_correlated_roots().covariances
-    return [(node, own if kept and not given else []) for node, (own, given) in enumerate(both)]
+    """Every node and its parents in the baseline, by which roots covary if all of them do.
+
+    The indicators of a category always covary: only one of them can be 1.
+
+    Examples
+    --------
+    >>> dag = Dag.parse("y ~ fuel + age").with_factors({"fuel": ("Diesel", "Gas", "Petrol")})
+    >>> [(dag.nodes[node], [dag.nodes[one] for one in own]) for node, own in _baseline(dag) if own]
+    [('fuel[Petrol]', ['fuel[Gas]'])]
+    """
+    if dag.covariances == dag.with_correlated_roots().covariances:
+        both = zip(dag.families.parent_lists, dag.parent_lists, strict=True)
+        return [(node, [] if given else own) for node, (own, given) in enumerate(both)]
+    categories = [dag.indicators.get(node, (None,))[0] for node in dag.nodes]
+    return [
+        (node, [one for one in range(node) if category and categories[one] == category])
+        for node, category in enumerate(categories)
+    ]
 
 
 @dataclass(frozen=True, slots=True)

@@ -134,7 +134,7 @@ def _bridged(report: NodeReport) -> list[str]:
     unused = [f"{report.flagged} of its values flagged"] if report.flagged else []
     if report.missing:
         unused.append(f"{report.missing} {'missing' if unused else 'of its values missing'}")
-    found = [f"{' and '.join(unused)}; other values of these rows count"] if unused else []
+    found = [f"{' and '.join(unused)}; believed values of these rows count"] if unused else []
     if report.confirmed:
         found.append(f"{report.confirmed} far off but confirmed by its relatives")
     return found

@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -82,6 +82,8 @@ class Outliers(Tabular):
     """That each value is wrong, (cells,); NaN where the method gives none."""
     total: int = 0
     """Cells of this status; of more than 10,000 in large data the worst are listed."""
+    categories: Mapping[str, str] = field(default_factory=dict)
+    """The category of each node that is an indicator of one: they are one column of the data."""
 
     @property
     def has_probabilities(self) -> bool:
@@ -138,11 +140,12 @@ class Outliers(Tabular):
 
     @property
     def _words(self) -> str:
-        """How many cells there are, in how many nodes."""
-        touched = sum(share > 0.0 for share in self.shares.values())
+        """How many cells there are, in how many nodes; a category counts as one."""
+        every = {self.categories.get(node, node) for node in self.shares}
+        touched = {self.categories.get(node, node) for node, own in self.shares.items() if own}
         cells = counted(max(self.total, len(self)), f"{self.status} cell")
         listed = f", the worst {len(self):,} listed" if self.total > len(self) else ""
-        return f"{cells} in {touched} of {counted(len(self.shares), 'node')}{listed}"
+        return f"{cells} in {len(touched)} of {counted(len(every), 'node')}{listed}"
 
     def _repr_html_(self) -> str:
         """The first cells in a notebook."""
@@ -193,6 +196,7 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
         MappingProxyType(shares),
         chances[order],
         sum(counts.values()),
+        MappingProxyType({node: name for node, (name, _) in fit.dag.indicators.items()}),
     )
 
 

@@ -4,7 +4,7 @@ Nodes are numbered in topological order here, so that the earlier nodes of t are
 of a node share the factor of its parents, and products of columns are found once for all nodes.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -42,7 +42,7 @@ FACTORED = 32
 
 @dataclass(frozen=True, slots=True)
 class Correlated:
-    """One node with all earlier nodes, (earlier,) each, or a number that holds for all."""
+    """One node with all earlier nodes, or with some, (earlier,) each or a number for all."""
 
     products: FloatArray
     squares: FloatArray
@@ -53,6 +53,8 @@ class Correlated:
     """The earlier nodes with which there is nothing to correlate, or with too few rows."""
     statistics: FloatArray | None = None
     """What Student's t is compared with; None for noise of one variance."""
+    places: IntArray | None = None
+    """The earlier nodes that these are, if the others cannot pass; none of them is a parent."""
 
     def passes(self, points: "Points") -> BoolArray:
         """Whether p-values are at most that of the points."""
@@ -146,14 +148,18 @@ class CompleteRows:
         own = list(asked)
         if not self.is_sound:
             own = [(node, parents[self.alive[parents]]) for node, parents in asked]
-        factors, doubtful = _inverse_factors(self.products, own), []
+        factors, doubtful = inverse_factors(own, self._tables), []
         for node, parents in own:
             found, lost = self._from_products(node, parents, factors)
             if len(lost):
-                doubtful.append(_Doubt(node, parents, lost, found))
+                doubtful.append(Doubt(node, parents, lost, found))
             else:
                 yield node, found
         yield from self._mended(doubtful)
+
+    def _tables(self, nodes: IntArray, parents: IntArray) -> FloatArray:
+        """Products of the parents (nodes, parents) of each of some nodes."""
+        return self.products[parents[:, :, None], parents[:, None, :]]
 
     def _from_products(
         self, node: int, parents: IntArray, factors: dict[int, FloatArray]
@@ -161,22 +167,22 @@ class CompleteRows:
         """The correlations of a node, and the earlier nodes for which they lack digits."""
         alive, freedom = self.alive[:node], self.rows - len(parents) - 1.0 - self.intercept
         if not self.alive[node] or freedom < 1.0:
-            return _nothing(node, freedom), NONE
+            return nothing(node, freedom), NONE
         products, left = self.products[node, : node + 1], alive.astype(np.float64)
         if not self.is_sound:
             left[~self.exact[:node]] = 0.0
             if not self.exact[np.append(parents, node)].all():
-                return _nothing(node, freedom), np.flatnonzero(alive)
+                return nothing(node, freedom), np.flatnonzero(alive)
         if len(parents):
             if node not in factors:
-                return _nothing(node, freedom), np.flatnonzero(alive)
+                return nothing(node, freedom), np.flatnonzero(alive)
             loads = factors[node] @ self.products[parents, : node + 1]
             products = products - loads[:, node] @ loads
             left -= np.einsum("ij,ij->j", loads[:, :node], loads[:, :node])
             left[parents] = 1.0
         length, products = float(products[node]), products[:node]
         if length < LITTLE:
-            return _nothing(node, freedom), np.flatnonzero(alive)
+            return nothing(node, freedom), np.flatnonzero(alive)
         found = Correlated(
             products, length * left, freedom, NONE if self.is_sound else np.flatnonzero(~alive)
         )
@@ -184,7 +190,7 @@ class CompleteRows:
             return found, NONE
         return found, np.flatnonzero(alive & (left < LITTLE))
 
-    def _mended(self, doubtful: "list[_Doubt]") -> Iterator[tuple[int, Correlated]]:
+    def _mended(self, doubtful: "list[Doubt]") -> Iterator[tuple[int, Correlated]]:
         """With those found again, from the factors, that lack digits."""
         parts = [part for doubt in doubtful for part in doubt.parts()]
         if self.table is None or not parts:
@@ -199,7 +205,7 @@ class CompleteRows:
         for doubt in doubtful:
             yield doubt.node, doubt.mended(again[doubt.node])
 
-    def _factors(self, parts: "list[tuple[_Doubt, IntArray]]") -> tuple[FloatArray, ...]:
+    def _factors(self, parts: "list[tuple[Doubt, IntArray]]") -> tuple[FloatArray, ...]:
         """Triangular factors of (parents, earlier nodes, node), in one pass."""
         assert self.table is not None
         regressors = [np.concatenate((doubt.parents, others)) for doubt, others in parts]
@@ -232,12 +238,12 @@ def _as_found(factors: Factors) -> Factors:
     return factors
 
 
-def _nothing(node: int, freedom: float) -> Correlated:
+def nothing(node: int, freedom: float) -> Correlated:
     """No earlier node is tested."""
     return Correlated(np.zeros(node), np.ones(node), freedom, np.arange(node))
 
 
-class _Doubt(NamedTuple):
+class Doubt(NamedTuple):
     """A node whose correlations with some earlier ones lack digits."""
 
     node: int
@@ -245,7 +251,7 @@ class _Doubt(NamedTuple):
     lost: IntArray
     found: Correlated
 
-    def parts(self) -> "list[tuple[_Doubt, IntArray]]":
+    def parts(self) -> "list[tuple[Doubt, IntArray]]":
         """The lost ones, some at a time: factors cost the square of their number."""
         wanted = np.setdiff1d(self.lost, self.parents)
         count = -(-len(wanted) // FACTORED)
@@ -282,15 +288,20 @@ def _unit_products(moments: CrossMoments) -> tuple[FloatArray, BoolArray]:
     return products, alive
 
 
-def _inverse_factors(products: FloatArray, asked: Asked) -> dict[int, FloatArray]:
-    """Inverse Cholesky factors of the products of each node's parents, unless they lose digits."""
+def inverse_factors(
+    asked: Asked, tables_of: Callable[[IntArray, IntArray], FloatArray]
+) -> dict[int, FloatArray]:
+    """Inverse Cholesky factors of the products of each node's parents, unless they lose digits.
+
+    `tables_of` gives these products of nodes that have as many parents each.
+    """
     found: dict[int, FloatArray] = {}
     all_nodes = np.array([node for node, _ in asked], dtype=np.int64)
     sizes = np.array([len(own) for _, own in asked], dtype=np.int64)
     for size in sorted(set(sizes[sizes > 0].tolist())):
         places = np.flatnonzero(sizes == size)
         nodes, own = all_nodes[places], np.stack([asked[place][1] for place in places.tolist()])
-        tables = products[own[:, :, None], own[:, None, :]]
+        tables = tables_of(nodes, own)
         # The small ridge lets collinear parents through, whose pivots then tell of them.
         pivots = np.linalg.cholesky(tables + NOTHING * np.eye(size)).diagonal(axis1=1, axis2=2)
         sure = pivots.min(axis=1) ** 2 >= LITTLE

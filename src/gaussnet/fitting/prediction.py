@@ -13,7 +13,7 @@ and the delta method carries their covariance on to m. Given its parents alone a
 cov(t, r) = s, and this is the textbook interval of a regression, which is exact.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -27,6 +27,7 @@ from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
 from gaussnet.model import checks
+from gaussnet.model.inference.counterfactual import Counterfactual, as_evidence, counterfactual
 from gaussnet.model.inference.queries import (
     Prediction,
     known_rows,
@@ -227,8 +228,9 @@ def predict_with_errors(
     names = None if given is None else list(given)
     labels = None if columns is None else list(columns)
     frame = data if checks.is_frame(data) else None
-    if fit.data is not None and fit.data.options.missing_values:
-        data, labels = _recoded(fit, data, fit.data.options.missing_values, labels), None
+    if fit.missing_values:
+        rows = open_rows(data, fit.dag, labels)
+        data, labels = named(recoded_rows(rows, _in_any_precision(fit)), fit.dag.nodes), None
     plain = predict_several(fit.network, data, nodes, level, names, labels)
     learnt = fit.learnt_errors
     rows = named(known_rows(fit.dag, data, nodes, names, labels), fit.dag.nodes)
@@ -237,13 +239,19 @@ def predict_with_errors(
     for node in nodes:
         squares, freedom = learnt.spread(rows, fit.dag.position(node))
         scale = np.sqrt(noise[node].scale ** 2 + squares)
-        reach, mean = scale * student(level, freedom), plain[node].mean
-        low, high = mean - reach, mean + reach
-        found[node] = Prediction(node, plain[node].level, mean, scale, low, high, frame)
+        reach, known = student(level, freedom), plain[node]
+        found[node] = Prediction(node, known.level, known.mean, scale, reach, frame)
     return found
 
 
-def _recoded(fit: "Fit", data: object, codes: Codes, columns: list[object] | None) -> FloatArray:
-    """New rows (rows, nodes) with NaN for the codes that the fit took for missing values."""
-    single = np.array(codes).astype(np.float32).astype(np.float64).tolist()  # rows of float32
-    return named(recoded_rows(open_rows(data, fit.dag, columns), (*codes, *single)), fit.dag.nodes)
+def _in_any_precision(fit: "Fit") -> Codes:
+    """The codes of a fit as rows of float64 and of float32 have them."""
+    codes = fit.missing_values
+    return (*codes, *np.array(codes).astype(np.float32).astype(np.float64).tolist())
+
+
+def counterfactual_of_fit(fit: "Fit", row: object, do: Mapping[str, float | str]) -> Counterfactual:
+    """What the case of a row would have been; codes of the fit are not observed."""
+    codes = _in_any_precision(fit)
+    seen = {name: value for name, value in as_evidence(fit.dag, row).items() if value not in codes}
+    return counterfactual(fit.network, seen, do)

@@ -24,6 +24,7 @@ from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
+    from gaussnet.data.codes import Codes
     from gaussnet.fitting.comparison import Scores
     from gaussnet.fitting.effects import Effect
     from gaussnet.fitting.graph_tests import GraphCheck, Noise
@@ -43,6 +44,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.robust.findings import Trimming
     from gaussnet.methods.standard_errors import Adjustment
     from gaussnet.methods.sums import KeptSums
+    from gaussnet.model.inference.counterfactual import Counterfactual
     from gaussnet.model.inference.queries import Prediction
     from gaussnet.planning import Certificate
 
@@ -102,6 +104,13 @@ class Fit:
     def ignored(self) -> tuple[str, ...]:
         """Columns of the data that are not in the graph."""
         return () if self.data is None else self.data.ignored
+
+    @cached_property
+    def missing_values(self) -> "Codes":
+        """Numbers that stand for a missing value, in rows that are asked about too."""
+        if self.data is not None:
+            return self.data.options.missing_values
+        return () if self.kept is None else self.kept.missing_values
 
     @property
     def dag(self) -> Dag:
@@ -289,7 +298,7 @@ class Fit:
         Coefficients
         parent  child  estimate  std. error  p-value  95% low  95% high  standardised
         rain    wet       2.060     0.03464   <0.001    1.911     2.209        0.9997
-        note: standard errors: least squares
+        note: standard errors: least squares; p-values: two-sided t tests
         """
         from gaussnet.fitting.coefficient_tables import edge_table
         from gaussnet.fitting.uncertainty import ErrorChoice
@@ -616,6 +625,25 @@ class Fit:
         found = predict_with_errors(self, data, targets, level, given, columns)
         return found[node] if isinstance(node, str) else found
 
+    def counterfactual(self, row: object, *, do: "Mapping[str, float | str]") -> "Counterfactual":
+        """What a case that was observed would have been, had nodes been set to other values.
+
+        As `GaussianNetwork.counterfactual`; the codes that the fit was given as `missing_values`
+        are not observed. The network is taken as it was learnt, without its own errors.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+        >>> case = fit.counterfactual({"rain": 2.0, "wet": 6.0}, do={"rain": 0.0})
+        >>> case.after.mean.round(2).tolist()
+        [1.88, 0.0]
+        """
+        from gaussnet.fitting.prediction import counterfactual_of_fit
+
+        return counterfactual_of_fit(self, row, do)
+
     @cached_property
     def learnt_errors(self) -> "LearntErrors":
         """What the data leave open about the network, as `predict` uses it; found once."""
@@ -837,7 +865,8 @@ class Fit:
         """Everything but the data, and what the notes tell of it."""
         left = ("bootstraps", "known_errors")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
-        own |= {"notes": self.notes, "suspected_codes": self.suspected_codes}
+        told = ("notes", "suspected_codes", "missing_values")
+        own |= {name: getattr(self, name) for name in told}
         if self.sums is not None and self.sums.holds_rows:
             own["sums"] = None
         return own | {"data": None, "kept": None}

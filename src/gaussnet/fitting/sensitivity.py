@@ -11,6 +11,7 @@ from gaussnet import display
 from gaussnet.errors import EstimationError, GraphError
 from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.graph_tests import set_cells, tested_rows
+from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
 from gaussnet.graph.adjustment import optimal_adjustment_set
 from gaussnet.graph.dag import Dag, shorten
@@ -22,6 +23,11 @@ if TYPE_CHECKING:
 
 SINGULAR = 1e-10
 """Columns are collinear if their smallest singular value is below this share of the largest."""
+
+ROBUSTNESS = (
+    "RV, the robustness value: an unmeasured common cause that explains this share of what is left "
+    "of both would bring the effect to 0, or 0 into the interval."
+)
 
 
 class Benchmark(NamedTuple):
@@ -37,7 +43,7 @@ class Benchmark(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Sensitivity:
+class Sensitivity(Tabular):
     r"""How far an effect withstands a common cause that was not measured; printing it tells.
 
     The effect is the coefficient of `cause` in the regression of `target` on it and on `given`.
@@ -77,6 +83,34 @@ class Sensitivity:
 
     _repr_html_ = display.as_printed
 
+    def table(self) -> ResultTable:
+        """The effect and its robustness as a table of one row; notes compare with measured causes.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain + season; rain ~ season")
+        >>> rows = gn.simulate.random_network(dag, seed=0).sample(100, seed=1)
+        >>> gn.fit(rows, dag).sensitivity("rain", "wet").table().names[4:]
+        ('df', 'partial_r2', 'robustness_value', 'robustness_value_interval')
+        """
+        columns = (
+            Column("effect", "effect", [f"{self.cause} -> {self.target}"], "text"),
+            Column("given", "given", [", ".join(self.given)], "text"),
+            Column("estimate", "estimate", [self.estimate]),
+            Column("std_error", "std. error", [self.standard_error]),
+            Column("df", "df", [self.degrees_of_freedom], "count"),
+            Column("partial_r2", "partial R2", [self.partial_r2]),
+            Column("robustness_value", "RV", [self.robustness_value]),
+            Column(
+                "robustness_value_interval",
+                f"RV, {100 * self.level:.4g}% interval",
+                [self.robustness_value_interval],
+            ),
+        )
+        notes = (ROBUSTNESS, *self._comparisons, *self.notes)
+        return ResultTable("Sensitivity to an unmeasured common cause", columns, notes)
+
     def __str__(self) -> str:
         cause, target = shown(self.cause), shown(self.target)
         given = f" given {', '.join(map(shown, self.given))}" if self.given else ""
@@ -88,12 +122,16 @@ class Sensitivity:
             f"{self.robustness_value_interval:.1%} would bring 0 into the {self.level:.0%} "
             "interval.",
         ]
-        for one in self.benchmarks:
-            lines.append(
-                f"One as strong as {shown(one.node)} (at most {one.cause_r2:.1%} and "
-                f"{one.target_r2:.1%}) would leave {one.adjusted:.4g}."
-            )
-        return "\n".join((*lines, *self.notes))
+        return "\n".join((*lines, *self._comparisons, *self.notes))
+
+    @property
+    def _comparisons(self) -> list[str]:
+        """What unmeasured causes as strong as measured ones would leave."""
+        return [
+            f"One as strong as {shown(one.node)} (at most {one.cause_r2:.1%} and "
+            f"{one.target_r2:.1%}) would leave {one.adjusted:.4g}."
+            for one in self.benchmarks
+        ]
 
     def _bias(self, cause_r2: float, target_r2: float) -> float:
         if cause_r2 == 1.0:

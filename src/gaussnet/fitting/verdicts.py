@@ -8,7 +8,7 @@ import numpy as np
 
 from gaussnet.data.factors import column_positions
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.residuals import ResidualShapes, listed, shapes_of_fit
+from gaussnet.fitting.residuals import FAR, ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
 
@@ -130,6 +130,14 @@ class Verdict:
         return self._named("wild values")
 
     @property
+    def far(self) -> list[str]:
+        """Nodes with believed values so far off that no noise explains them, in robust fits."""
+        if self.fit.trimming is None or self.shapes is None:
+            return []
+        names, sizes = self.fit.dag.nodes, np.abs(np.nan_to_num(self.shapes.furthest))
+        return [shown(names[node]) for node in np.flatnonzero(sizes > FAR).tolist()]
+
+    @property
     def odd_shapes(self) -> list[str]:
         """Nodes whose residuals are not Gaussian in another way."""
         return self._named("skewed", "heavy tails", "light tails")
@@ -226,6 +234,8 @@ class Verdict:
         if found:
             sentence = "; ".join(found)
             return f"{sentence[0].upper()}{sentence[1:]}."
+        if fit.trimming is not None and self.far:
+            return f"No value is missing or flagged, but values of {listed(self.far)} are far off."
         if fit.trimming is not None:
             return "Nothing was found wrong with the data: no value is missing or flagged."
         if self.shapes is None:
@@ -277,7 +287,7 @@ class Verdict:
         still = np.flatnonzero(fit.network.variance_array == 0.0).tolist()
         if still:
             names = listed(shown(fit.dag.nodes[node]) for node in still)
-            found.append(f"{names} {'has' if len(still) == 1 else 'have'} no noise")
+            found.append(f"there is no noise in {names}")
         return found
 
     @property
@@ -323,6 +333,13 @@ class Verdict:
             return (
                 f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
                 f"{_method_words(fit)} follows wild values, so try method='robust'."
+            )
+        if self.far:
+            worst = 0.0 if self.shapes is None else np.nanmax(np.abs(self.shapes.furthest))
+            return (
+                f"Trust the numbers of {listed(self.far)} only if values up to {worst:.0f} "
+                "standard deviations off are right: others carry them on, so they were believed; "
+                "look at them, and try method='sequential-trim'."
             )
         if not self.skewed:
             return ""

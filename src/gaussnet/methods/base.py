@@ -214,6 +214,8 @@ class Method(ABC):
     """How often rows are read that are not in memory, in words for who waits for it."""
     reads_pages: ClassVar[bool] = False
     """Whether a method that needs all rows can do with pages of them where they are too many."""
+    flags_cells: ClassVar[bool] = False
+    """Whether it says which cells are wrong."""
     keeps_sample: ClassVar[bool] = False
     """Whether its summaries hold a sample of the rows beside sums over all."""
     fills_holes: ClassVar[bool] = False

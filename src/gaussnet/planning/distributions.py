@@ -60,6 +60,7 @@ def _cell_ends(cells: int) -> FloatArray:
     return np.asarray(ndtr(9.0 * (2.0 * np.arange(1, cells // 2 + 1) / cells - 1.0)))
 
 
+@lru_cache(maxsize=256)
 def chi_square(freedom: float, panels: int, *, inverse: bool = False, reach: float = REACH) -> Rule:
     """The chi-square distribution of `freedom` degrees; 0 degrees is the point 0.
 
@@ -174,7 +175,9 @@ def _panel_points(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
 
 def _normalised(points: FloatArray, logs: FloatArray, widths: FloatArray) -> Rule:
     masses = np.exp(logs - logs.max()) * widths
-    return Rule(points, masses / masses.sum())
+    masses /= masses.sum()
+    points.flags.writeable = masses.flags.writeable = False
+    return Rule(points, masses)
 
 
 def _golub_welsch(diagonal: FloatArray, steps: FloatArray) -> Rule:
@@ -211,7 +214,7 @@ class Distribution:
         """The value exceeded with this probability, between points by straight lines."""
         if probability < self.resolution:
             return inf
-        if "_tail" in self.__dict__ or len(self.values) < FEW_POINTS:
+        if len(self.values) < FEW_POINTS:
             values, _, above = self._tail
         else:
             values, above = self._near(probability)
@@ -243,9 +246,8 @@ class Distribution:
         if self.heavy or probability < self.resolution:
             return inf
         quantile = self.exceeded_with(probability)
-        values, masses, _ = self._tail
-        worst = slice(int(np.searchsorted(values, quantile)), None)
-        excess = np.einsum("i,i->", values[worst] - quantile, masses[worst])
+        worst = np.flatnonzero(self.values > quantile)
+        excess = np.einsum("i,i->", self.values[worst] - quantile, self.masses[worst])
         return quantile + float(excess) / probability
 
     @cached_property

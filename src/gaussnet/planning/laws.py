@@ -13,6 +13,7 @@ The distributions of q, gamma and E are free of all parameters; docs/theory.md h
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import inf, log, log1p
 from typing import ClassVar, Self
 
@@ -279,6 +280,7 @@ def inflated(error: Rule, location: Rule) -> Rule:
     return Rule(values.ravel(), masses.ravel()).condensed(256)
 
 
+@lru_cache(maxsize=64)
 def precision(freedom: float, rows: int, panels: int) -> Rule:
     """The rule of gamma: m / chi2(freedom)."""
     rule = chi_square(freedom, panels, inverse=True)
@@ -291,6 +293,7 @@ def divergences(gamma: FloatArray, inflation: FloatArray) -> FloatArray:
     return np.asarray(0.5 * ((excess - np.log1p(excess)) + gamma * inflation))
 
 
+@lru_cache(maxsize=16)
 def phase_two_part(phases: Phases) -> Rule:
     r"""The rule of :math:`(\gamma (1 + E) - 1 - \ln \gamma)/2`, phase 2 having its own rows."""
     gamma = precision(phases.residual_rows, phases.second, 128 if phases.intercept else 512)

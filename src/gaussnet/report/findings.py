@@ -1,19 +1,24 @@
 """What a page says of a fit or a network, and of the rows beside it."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
-from typing import Any
+from functools import cached_property, partial
+from itertools import islice
+from typing import Any, TypeAlias
 
 import numpy as np
 
+from gaussnet.data.codes import Codes
 from gaussnet.data.column_order import by_node
 from gaussnet.data.passes import Run
-from gaussnet.data.table import default_page_rows, open_table
+from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import GaussnetError, SettingError
+from gaussnet.fitting.coefficient_tables import coefficient_p_values
+from gaussnet.fitting.drift import DriftCheck, drift_between, learn_new_rows
 from gaussnet.fitting.effects import Effect
 from gaussnet.fitting.graph_tests import GraphCheck
-from gaussnet.fitting.measures import find_r2, implied_r2
+from gaussnet.fitting.measures import ExplainedPass, find_r2, implied_r2
+from gaussnet.fitting.new_rows import NetworkOnRows, no_comparison
 from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import ResidualShapes, believed_rows, find_shapes
 from gaussnet.fitting.result import Fit
@@ -28,7 +33,10 @@ from gaussnet.report.residuals import MOST_ROWS, Residuals, find_residuals, thin
 from gaussnet.types import FloatArray
 
 Effects = Iterable[tuple[str, str]]
-MOST_EFFECTS = 12
+RowCounts: TypeAlias = int | Mapping[str, int] | None
+DRIFT_LEVEL = 0.01
+"""The chance that rows are said to differ from a network where they do not."""
+MOST_EFFECTS = 20
 """Effects that are shown without being asked for."""
 
 
@@ -42,22 +50,32 @@ class Findings:
     notes: tuple[str, ...]
     rows_hash: str
     """SHA-256 of the rows that were used; "" if they are not in memory."""
+    summary: FitSummary
+    """The sentences at the top."""
     fit: Fit | None = None
     uncertainty: Uncertainty | None = None
+    p_values: FloatArray = field(default_factory=partial(np.empty, 0))
+    """Of the coefficients, (edges,), where there are standard errors."""
+    p_value_words: str = ""
+    """By which test."""
     certificate: Certificate | None = None
     reasons: dict[str, str] = field(default_factory=dict)
     """Why something is not there: by "residuals", "uncertainty" or "certificate"."""
     outliers: Outliers | None = None
     """The cells that a robust fit flagged; None for other methods."""
-    summary: FitSummary | None = None
-    """The sentences at the top; None for a network that was not learnt here."""
     check: GraphCheck | None = None
     """Tests of the missing edges, where they were done."""
     shapes: ResidualShapes | None = None
     effects: tuple[Effect, ...] = ()
     """Total effects of interest."""
+    effects_listed: str = ""
+    """Which these are, if nobody chose them."""
     r2: FloatArray | None = None
     """Of the data, (nodes,)."""
+    drift: DriftCheck | None = None
+    """Whether rows follow a network that was not learnt from them."""
+    codes: Codes = ()
+    """Numbers that stand for a missing value in rows beside a network."""
 
     @cached_property
     def explained(self) -> FloatArray:
@@ -78,10 +96,10 @@ class Findings:
 
 
 def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> Findings:
-    """What there is to tell of a fit, and of these effects: by default those of roots on leaves."""
+    """What there is to tell of a fit, and of these effects: by default some on the leaves."""
     reasons: dict[str, str] = {}
 
-    def ask(what: str, question: Any) -> Any:
+    def attempt(what: str, question: Any) -> Any:
         try:
             return question()
         except GaussnetError as refusal:
@@ -89,12 +107,13 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
             return None
 
     purpose = "ask where the data are, or fit again"
-    table = ask("residuals", lambda: fit.required_data(purpose).table())
+    table = attempt("residuals", lambda: fit.required_data(purpose).table())
     seen, was_set = (None, None) if table is None else believed_rows(fit, MOST_ROWS)
-    uncertainty = ask("uncertainty", lambda: fit.uncertainty(level=level))
+    uncertainty = attempt("uncertainty", lambda: fit.uncertainty(level=level))
+    tested = (np.empty(0), "") if uncertainty is None else coefficient_p_values(fit, uncertainty)
     verdict = Verdict(fit)
-    named = _roots_on_leaves(fit.dag) if effects is None else tuple(effects)
-    told = [ask("effects", lambda pair=pair: fit.effect(*pair, level=level)) for pair in named]
+    named, listed = _named_effects(fit.dag, effects)
+    told = [attempt("effects", lambda pair=pair: fit.effect(*pair, level=level)) for pair in named]
     if effects is not None and reasons.get("effects"):
         raise SettingError(reasons["effects"])
     notes = [str(note) for note in (*fit.notes, *(uncertainty.notes if uncertainty else ()))]
@@ -106,14 +125,17 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
         rows_hash="" if table is None else table.fingerprint(),
         fit=fit,
         uncertainty=uncertainty,
-        certificate=ask("certificate", lambda: fit.certificate(1.0 - level)),
+        p_values=tested[0],
+        p_value_words=tested[1],
+        certificate=attempt("certificate", lambda: fit.certificate(1.0 - level)),
         reasons=reasons,
         outliers=None if fit.trimming is None else fit.outliers(),
         summary=verdict.summary(),
         check=verdict.check,
         shapes=_shapes(fit, seen),
         effects=tuple(one for one in told if one is not None),
-        r2=ask("r2", lambda: find_r2(fit)),
+        effects_listed=listed,
+        r2=attempt("r2", lambda: find_r2(fit)),
     )
 
 
@@ -124,47 +146,53 @@ def _shapes(fit: Fit, seen: FloatArray | None) -> ResidualShapes | None:
     return find_shapes(fit.network, seen)
 
 
-def _roots_on_leaves(dag: Dag) -> tuple[tuple[str, str], ...]:
-    """The first few pairs of a node without parents and one without children below it."""
-    roots = [node for node in dag.nodes if not dag.parents(node) and dag.children(node)]
-    leaves = {node for node in dag.nodes if not dag.children(node)}
-    pairs = []
-    for root in roots[:MOST_EFFECTS]:
-        below = descendants(dag, root)
-        pairs += [(root, node) for node in dag.nodes if node in leaves and node in below]
-    return tuple(pairs[:MOST_EFFECTS])
+def _named_effects(dag: Dag, effects: Effects | None) -> tuple[tuple[tuple[str, str], ...], str]:
+    """The effects that are told of, and which they are if nobody asked for any."""
+    if effects is not None:
+        return tuple(effects), ""
+    pairs = tuple(islice(_effects_on_leaves(dag), MOST_EFFECTS + 1))
+    first = f"the first {MOST_EFFECTS}" if len(pairs) > MOST_EFFECTS else "those"
+    words = (
+        f"Listed are {first} on nodes without children, of nodes without parents and of their own "
+        "parents. For others: fit.effect(cause, target), or gaussnet effect model.json CAUSE "
+        "TARGET."
+    )
+    return pairs[:MOST_EFFECTS], words
 
 
-def descendants(dag: Dag, node: str) -> set[str]:
-    """The nodes that a node has directed paths to."""
-    found: set[str] = set()
-    waiting = [node]
-    while waiting:
-        new = set(dag.children(waiting.pop())) - found
-        found |= new
-        waiting += new
-    return found
+def _effects_on_leaves(dag: Dag) -> Iterator[tuple[str, str]]:
+    """Causes of nodes without children: those without parents, then the parents of the node.
+
+    Examples
+    --------
+    >>> list(_effects_on_leaves(Dag.parse("[season][rain|season][wet|rain:season]")))
+    [('season', 'wet'), ('rain', 'wet')]
+    """
+    for leaf in dag.nodes:
+        if not dag.children(leaf) and dag.parents(leaf):
+            above = dag.ancestors(leaf)
+            roots = [node for node in dag.nodes if node in above and not dag.parents(node)]
+            for cause in dict.fromkeys((*roots, *dag.parents(leaf))):
+                yield cause, leaf
 
 
 def findings_of_network(
-    network: GaussianNetwork, data: Any, columns: Iterable[object] | None = None
+    network: GaussianNetwork,
+    data: Any,
+    columns: Iterable[object] | None = None,
+    codes: Codes = (),
+    learnt_rows: RowCounts = None,
 ) -> Findings:
-    """What rows tell of a network that is known already."""
+    """What rows tell of a network that is known already, learnt from so many rows."""
     given, nodes = by_node(data, network.dag, columns), network.dag.nodes
-    factors = network.dag.factors
-    table = open_table(given, nodes, default_page_rows(len(nodes)), Run(), factors=factors)
+    pages, factors = default_page_rows(len(nodes)), network.dag.factors
+    table = open_table(given, nodes, pages, Run(), codes=codes, factors=factors)
     count = table.rows
     seen = table.every_row(thinning(count))
-    notes = []
-    if table.ignored:
-        notes.append(
-            f"{many(len(table.ignored), 'column')} not in the network ignored: "
-            f"{shorten_names(table.ignored)}"
-        )
-    holes = int((~np.isfinite(seen)).any(axis=1).sum())
-    if holes:
-        notes.append(f"{holes} of {len(seen)} rows have missing or infinite values")
     reason = "the network was read from a file, which keeps the numbers and not their errors"
+    reasons = {"uncertainty": reason, "certificate": reason}
+    beside = _beside(network, table, learnt_rows, reasons)
+    notes = [*_holes(table, seen), *(beside.drift.notes if beside else ())]
     return Findings(
         network=network,
         rows=count,
@@ -172,5 +200,32 @@ def findings_of_network(
         notes=tuple(notes),
         rows_hash=table.fingerprint(),
         shapes=find_shapes(network, seen),
-        reasons={"uncertainty": reason, "certificate": reason},
+        reasons=reasons,
+        summary=no_comparison(reasons["summary"]) if beside is None else beside.summary(),
+        check=None if beside is None else beside.check,
+        drift=None if beside is None else beside.drift,
+        r2=ask(table.surveyed(False), ExplainedPass(network, True)),
+        codes=codes,
     )
+
+
+def _beside(
+    network: GaussianNetwork, table: Table, learnt_rows: RowCounts, reasons: dict[str, str]
+) -> NetworkOnRows | None:
+    """The network compared with rows; None if these are refused, for a reason that is kept."""
+    try:
+        new = learn_new_rows(table, network.dag, DRIFT_LEVEL, missing="drop-by-node")
+        return NetworkOnRows(new, drift_between(network, learnt_rows, new, DRIFT_LEVEL))
+    except GaussnetError as refusal:
+        reasons["summary"] = str(refusal)
+        return None
+
+
+def _holes(table: Table, seen: FloatArray) -> Iterator[str]:
+    """Notes on columns and rows that do not count."""
+    if table.ignored:
+        columns = many(len(table.ignored), "column")
+        yield f"{columns} not in the network ignored: {shorten_names(table.ignored)}"
+    holes = int((~np.isfinite(seen)).any(axis=1).sum())
+    if holes:
+        yield f"{holes} of {len(seen)} rows have missing or infinite values"

@@ -36,6 +36,10 @@ GAP = 8.0
 SHARES = (0.5, 0.32, 0.68, 0.18, 0.82)
 """How far along a stretch of its edge an inscription may stand, best first."""
 MOST_POSITIONS = 20
+DENSE = tuple(step / 16 for step in range(17))
+"""Where the line of an edge is looked at, to see what it crosses."""
+CROSSED = 20.0
+"""A line under a text counts as such an area of another text, for each point looked at."""
 
 
 def draw_network(findings: Findings) -> str:
@@ -174,10 +178,16 @@ def _inscriptions(findings: Findings, layout: Layout) -> list[str]:
     """The coefficients, each on its edge."""
     values = [brief(value) for value in findings.network.coefficients.values()]
     boxes = place_inscriptions(layout.routes, values)
-    return [
+    papers = (
+        f'<rect x="{box.x - box.width / 2:.1f}" y="{box.y - HEIGHT / 2:.1f}" '
+        f'width="{box.width:.1f}" height="{HEIGHT:.0f}" rx="2"/>'
+        for box in boxes
+    )
+    words = (
         f'<text x="{box.x:.1f}" y="{box.y + 3.5:.1f}">{value}</text>'
         for box, value in zip(boxes, values, strict=True)
-    ]
+    )
+    return [*papers, *words]
 
 
 class Box(NamedTuple):
@@ -193,31 +203,42 @@ class Box(NamedTuple):
         down = HEIGHT - abs(self.y - other.y)
         return max(across, 0.0) * max(down, 0.0)
 
+    def holds(self, point: Point) -> bool:
+        """Whether a point is in it."""
+        return abs(self.x - point[0]) < self.width / 2 and abs(self.y - point[1]) < HEIGHT / 2
+
 
 def place_inscriptions(routes: Sequence[Sequence[Point]], texts: Sequence[str]) -> list[Box]:
-    """For each edge the first free position on it, or the one least covered by earlier ones.
+    """For each edge the first free position on it, or the one least covered.
+
+    What covers are earlier texts and the lines of other edges.
 
     Examples
     --------
-    >>> routes = [[(0.0, 0.0), (0.0, 100.0)], [(4.0, 0.0), (4.0, 100.0)]]
+    >>> routes = [[(0.0, 0.0), (0.0, 100.0)], [(30.0, 0.0), (30.0, 100.0)]]
     >>> [round(box.y) for box in place_inscriptions(routes, ["1.25", "-0.5"])]
     [50, 36]
     """
     placed: list[Box] = []
-    for route, label in zip(routes, texts, strict=True):
+    lines = [list(_positions(route, DENSE)) for route in routes]
+    for edge, (route, label) in enumerate(zip(routes, texts, strict=True)):
         boxes = [
             Box(*point, SMALL_LETTER * len(label))
             for point in islice(_positions(route), MOST_POSITIONS)
         ]
-        covered = [sum(box.overlap(other) for other in placed) for box in boxes]
+        crossing = [point for other, line in enumerate(lines) if other != edge for point in line]
+        covered = [
+            sum(box.overlap(other) for other in placed) + CROSSED * sum(map(box.holds, crossing))
+            for box in boxes
+        ]
         placed.append(boxes[covered.index(min(covered))])
     return placed
 
 
-def _positions(route: Sequence[Point]) -> Iterator[Point]:
+def _positions(route: Sequence[Point], shares: Sequence[float] = SHARES) -> Iterator[Point]:
     """Points of an edge, from its last stretch backwards."""
     for (x, y), (right, down) in reversed(list(pairwise(route))):
-        for t in SHARES:
+        for t in shares:
             eased = t * t * (3.0 - 2.0 * t)
             bowed = 0.5 * (3.0 * t * (1.0 - t)) + t**3
             if abs(right - x) > abs(down - y):

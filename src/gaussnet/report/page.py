@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from gaussnet import __version__, kernels
+from gaussnet.data.codes import checked_codes
 from gaussnet.data.paths import files_of
 from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, reason, suffix, write_text
@@ -20,7 +21,13 @@ from gaussnet.graph.dag import Dag
 from gaussnet.methods.groups import ReadOptions
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report import sections
-from gaussnet.report.findings import Effects, Findings, findings_of_fit, findings_of_network
+from gaussnet.report.findings import (
+    Effects,
+    Findings,
+    RowCounts,
+    findings_of_fit,
+    findings_of_network,
+)
 from gaussnet.report.groups import groups_section
 from gaussnet.report.markup import text, whole_page
 
@@ -57,6 +64,8 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     *,
     data: Any = None,
     columns: Iterable[object] | None = None,
+    missing_values: Iterable[float] | float | None = None,
+    learnt_rows: RowCounts = None,
     level: float = 0.95,
     title: str | None = None,
     source: Path | Sequence[Path] | None = None,
@@ -70,21 +79,23 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     fits, what was wrong with the data, how far to trust the numbers. Then it shows the network
     with the missing edges that the data contradict, coefficients with their errors, effects,
     residuals of every node, notes on the data, what holds if the model is right, and how to get
-    the same again. The same fit gives the same bytes.
+    the same again. The same fit gives the same bytes. For a network the sentences tell whether its
+    graph holds on the rows, whether these are as it expects (`check_drift`), and what to trust.
 
     Parameters
     ----------
     result
         A fit, or fits by group, whose differences are shown before the fit to all rows; or a
-        network, and then `data` are the rows to show it with, and `columns` the names of their
-        columns if they are an array.
+        network, and then `data` are the rows to show it with, `columns` the names of their
+        columns if they are an array, `missing_values` the codes in them for what is missing, and
+        `learnt_rows` from how many rows the network was learnt, for all nodes or by node.
     level
         Of the confidence intervals and of the certificate.
     title, date
         As they shall stand in the report; the date is left out if none is given.
     effects
-        Pairs (cause, target) whose total effects are told; by default those of nodes without
-        parents on nodes without children.
+        Pairs (cause, target) whose total effects are told; by default the first few on nodes
+        without children, of nodes without parents and of their own parents.
     source, command
         The file that the data came from, or a list of them, whose hash is told, and the command
         that was given.
@@ -111,7 +122,8 @@ def write_report(  # noqa: PLR0913 (every part of the page that is not in the fi
     elif isinstance(result, GaussianNetwork):
         if data is None:
             raise SettingError("got a network without data: give data=, the rows to show it with")
-        findings = findings_of_network(result, data, columns)
+        codes = checked_codes(missing_values)
+        findings = findings_of_network(result, data, columns, codes, learnt_rows)
     else:
         raise SettingError(
             f"got {type(result).__name__}, expected a gaussnet.Fit, a gaussnet.GroupFit or a "
@@ -135,6 +147,7 @@ def fit_page(findings: Findings, title: str, origin: Origin, groups: str = "") -
         groups,
         sections.network(findings),
         sections.graph_check(findings),
+        sections.drift(findings),
         sections.coefficients(findings),
         sections.effects(findings),
         sections.interventions(findings),
@@ -212,7 +225,8 @@ def _python_call(findings: Findings) -> str:
     """Lines of Python that give the same fit from the same rows, and its report."""
     fit = findings.fit
     if fit is None:
-        return "gn.write_report(network, path, data=rows)"
+        codes = f", missing_values={list(findings.codes)}" if findings.codes else ""
+        return f"gn.write_report(network, path, data=rows{codes})"
     settings = [f"gn.{fit.method!r}", f"scale=gn.{fit.scale!r}", f"intercept={fit.intercept}"]
     if fit.split is not None:
         settings.append(f"split={fit.split}")

@@ -66,8 +66,6 @@ def fit_words(fit: Fit) -> str:
 
 def _sentences(findings: Findings) -> str:
     """The three sentences on the fit, marked where one is a warning."""
-    if findings.summary is None:
-        return ""
     kind = "warning" if findings.summary.warns else "fine"
     lines = "".join(f"<p>{text(one)}</p>" for one in findings.summary.sentences)
     return f'<section id="summary" class="summary {kind}" aria-label="Summary">{lines}</section>'
@@ -120,10 +118,8 @@ def graph_check(findings: Findings) -> str:
     """Where the data contradict the graph."""
     title = "<h2>Does the graph fit?</h2>"
     check = findings.check
-    if findings.fit is None:
-        return ""
     if check is None:
-        return f"{title}<p>{text(findings.summary.fits if findings.summary else '')}</p>"
+        return f"{title}<p>{text(findings.summary.fits)}</p>"
     words = (
         "Every missing edge of the graph claims that two nodes are independent, given the parents "
         "of the later one. Each claim is tested; p-values are adjusted for the number of tests."
@@ -141,6 +137,24 @@ def graph_check(findings: Findings) -> str:
     return start + Sortable("contradicted", caption, heads, lines).to_html()
 
 
+def drift(findings: Findings) -> str:
+    """What differs between the rows and a network that was not learnt from them."""
+    found = findings.drift
+    if found is None:
+        return ""
+    start = f"<h2>Do the rows follow the network?</h2><p>{text(found.verdict)}</p>"
+    lines = [
+        (one.node, one.quantity, one.parent or "", one.before, one.after, one.adjusted)
+        for one in found
+        if one.adjusted <= found.level
+    ]
+    if not lines:
+        return start
+    heads = ("node", "quantity", "parent", "network", "these rows", "adjusted p-value")
+    caption = "One row per quantity that differs; click a column heading to sort"
+    return start + Sortable("drift", caption, heads, lines[:MOST_PAIRS]).to_html()
+
+
 def effects(findings: Findings) -> str:
     """Total effects with their intervals."""
     if not findings.effects:
@@ -155,7 +169,9 @@ def effects(findings: Findings) -> str:
         "What one unit more of the cause, set from outside, adds to the target along all directed "
         "paths, if the graph is right"
     )
-    return f"<h2>Effects</h2>{Sortable('effects', caption, heads, lines).to_html()}"
+    listed = findings.effects_listed
+    below = f'<p class="faint">{text(listed)}</p>' if listed else ""
+    return f"<h2>Effects</h2>{Sortable('effects', caption, heads, lines).to_html()}{below}"
 
 
 def interventions(findings: Findings) -> str:
@@ -207,10 +223,13 @@ def _edge_table(findings: Findings) -> str:
     caption = "One row per edge; click a column heading to sort"
     if sure is not None:
         level = share(sure.confidence_intervals.level)
-        heads += ["std. error", f"{level} from", "to"]
+        heads += ["std. error", "p-value", f"{level} from", "to"]
         columns.append(sure.standard_errors.coefficient_array.tolist())
+        columns.append(findings.p_values.tolist())
         columns += sure.confidence_intervals.coefficient_array.T.tolist()
-        caption += f". Standard errors: {ERRORS.get(sure.kind, sure.kind)}"
+        caption += (
+            f". Standard errors: {ERRORS.get(sure.kind, sure.kind)}; {findings.p_value_words}"
+        )
     heads.append("standardised")
     columns.append(findings.standardised.tolist())
     lines = [
@@ -225,7 +244,8 @@ def _edge_table(findings: Findings) -> str:
 
 def _node_table(findings: Findings) -> str:
     net, sure = findings.network, findings.uncertainty
-    heads = ["node", "parents", "intercept", "noise std. dev.", "R2, %"]
+    share_of = "R2, %" if findings.r2 is not None else "implied R2, %"
+    heads = ["node", "parents", "intercept", "noise std. dev.", share_of]
     columns: list[list[float]] = [
         net.dag.parent_counts.tolist(),
         net.constants.tolist(),
@@ -242,7 +262,12 @@ def _node_table(findings: Findings) -> str:
         (node, *values)
         for node, values in zip(net.dag.nodes, zip(*columns, strict=True), strict=True)
     ]
-    table = Sortable("nodes", "One row per node", heads, lines).to_html()
+    caption = "One row per node"
+    if findings.r2 is None:
+        caption += ". Implied R2: of the variance that the network implies, not of that of the rows"
+    elif findings.fit is None:
+        caption += ". R2: how much of the variance of these rows the equations explain"
+    table = Sortable("nodes", caption, heads, lines).to_html()
     below = r2_note(net.dag.nodes, findings.explained)
     return table if below is None else f'{table}<p class="faint">{text(below)}.</p>'
 

@@ -105,6 +105,17 @@ def test_divergence_stays_near_that_of_knowing_the_wrong_cells(share, size, limi
 
 
 @many_rows
+def test_columns_with_many_usual_wrong_values_are_not_believed_for_their_shape():
+    dag = gn.Dag.parse("[a][b|a][c|b][d|a:c][e|d]", nodes=["a", "b", "c", "d", "e"])
+    network = gn.simulate.random_network(dag, seed=2, weights=(1.0, 1.5))
+    clean, rng = np.array(network.sample(2_000, seed=3)), np.random.default_rng(4)
+    wrong = rng.random(clean.shape) < 0.1
+    rows = np.where(wrong, rng.permuted(clean, axis=0), clean)
+    fit = gn.fit(rows, dag, method="robust")
+    assert not any("does not look Gaussian" in note for note in fit.notes)
+
+
+@many_rows
 def test_chances_of_flagged_cells_are_calibrated():
     right = total = 0
     for seed in children(99, 2):
@@ -139,6 +150,49 @@ def test_rows_of_another_kind_are_left_out_as_a_whole():
     fit = gn.fit(rows, truth.dag, "robust")
     assert gn.kl_divergence(truth, fit.network) < 1.1 * best
     assert set(fit.outliers().rows.tolist()) >= set(range(80))
+
+
+@many_rows
+@pytest.mark.parametrize("count", [1, 5, 27, 128])
+@pytest.mark.parametrize("kind", ["far", "near", "wide", "gross"])
+def test_a_few_rows_from_elsewhere_are_left_out(kind, count):
+    network = gn.simulate.random_network(
+        gn.simulate.erdos_renyi(10, 2, seed=11), seed=11, weights=(0.5, 1.5)
+    )
+    rows, rng = np.array(network.sample(8_000, seed=12)), np.random.default_rng(13)
+    foreign, spread = rng.choice(len(rows), count, replace=False), rows.std(axis=0)
+    right = np.delete(rows, foreign, axis=0)
+    noise = rng.standard_normal((count, 10))
+    rows[foreign] = {
+        "far": spread * (6.0 + 0.5 * noise),
+        "near": spread * (3.0 * rng.choice([-1.0, 1.0], 10) + 0.5 * noise),
+        "wide": 6.0 * spread * noise,
+        "gross": 1000.0 + noise,
+    }[kind]
+    fit, oracle = gn.fit(rows, network.dag, method="robust"), gn.fit(right, network.dag)
+    assert set(fit.outliers().rows.tolist()) >= set(foreign.tolist())
+    # Two standard errors: fewer than ten rows are judged cell by cell, and cells that fit by
+    # chance are believed.
+    limit = 2.0 * np.sqrt(2.0 / len(right))
+    for node, variance in oracle.network.variances.items():
+        assert fit.network.variances[node] == pytest.approx(variance, rel=limit)
+    if kind == "gross":
+        assert any("fit in no value" in note or "fits in no value" in note for note in fit.notes)
+
+
+@many_rows
+@pytest.mark.parametrize("kind", ["t", "volatile", "regimes"])
+def test_noise_that_is_wider_in_some_rows_is_not_contamination(kind):
+    rng = np.random.default_rng(5)
+    dag = gn.simulate.erdos_renyi(8, 2, seed=5)
+    network = gn.simulate.random_network(dag, seed=5, weights=(0.5, 1.5))
+    widths = {
+        "t": np.sqrt(5.0 / rng.chisquare(5.0, 4_000)),
+        "volatile": np.exp(0.5 * rng.standard_normal(4_000)),
+        "regimes": np.where(rng.random(4_000) < 0.1, 3.0, 1.0),
+    }[kind]
+    rows = widths[:, None] * np.array(network.sample(4_000, seed=6))  # its means are 0
+    assert gn.fit(rows, dag, method="robust").outliers().total < 0.005 * rows.size
 
 
 @many_rows

@@ -53,7 +53,7 @@ class SuspiciousCells:
     expected: FloatArray
     """Prediction from the parents, which are replaced by their own prediction if suspicious."""
     variances: FloatArray
-    """Variance of the true value about the prediction."""
+    """Variance of the true value about the prediction; of the mixture NaN where missing."""
     deviations: FloatArray
     """Recorded minus expected value in standard deviations, z; NaN where missing."""
     chances: FloatArray = field(default_factory=partial(np.empty, 0))

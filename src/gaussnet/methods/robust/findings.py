@@ -95,6 +95,7 @@ class Trimming:
             *said,
             f"{sum(flagged)} of {values} values ({sum(flagged) / values:.2%}) do not fit and were "
             f"flagged, in {touched} of {len(columns)} nodes: see fit.outliers(){listed}",
+            *self._foreign(),
         )
 
     @property
@@ -116,6 +117,19 @@ class Trimming:
             if self.counts is not None and listed < flagged
             else ""
         )
+
+    def _foreign(self) -> tuple[str, ...]:
+        """How many rows fit in none of their values."""
+        flagged = [self.cells[node].rows[which] for node, which in self.found("flagged")]
+        if len(flagged) < max(2, len(self.cutoffs)) or self.counts is not None:
+            return ()
+        _, nodes = np.unique(np.concatenate(flagged), return_counts=True)
+        whole = int(np.count_nonzero(nodes == len(flagged)))
+        if not whole:
+            return ()
+        if whole == 1:
+            return ("1 row fits in no value and counts for nothing: is it from elsewhere?",)
+        return (f"{whole} rows fit in no value and count for nothing: are they from elsewhere?",)
 
     def _skewed(self) -> tuple[str, ...]:
         """That values were perhaps flagged because a column is skewed."""

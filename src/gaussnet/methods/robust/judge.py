@@ -27,6 +27,9 @@ HUGE = 1e5
 SLIGHTLY_DOUBTED = 0.1
 """Cells that are wrong with a smaller chance are not listed."""
 
+CELLS_AT_A_TIME = 1 << 16
+"""Cells whose rows are looked at together."""
+
 
 class JudgedRows(NamedTuple):
     """What is thought of every cell of some rows, (rows, nodes) each, and what they add up to."""
@@ -189,6 +192,17 @@ class ListedCells(NamedTuple):
         return cls(*arrays)
 
 
+def precisions(mixture: Mixture, bad: BoolArray, rows: IntArray, nodes: IntArray) -> FloatArray:
+    """Of the true values of cells given the others of their rows that are not bad, (cells,)."""
+    found = np.empty(len(rows))
+    for first in range(0, len(rows), CELLS_AT_A_TIME):
+        span = slice(first, first + CELLS_AT_A_TIME)
+        left_out, own = bad[rows[span]], nodes[span]
+        left_out[np.arange(len(own)), own] = True
+        found[span] = mixture.layout.given_others(mixture.precision, left_out, own)
+    return found
+
+
 def listed_cells(judge: Judge, rows: Rows, found: JudgedRows, first_row: int = 0) -> ListedCells:
     """The flagged cells of judged rows, and those in some doubt; rows are counted from here on."""
     listed = found.flagged | ((found.chances > SLIGHTLY_DOUBTED) & ~found.missing)
@@ -200,11 +214,9 @@ def listed_cells(judge: Judge, rows: Rows, found: JudgedRows, first_row: int = 0
     part = np.where(is_recorded, np.maximum(chances, SLIGHTLY_DOUBTED), 1.0)
     inside = (recorded >= judge.low[node]) & (recorded <= judge.high[node])
     expected = np.where(inside, recorded - (recorded - filled) / part, filled)
-    mixture = judge.mixture
-    entries = mixture.layout.values(mixture.equation.coefficients, mixture.equation.variances)
-    scales = np.sqrt(entries[mixture.layout.diagonal])[node]
     statuses = np.where(found.flagged[row, node], FLAGGED, UNVERIFIED)
-    deviations = (recorded - expected) * scales
+    bad = found.flagged | found.missing
+    deviations = (recorded - expected) * np.sqrt(precisions(judge.mixture, bad, row, node))
     numbers = row + first_row
     return ListedCells(numbers, node, statuses, recorded, expected, deviations, chances)
 

@@ -22,7 +22,7 @@ squares costs.
 """
 
 from dataclasses import dataclass, field, replace
-from functools import partial
+from functools import cached_property, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -53,6 +53,9 @@ is not needed."""
 
 REVIVED = 0.1
 """The weight that every law has again where more rows are looked at than those it died out on."""
+
+FEWEST_FOREIGN = 10
+"""A second network is not learnt from fewer rows."""
 
 SHARED_STRENGTH = 0.2
 """What all columns say of the share of wrong cells counts as so many times the rows of one."""
@@ -245,6 +248,11 @@ class Mixture:
         """Variance of each node under the network, (nodes,)."""
         return marginal_variances(self.layout.families, self.equation)
 
+    @cached_property
+    def precision(self) -> FloatArray:
+        """The entries of the precision matrix, as the layout has them."""
+        return self.layout.values(self.equation.coefficients, self.equation.variances)
+
     @property
     def foreign_rows(self) -> BoolArray:
         """Rows that are wrong as a whole, (rows,)."""
@@ -329,7 +337,7 @@ class Mixture:
     def task(self) -> "kernels.MixtureTask":
         """The parameters as the kernel takes them."""
         layout, equation, laws = self.layout, self.equation, self.laws
-        entries = layout.values(equation.coefficients, equation.variances)
+        entries = self.precision
         judged = self.chances > 0.0
         safe = np.where(judged, self.chances, 0.5)
         odds = np.where(judged, np.log(safe / (1.0 - safe)), -1e300)
@@ -436,7 +444,7 @@ class Mixture:
         """The second network, learnt from the rows that may be its own."""
         count, rows = float(sums.foreign[0]), sums.rows
         share = min(max((count + 0.5) / (rows + 10.0), 1e-4), LARGEST_CHANCE)
-        if count < max(5.0, 0.01 * rows):
+        if count < FEWEST_FOREIGN:
             return replace(old, share=share)
         found = foreign_equation(sums.foreign, self.equation.means, old.floors, self.layout)
         return replace(old, share=share, equation=found)

@@ -18,6 +18,9 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
+LARGEST_BLOCK = 1 << 20
+"""Entries of the matrices that are inverted at once."""
+
 
 @dataclass(frozen=True, eq=False)
 class SparsePrecision:
@@ -98,6 +101,55 @@ class SparsePrecision:
         entries = np.asarray(sums, dtype=np.float64)
         entries[above] = entries[below]
         return entries
+
+    def given_others(self, entries: FloatArray, left_out: BoolArray, nodes: IntArray) -> FloatArray:
+        r"""Precision of one cell of each row given the cells that are not left out, (rows,).
+
+        With B the cells left out (rows, nodes), the cell c of the row among them,
+
+        .. math:: 1 / (\Omega_{BB}^{-1})_{cc}.
+
+        Examples
+        --------
+        >>> layout = SparsePrecision(Families(np.arange(2), np.array([0, 0, 1]), np.array([0])))
+        >>> entries = layout.values(np.array([2.0]), np.ones(2))
+        >>> layout.given_others(entries, np.array([[False, True], [True, True]]), np.ones(2, int))
+        array([1. , 0.2])
+        """
+        found = entries[self.diagonal[nodes]]
+        several = np.flatnonzero(left_out.sum(axis=1) > 1)
+        packed = np.packbits(left_out[several], axis=1)
+        _, firsts, numbers = np.unique(packed, axis=0, return_index=True, return_inverse=True)
+        patterns = left_out[several[firsts]]
+        ratios = self._spread_ratios(entries, patterns)[numbers.reshape(-1), nodes[several]]
+        found[several] /= ratios
+        return found
+
+    def _spread_ratios(self, entries: FloatArray, patterns: BoolArray) -> FloatArray:
+        """What it adds to the variance of each cell that the others of its pattern are left out.
+
+        Factors, (patterns, nodes); NaN for cells of no pattern. Patterns of one size are inverted
+        together, with a diagonal of 1, so that units do not matter.
+        """
+        ratios = np.full(patterns.shape, np.nan)
+        sizes = patterns.sum(axis=1)
+        scales = np.sqrt(entries[self.diagonal])
+        for size in np.unique(sizes).tolist():
+            at_once = max(LARGEST_BLOCK // size**2, 1)
+            rows = np.flatnonzero(sizes == size)
+            for chosen in (rows[k : k + at_once] for k in range(0, len(rows), at_once)):
+                cells = np.nonzero(patterns[chosen])[1].reshape(-1, size)
+                one, other = cells[:, :, None], cells[:, None, :]
+                blocks = self._entries_at(entries, one, other) / (scales[one] * scales[other])
+                inverse = np.linalg.inv(blocks)
+                ratios[chosen[:, None], cells] = inverse.diagonal(axis1=1, axis2=2)
+        return ratios
+
+    def _entries_at(self, entries: FloatArray, one: IntArray, other: IntArray) -> FloatArray:
+        """The precision of pairs of nodes; 0 where no family holds both."""
+        keys = one * len(self.families) + other
+        places = np.minimum(np.searchsorted(self._keys, keys), len(self._keys) - 1)
+        return np.where(self._keys[places] == keys, entries[places], 0.0)
 
     def solve(
         self, products: FloatArray, shifts: FloatArray, weight: float

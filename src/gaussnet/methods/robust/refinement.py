@@ -17,8 +17,9 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING as MISSING_CELL, UNVERIFIED
 from gaussnet.methods.robust.cells import SuspiciousCells
-from gaussnet.methods.robust.judge import HUGE, SLIGHTLY_DOUBTED, Judge
+from gaussnet.methods.robust.judge import HUGE, SLIGHTLY_DOUBTED, Judge, precisions
 from gaussnet.methods.robust.mixture import (
+    FEWEST_FOREIGN,
     ROUGH,
     ROWS_AT_A_TIME,
     SLIGHT,
@@ -29,7 +30,12 @@ from gaussnet.methods.robust.mixture import (
 )
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.methods.robust.sequential_trim import RobustScale, RobustSolution
-from gaussnet.methods.robust.shape import find_shape, looks_contaminated, rows_are_foreign
+from gaussnet.methods.robust.shape import (
+    crowded_rows,
+    find_shape,
+    looks_contaminated,
+    rows_are_foreign,
+)
 from gaussnet.methods.robust.starts import mixture_from, rank_start, row_start, with_foreign
 from gaussnet.methods.scales import KlOptimal
 from gaussnet.types import BoolArray, FloatArray, IntArray
@@ -47,10 +53,10 @@ of them: most rounds are those of the smaller samples."""
 CLEAR_SHARE = 0.002
 """The walk's start is good enough if no more of the cells are in doubt than this."""
 
-MOST_TOUCHED, SCATTERED = 0.7, 1.2
-"""Whole rows are looked at if the walk doubts cells in no more of them, unless these cells explain
-all and a row has no more of them than this times what it has where cells are wrong by
-themselves."""
+FEW_TOUCHED, MOST_TOUCHED, SCATTERED = 0.02, 0.7, 1.2
+"""Whole rows are looked at if the walk doubts cells in few rows, which may be those that hang
+together least with a group of foreign ones; and up to most rows, unless doubted cells explain all
+and a row has no more of them than this times what it has where cells are wrong by themselves."""
 
 SHAPE_ROUNDS = 4
 """So often columns are asked whether they are wrong or have a shape of their own."""
@@ -88,12 +94,11 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
     rows = np.where(outside, np.nan, walk.rows)
     layout = SparsePrecision(walk.families)
     judged = _continuous(rows)
-    mixture = _likeliest(walk, layout, rows, judged)
+    mixture = _with_foreign_rows(walk, _likeliest(walk, layout, rows, judged))
     apart, shaped = np.zeros(rows.shape, dtype=bool), set[int]()
     for _ in range(SHAPE_ROUNDS):
         expected = expectations(mixture)
-        doubted = (expected.chances > 0.5) & mixture.judged & ~np.isnan(mixture.rows)
-        doubted &= ~mixture.foreign_rows[:, None]
+        doubted = _doubted(mixture, expected)
         shape = find_shape(mixture, doubted)
         believed = doubted.any(axis=0) & ~shape.wrong
         if not believed.any():
@@ -108,6 +113,27 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
         certain = Expectations(np.zeros(rows.shape), rows, np.zeros_like(expected.lost))
         found = replace(found, mixture=least_squares.round(), expected=certain)
     return found.solution(scale)
+
+
+def _with_foreign_rows(walk: Walk, mixture: Mixture) -> Mixture:
+    """The mixture with a second network for rows in which doubted cells crowd, if that is likelier.
+
+    Samples that starts are tried on hold too few of them where they are rare.
+    """
+    if mixture.foreign is not None or not mixture.judged.all():
+        return mixture
+    crowded = crowded_rows(mixture, _doubted(mixture, expectations(mixture)))
+    if np.count_nonzero(crowded) < FEWEST_FOREIGN:
+        return mixture
+    found = with_foreign(mixture, crowded).run_far(MOST_ROUNDS)
+    is_sound = rows_are_foreign(found) and not _has_collapsed(walk, found)
+    return found if is_sound and _evidence(found) > _evidence(mixture) else mixture
+
+
+def _doubted(mixture: Mixture, expected: "Expectations") -> BoolArray:
+    """Cells that are more likely wrong than not, in rows that are not foreign, (rows, nodes)."""
+    found = (expected.chances > 0.5) & mixture.judged & ~np.isnan(mixture.rows)
+    return np.asarray(found & ~mixture.foreign_rows[:, None])
 
 
 class Expectations(NamedTuple):
@@ -176,7 +202,7 @@ def _likeliest_start(
     found = [mixture for mixture in found if not _has_collapsed(walk, mixture)]
     is_clear = bool(found) and _is_clear(found[0])
     touched = doubted.any(axis=1)
-    is_explained = is_clear and touched.any() and _are_scattered(doubted)
+    is_explained = is_clear and touched.mean() > FEW_TOUCHED and _are_scattered(doubted)
     if judged.all() and touched.mean() < MOST_TOUCHED and not is_explained:
         concentrated, foreign = row_start(rows, layout, walk.intercept)
         by_rows = start(concentrated, np.zeros(rows.shape, dtype=bool), foreign)
@@ -423,16 +449,11 @@ class Findings:
     def _cells(self) -> dict[int, SuspiciousCells]:
         """The cells in doubt, node by node."""
         walk, flagged, missing = self.walk, self.flagged, self.missing
-        doubted = ((self.expected.chances > SLIGHTLY_DOUBTED) | flagged | missing) & (
-            self.mixture.judged | flagged | missing
-        )
+        bad = flagged | missing
+        doubted = ((self.expected.chances > SLIGHTLY_DOUBTED) & self.mixture.judged) | bad
         for node, cells in walk.solution.cells.items():
             doubted[cells.rows[cells.statuses != UNVERIFIED], node] = True
-        entries = self.mixture.layout.values(
-            self.mixture.equation.coefficients, self.mixture.equation.variances
-        )
-        precision = entries[self.mixture.layout.diagonal]
-        found = {}
+        found, spreads = {}, self._spreads(doubted, bad)
         for node in np.flatnonzero(doubted.any(axis=0)).tolist():
             rows = np.flatnonzero(doubted[:, node])
             own = walk.rows[rows, node]
@@ -454,7 +475,14 @@ class Findings:
             )
             expected = np.where(missing[rows, node], filled, own - (own - filled) / share)
             expected = np.where(foreign, self.mixture.equation.means[node], expected)
-            deviations = (own - expected) * np.sqrt(precision[node])
-            variances = np.full(len(rows), 1.0 / precision[node])
+            variances = spreads[rows, node]
+            deviations = (own - expected) / np.sqrt(variances)
             found[node] = SuspiciousCells(rows, statuses, expected, variances, deviations, chances)
         return found
+
+    def _spreads(self, doubted: BoolArray, bad: BoolArray) -> FloatArray:
+        """Variances of doubted cells about what is expected there, (rows, nodes); else NaN."""
+        variances = np.full(bad.shape, np.nan)
+        cells = np.nonzero(doubted & ~self.missing)
+        variances[cells] = 1.0 / precisions(self.mixture, bad, *cells)
+        return variances

@@ -120,6 +120,7 @@ class SequentialTrim(Method):
     name = "sequential-trim"
     default_scale = "core"
     needs_all_rows = True
+    flags_cells = True
     uses: ClassVar[frozenset[Part]] = frozenset({"regime"})
     error_kinds = ("fitted-rows",)
 

@@ -11,6 +11,10 @@ errors:
 A leaf has no relatives to ask: there both stories are the same. Then the other columns decide, and
 if none of these has a word either, what joins the bulk without a gap is shape, and only what stands
 apart is an error.
+
+A row that comes from elsewhere breaks many equations at once, which may look like as many events.
+But events are independent, and so are errors: rows that need far more of either than independence
+can give have no say, and columns that only such rows make look unusual are not.
 """
 
 from dataclasses import dataclass
@@ -52,6 +56,14 @@ an unknown cause in common."""
 
 APART = 3.0
 """What is so many times farther off than the next value below it stands apart."""
+
+CROWDED = 0.05
+"""Rows crowd where independent errors or events would give no more than this share of their number.
+"""
+
+CROWDED_FROM, FOREIGN_FROM = 2, 3
+"""Rows crowd from so many errors and events on, and have no say on the shapes of columns from so
+many: a shock to two equations is no rarity."""
 
 FEW_NODES = 32
 """If there are no more nodes, residuals are compared in all pairs."""
@@ -130,21 +142,56 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
     made their peace with what it calls wrong.
     """
     rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
-    equation = _believed_equation(mixture, rows, doubted)
-    model = Parameters(
-        mixture.layout.families, equation.coefficients, equation.means, equation.variances
-    )
-    events = _squares(mixture, equation, model.expect(rows).rows)
-    words = _words(mixture, equation, doubted, events, model.expect(rows, doubted).rows)
+    equation, model, events = _events(mixture, rows, doubted)
+    crowded = doubted & _crowded(doubted, events, FOREIGN_FROM)[:, None]
+    single = doubted & ~crowded
+    words = _words(mixture, equation, single, events, model.expect(rows, doubted).rows)
     has_cells = doubted.any(axis=0)
     known = np.abs(words) > CLEAR
     usual = float(words[known & has_cells].sum()) > 0.0
-    wrong = has_cells & np.where(known, words > 0.0, usual)
+    foreign = crowded.sum(axis=0) > single.sum(axis=0)
+    wrong = has_cells & (foreign | np.where(known, words > 0.0, usual))
     wrong &= doubted.mean(axis=0) < MOST_WRONG
     apart = np.zeros_like(doubted)
     for column in np.flatnonzero(has_cells & ~wrong & ~known).tolist():
         apart[:, column] = doubted[:, column] & _stands_apart(np.sqrt(events[:, column]))
     return Shape(words, wrong, apart)
+
+
+def crowded_rows(mixture: Mixture, doubted: BoolArray) -> BoolArray:
+    """Rows that need more errors, and more events, than independence can give, (rows,)."""
+    if not _crowded(doubted, np.full(doubted.shape, np.inf), CROWDED_FROM).any():
+        return np.zeros(len(doubted), dtype=bool)
+    rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
+    return _crowded(doubted, _events(mixture, rows, doubted)[2], CROWDED_FROM)
+
+
+def _events(
+    mixture: Mixture, rows: FloatArray, doubted: BoolArray
+) -> tuple[Equation, Parameters, FloatArray]:
+    """The believed equations, and squared residuals if all records are right, (rows, nodes)."""
+    equation = _believed_equation(mixture, rows, doubted)
+    model = Parameters(
+        mixture.layout.families, equation.coefficients, equation.means, equation.variances
+    )
+    return equation, model, _squares(mixture, equation, model.expect(rows).rows)
+
+
+def _crowded(doubted: BoolArray, events: FloatArray, fewest: int) -> BoolArray:
+    r"""Rows that need more errors, and more events, than independence can give, (rows,).
+
+    With k the smaller of both in a row and :math:`\lambda` the mean number of doubted cells, there
+    are about :math:`n P(\mathrm{Poisson}(\lambda) \ge k)` rows with k or more; independent cells
+    that are not equally often wrong give fewer (Hoeffding, 1956).
+    """
+    from scipy.special import pdtrc  # slow to import
+
+    needed = np.minimum(doubted.sum(axis=1), (events > UNUSUAL**2).sum(axis=1))
+    sizes = np.arange(fewest, int(needed.max(initial=0)) + 1)
+    found = np.array([np.count_nonzero(needed >= size) for size in sizes])
+    expected = len(needed) * pdtrc(sizes - 1, float(doubted.sum(axis=1).mean()))
+    unlikely = sizes[expected <= CROWDED * found]
+    return np.asarray(needed >= (unlikely[0] if len(unlikely) else np.inf))
 
 
 def _believed_equation(mixture: Mixture, rows: FloatArray, doubted: BoolArray) -> Equation:
@@ -230,15 +277,23 @@ def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
 
 
 def _tail_likelihood(squares: FloatArray, variances: FloatArray) -> float:
-    """Log-likelihood of equations whose noise is a mixture of Gaussians of several widths."""
-    densities = np.exp(-0.5 * squares.ravel()[:, None] / TAIL_SCALES**2) / TAIL_SCALES
-    densities += np.finfo(np.float64).tiny
+    """Log-likelihood of noise of several widths, of single equations or of whole rows."""
+    constant = 0.5 * len(squares) * np.log(2.0 * np.pi * variances).sum()
+    cells = _log_widths(squares.reshape(-1, 1))
+    return max(cells, _log_widths(squares)) - float(constant)
+
+
+def _log_widths(squares: FloatArray) -> float:
+    """Log-likelihood of a mixture of widths that the equations of a row have in common."""
+    logs = -0.5 * squares.sum(axis=1)[:, None] / TAIL_SCALES**2
+    logs -= squares.shape[1] * np.log(TAIL_SCALES)
+    largest = logs.max(axis=1, keepdims=True)
+    densities = np.exp(logs - largest)
     shares = np.full(len(TAIL_SCALES), 1.0 / len(TAIL_SCALES))
     for _ in range(TAIL_ROUNDS):
         parts = densities * shares
         shares = (parts / parts.sum(axis=1, keepdims=True)).mean(axis=0)
-    constant = 0.5 * len(squares) * np.log(2.0 * np.pi * variances).sum()
-    return float(np.log(densities @ shares).sum() - constant)
+    return float(np.log(densities @ shares).sum() + largest.sum())
 
 
 def _squares(mixture: Mixture, equation: Equation, rows: FloatArray) -> FloatArray:
@@ -255,9 +310,13 @@ def _words(
     events: FloatArray,
     filled: FloatArray,
 ) -> FloatArray:
-    """What the rows with doubted cells say for errors, shared among the cells, (nodes,)."""
-    chosen = np.flatnonzero(doubted.any(axis=1))
-    unusual = events[chosen] > UNUSUAL**2
+    """What the rows with doubted cells say for errors, shared among the cells, (nodes,).
+
+    A row without an unusual residual has no say: cells of it are doubted since many are wrong.
+    """
+    unusual = events > UNUSUAL**2
+    chosen = np.flatnonzero(doubted.any(axis=1) & unusual.any(axis=1))
+    unusual = unusual[chosen]
     left = np.where(unusual, 0.0, events[chosen]).sum(axis=1)
     errors = _squares(mixture, equation, filled[chosen]).sum(axis=1)
     count = doubted[chosen].sum(axis=1)

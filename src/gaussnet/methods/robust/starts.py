@@ -12,6 +12,7 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet.kernels.families import Families
 from gaussnet.methods.robust.mixture import (
+    FEWEST_FOREIGN,
     MISSING,
     WRONG,
     Equation,
@@ -116,7 +117,7 @@ def row_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Equ
 
 def with_foreign(mixture: Mixture, foreign: BoolArray) -> Mixture:
     """The mixture with a second network for rows that do not belong, if they are many enough."""
-    if foreign.sum() <= max(5, 0.01 * len(foreign)):
+    if foreign.sum() < FEWEST_FOREIGN:
         return mixture
     share = min(float(foreign.mean()), 0.49)
     return replace(mixture, foreign=foreign_network(mixture, foreign.astype(np.float64), share))

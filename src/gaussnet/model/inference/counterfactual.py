@@ -141,14 +141,14 @@ def counterfactual(
     network: "GaussianNetwork", row: object, values: Mapping[str, float | str]
 ) -> Counterfactual:
     """What the case of a row would have been, had these nodes been set to these values."""
-    evidence = dict(checks.level_values(network.dag, _as_evidence(network.dag, row), "evidence"))
+    evidence = dict(checks.level_values(network.dag, as_evidence(network.dag, row), "evidence"))
     values = checks.level_values(network.dag, values, "intervention")
     as_values(network.dag, values, "intervention")
     numbers = {name: float(value) for name, value in values.items()}
     return Counterfactual(network, evidence, numbers, condition(network, evidence, None))
 
 
-def _as_evidence(dag: Dag, row: object) -> dict[str, float]:
+def as_evidence(dag: Dag, row: object) -> dict[str, float]:
     """The observed values of one row: a mapping, an array (nodes,), or a frame of one row."""
     if isinstance(row, Mapping):
         return {name: value for name, value in row.items() if not _is_missing(value)}
@@ -156,14 +156,14 @@ def _as_evidence(dag: Dag, row: object) -> dict[str, float]:
     if labelled is not None and checks.column_labels(row) is None:  # a row of a pandas frame
         values = labelled()
         known = [name for name in (*dag.nodes, *dag.factors) if name in values]
-        return _as_evidence(dag, {name: values[name] for name in known})
+        return as_evidence(dag, {name: values[name] for name in known})
     own = names_of(row)
     if own is not None or checks.column_labels(row) is None:
         row = named(np.atleast_2d(checks.as_numbers(row, "value")), own)  # type: ignore[arg-type]
     rows = open_rows(row, dag, None)
     if len(rows) != 1:
         raise DataError(f"got {len(rows)} rows, expected the one row of a case: ask row by row")
-    return _as_evidence(dag, dict(zip(dag.nodes, rows[0].tolist(), strict=True)))
+    return as_evidence(dag, dict(zip(dag.nodes, rows[0].tolist(), strict=True)))
 
 
 def _is_missing(value: object) -> bool:

@@ -170,7 +170,11 @@ class Precision:
             return None
         return Response(targets, known, np.linalg.solve(factor.T, half) * units[:, None], variances)
 
-    def means_of(self, response: Response, known: FloatArray) -> FloatArray:
-        """Means of the unknown nodes, from values (rows, known): (rows, unknown)."""
+    def means_of(
+        self, response: Response, known: FloatArray, out: FloatArray | None = None
+    ) -> FloatArray:
+        """Means of the unknown nodes, from values (rows, known): (unknown, rows)."""
         given = known - self.means[response.known]
-        return np.asarray(self.means[response.unknown] + given @ response.weights)
+        found = np.matmul(response.weights.T, given.T, out=out)
+        found += self.means[response.unknown][:, None]
+        return found

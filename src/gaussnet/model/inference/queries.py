@@ -174,7 +174,7 @@ def impute(
         response = precision.response(observed) if noise is None else None
         if response is not None:
             known = rows[np.ix_(chosen, response.known)]
-            rows[np.ix_(chosen, response.unknown)] = precision.means_of(response, known)
+            rows[np.ix_(chosen, response.unknown)] = precision.means_of(response, known).T
             continue
         posterior = Posterior(network, observed, ~observed)
         for own, part in _filled(posterior, rows, chosen, noise):
@@ -192,12 +192,20 @@ class Prediction:
     """Conditional means, (rows,)."""
     scale: FloatArray
     """Conditional standard deviations, (rows,)."""
-    low: FloatArray
-    """Lower ends of the intervals, (rows,)."""
-    high: FloatArray
-    """Upper ends, (rows,)."""
+    reach: FloatArray | float
+    """Half the width of the intervals in standard deviations: a number, or (rows,)."""
     given_frame: object = field(default=None, repr=False)
     """The frame that was predicted from, if it was one."""
+
+    @cached_property
+    def low(self) -> FloatArray:
+        """Lower ends of the intervals, (rows,)."""
+        return self.mean - self.scale * self.reach
+
+    @cached_property
+    def high(self) -> FloatArray:
+        """Upper ends, (rows,)."""
+        return self.mean + self.scale * self.reach
 
     def to_frame(self, kind: str = "pandas") -> Any:
         """Columns mean, scale, low and high; like the frame that was given, with its index."""
@@ -253,28 +261,26 @@ def predict_several(
             )
     allowed, cells = _given_columns(dag, targets, given), _cells(data, dag, columns)
     nodes = np.array([dag.position(target) for target in targets], dtype=np.int64)
-    means, scales = np.empty((2, len(cells.values), len(nodes)))
+    shape = (len(nodes), len(cells.values))
+    means, scales = np.empty(shape), np.empty(shape)
     precision = network.precision
     for present, chosen in cells.patterns(allowed[cells.positions]):
         observed = _mask(dag, cells.positions[present])
         response = precision.response_of(observed, nodes)
         if response is not None:
             _enter_means(means, precision, response, cells, chosen)
-            scales[chosen] = np.sqrt(response.variances)
+            scales[:, chosen] = np.sqrt(response.variances)[:, None]
             continue
         posterior = Posterior(network, observed, _mask(dag, nodes))
         numbers = np.arange(len(means))[chosen]
         for own, part in _filled(posterior, cells.rows(len(dag)), numbers):
-            means[own] = part[:, nodes]
-        scales[chosen] = [_length(loads) for loads in posterior.factor(nodes)]
-    reach = scales * float(ndtri(0.5 + 0.5 * level))
+            means[:, own] = part[:, nodes].T
+        scales[:, chosen] = [[_length(loads)] for loads in posterior.factor(nodes)]
+    reach = float(ndtri(0.5 + 0.5 * level))
     frame = data if checks.is_frame(data) else None
-    low, high = means - reach, means + reach
     return {
-        name: Prediction(
-            name, float(level), means[:, k], scales[:, k], low[:, k], high[:, k], frame
-        )
-        for k, name in enumerate(targets)
+        name: Prediction(name, float(level), mean, scale, reach, frame)
+        for name, mean, scale in zip(targets, means, scales, strict=True)
     }
 
 
@@ -285,14 +291,17 @@ def _enter_means(
     cells: "Cells",
     chosen: "IntArray | slice",
 ) -> None:
-    """Enter the means (rows, targets) of the chosen rows, block by block while these are cached."""
-    places = np.searchsorted(cells.positions, response.known)
-    is_whole = np.array_equal(places, np.arange(len(cells.positions)))
-    count = len(means) if isinstance(chosen, slice) else len(chosen)
+    """Enter the means (targets, rows) of the chosen rows, block by block while these are cached."""
+    # Both are ascending, and what a response uses is known: as many of them are the same.
+    is_whole = len(response.known) == len(cells.positions)
+    places = slice(None) if is_whole else np.searchsorted(cells.positions, response.known)
+    count = means.shape[1] if isinstance(chosen, slice) else len(chosen)
     for block in blocks(count, len(cells.positions), CACHED_VALUES):
-        own = block if isinstance(chosen, slice) else chosen[block]
-        known = cells.values[own]
-        means[own] = precision.means_of(response, known if is_whole else known[:, places])
+        if isinstance(chosen, slice):
+            precision.means_of(response, cells.values[block, places], means[:, block])
+        else:
+            own = chosen[block]
+            means[:, own] = precision.means_of(response, cells.values[own][:, places])
 
 
 def known_rows(

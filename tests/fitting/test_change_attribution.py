@@ -103,6 +103,61 @@ def test_fits_are_taken_as_their_networks():
     assert repr(found) == "ChangeAttribution('b', 2 equations)"
 
 
+def of_categories(seed):
+    """Two networks over a category of three levels, roots that covary, and their children."""
+    dag = gn.Dag.parse("y ~ fuel + age + rain; z ~ y + rain; age ~~ rain")
+    dag = dag.with_factors({"fuel": ("Diesel", "Gas", "Petrol")})
+    rng = np.random.default_rng(seed)
+    return random_network(rng, dag), random_network(rng, dag)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_nodes_that_covary_are_exchanged_as_one(seed):
+    before, after = of_categories(seed)
+    found = gn.attribute_change(before, after, "z")
+    fuel = tuple(before.dag.indicators)
+    assert len(fuel) == 2
+    units = {"fuel": fuel, "age ~~ rain": ("age", "rain"), "y": ("y",), "z": ("z",)}
+    # The arcs that stand for covariances are exchanged together, so they may be taken for edges.
+    plain = [
+        gn.GaussianNetwork.from_arrays(
+            gn.Dag.from_edges(net.dag.edges, nodes=net.dag.nodes),
+            net.coefficient_array,
+            net.variance_array,
+            net.intercept_array,
+        )
+        for net in (before, after)
+    ]
+    expected = shapley(*plain, "z", units)
+    small = 1e-11 * scales(found, before, after)
+    assert set(found.mean) == set(units)
+    for unit, (mean, variance) in expected.items():
+        assert found.mean[unit] == pytest.approx(mean, abs=small)
+        assert found.variance[unit] == pytest.approx(variance, abs=small)
+
+
+def test_an_indicator_can_be_the_target():
+    before, after = of_categories(1)
+    node = next(iter(before.dag.indicators))
+    found = gn.attribute_change(before, after, node)
+    assert list(found.mean) == ["fuel"]
+    place = before.dag.position(node)
+    change = after.mean()[place] - before.mean()[place]
+    assert found.mean["fuel"] == pytest.approx(change, rel=1e-12)
+    with pytest.raises(gn.GraphError, match="'fuel' is a category: name one of"):
+        gn.attribute_change(before, after, "fuel")
+
+
+def test_contributions_are_a_table():
+    before, after = of_categories(2)
+    found = gn.attribute_change(before, after, "z")
+    frame = found.to_frame()
+    assert frame["mean"].sum() == pytest.approx(found.mean_after - found.mean_before)
+    assert abs(frame["mean"]).is_monotonic_decreasing
+    assert r"age \textasciitilde{}\textasciitilde{} rain & " in found.to_latex()
+    assert found.to_markdown().startswith("| equation | mean | variance |")
+
+
 def test_bad_pairs_are_refused():
     one = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [1.0], [1.0, 1.0])
     turned = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[b][a|b]"), [1.0], [1.0, 1.0])
