@@ -58,7 +58,7 @@ FEW_TOUCHED, MOST_TOUCHED, SCATTERED = 0.02, 0.7, 1.2
 together least with a group of foreign ones; and up to most rows, unless doubted cells explain all
 and a row has no more of them than this times what it has where cells are wrong by themselves."""
 
-SHAPE_ROUNDS = 4
+SHAPE_ROUNDS = 5
 """So often columns are asked whether they are wrong or have a shape of their own."""
 
 LARGEST_MODE = 0.1

@@ -12,7 +12,7 @@ The cells F share this by what each of them gains if it is wrong and the others 
 likeliest then: a row may have a real event at one place and a wrong value at another. A leaf has no
 relatives to ask: there both stories are the same. Then the other columns decide, and if none of
 these has a word either, what joins the bulk without a gap is shape, and only what stands apart is
-an error, or what its own row contradicts beyond any noise.
+an error. In a column that is believed single cells may be wrong all the same (`stories`).
 
 A row that comes from elsewhere breaks many equations at once, which may look like as many events.
 But events are independent, and so are errors: rows that need far more of either than independence
@@ -28,23 +28,18 @@ from gaussnet import kernels
 from gaussnet.kernels.families import Families
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.robust.mixture import MISSING, Equation, Mixture
+from gaussnet.methods.robust.stories import UNUSUAL, Stories, chances_of_errors, groups
 from gaussnet.types import BoolArray, FloatArray
 
 PRICE = 5.0
 """Of a wrong cell, or of an equation with unusual noise, in units of log likelihood."""
 
-UNUSUAL = 3.5
-"""Residuals beyond so many standard deviations are unusual."""
-
 MOST_PER_ROW = 10.0
 """What one row can say, at most."""
 
-MOST_COMBINED = 4
-"""Up to so many doubted cells of a row are looked at in all combinations."""
-
-CONTRADICTED, FAR, FEW_DOUBTED = 1.0, 20.0, 0.1
-"""Cells that say more for errors and are so many standard deviations off, given all others of their
-row, are wrong even in a column that has a shape of its own, if no larger share of it is doubted."""
+CLEARLY_WRONG, FEW_DOUBTED = 0.8, 0.25
+"""Single cells are called wrong in a column that is believed if they are so with this probability,
+and if no larger share of the column is doubted: else its noise is not known."""
 
 CLEAR = 4.0
 """Log likelihood from which on relatives have a word."""
@@ -150,22 +145,50 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
     Both are judged by the equations of the rows without a doubted cell: those of the mixture have
     made their peace with what it calls wrong.
     """
+    share = doubted.mean(axis=0)
+    if (share >= MOST_WRONG).any():  # equations rest on them: first these are believed, then asked
+        known_noise = (share > 0.0) & (share < MOST_WRONG)
+        return Shape(np.zeros(len(share)), known_noise, np.zeros_like(doubted))
     rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
-    equation, model, events = _events(mixture, rows, doubted)
+    _, model, events = _events(mixture, rows, doubted)
     crowded = doubted & _crowded(doubted, events, FOREIGN_FROM)[:, None]
     single = doubted & ~crowded
-    said, far = _words(mixture, equation, model, rows, single, events)
-    words = said.sum(axis=0)
+    scales = np.sqrt(mixture.marginal)
+    has_event = np.asarray((events > UNUSUAL**2).any(axis=1))[:, None]
+    words = _words(model, rows, single & has_event, scales)
     has_cells = doubted.any(axis=0)
     known = np.abs(words) > CLEAR
     usual = float(words[known & has_cells].sum()) > 0.0
     foreign = crowded.sum(axis=0) > single.sum(axis=0)
     wrong = has_cells & (foreign | np.where(known, words > 0.0, usual))
-    wrong &= doubted.mean(axis=0) < MOST_WRONG
-    apart = far & (said > CONTRADICTED) & ~wrong & (doubted.mean(axis=0) < FEW_DOUBTED)
+    apart = np.zeros_like(doubted)
+    believed = has_cells & ~wrong
+    if believed.any():
+        chances = chances_of_errors(model, rows, doubted, scales)
+        few = has_cells & (believed | _parents(model.families, believed)) & (share < FEW_DOUBTED)
+        apart = few & (chances > CLEARLY_WRONG)
+        wrong &= ~few
     for column in np.flatnonzero(has_cells & ~wrong & ~known).tolist():
         apart[:, column] |= doubted[:, column] & _stands_apart(np.sqrt(events[:, column]))
     return Shape(words, wrong, apart)
+
+
+def _parents(families: Families, children: BoolArray) -> BoolArray:
+    """Nodes that have one of these children: their cells are judged by its noise too, (nodes,)."""
+    found = np.zeros(len(families), dtype=bool)
+    found[families.parents[children[families.family_of_edge]]] = True
+    return found
+
+
+def _words(
+    model: Parameters, rows: FloatArray, doubted: BoolArray, scales: FloatArray
+) -> FloatArray:
+    """What the rows with doubted cells say for errors, (nodes,)."""
+    said = np.zeros(doubted.shape)
+    for same in groups(doubted, np.arange(len(rows))):
+        stories = Stories.told(model, rows[same], doubted[same], scales)
+        said[same] = stories.words(PRICE, MOST_PER_ROW)
+    return np.asarray(said.sum(axis=0))
 
 
 def crowded_rows(mixture: Mixture, doubted: BoolArray) -> BoolArray:
@@ -311,89 +334,6 @@ def _squares(mixture: Mixture, equation: Equation, rows: FloatArray) -> FloatArr
     families = mixture.layout.families
     rest = kernels.residuals(rows - equation.means, families, equation.coefficients).T
     return np.asarray(rest**2 / equation.variances)
-
-
-def _words(
-    mixture: Mixture,
-    equation: Equation,
-    model: Parameters,
-    rows: FloatArray,
-    doubted: BoolArray,
-    events: FloatArray,
-) -> tuple[FloatArray, BoolArray]:
-    """What doubted cells say for errors, and which of them are far off, (rows, nodes) each.
-
-    A row without an unusual residual has no say: cells of it are doubted since many are wrong.
-    """
-    said, far = np.zeros(doubted.shape), np.zeros(doubted.shape, dtype=bool)
-    sizes = np.where((events > UNUSUAL**2).any(axis=1), doubted.sum(axis=1), 0)
-    for size in np.unique(sizes[sizes > 0]).tolist():
-        same = np.flatnonzero(sizes == size)
-        stories = Stories(mixture, equation, model, rows[same], doubted[same], events[same])
-        said[same], far[same] = stories.words(), stories.far()
-    return said, far
-
-
-@dataclass(frozen=True, eq=False)
-class Stories:
-    """Which of the doubted cells of a row are wrong, in all combinations; as many in every row."""
-
-    mixture: Mixture
-    equation: Equation
-    model: Parameters
-    rows: FloatArray
-    doubted: BoolArray
-    events: FloatArray
-    """Squared residuals if all records are right, (rows, nodes)."""
-
-    def words(self) -> FloatArray:
-        """What each doubted cell says for errors, (rows, nodes).
-
-        The row as a whole says what errors explain better than events do. Its cells share that in
-        the ratio of what each gains by being wrong, if all others are what is likeliest then.
-        """
-        size = int(self.doubted[0].sum())
-        whole = np.clip(self._price(0) - self._price(2**size - 1), -MOST_PER_ROW, MOST_PER_ROW)
-        if size > MOST_COMBINED:
-            return np.where(self.doubted, (whole / size)[:, None], 0.0)
-        stories = np.arange(2**size)
-        prices = np.stack([self._price(story) for story in stories.tolist()])
-        wrong = stories[:, None] >> np.arange(size) & 1 == 1  # (stories, cells)
-        gains = [prices[~one].min(axis=0) - prices[one].min(axis=0) for one in wrong.T]
-        own = np.clip(np.stack(gains, axis=1), -MOST_PER_ROW, MOST_PER_ROW)
-        total = np.maximum(np.abs(own).sum(axis=1), np.finfo(np.float64).tiny)
-        own *= np.minimum(1.0, np.abs(whole) / total)[:, None]
-        said = np.zeros(self.doubted.shape)
-        said[self.doubted] = own.ravel()
-        return said
-
-    def far(self) -> BoolArray:
-        """Cells that all others of their row contradict beyond any noise, (rows, nodes)."""
-        found = np.zeros(self.doubted.shape, dtype=bool)
-        order = np.cumsum(self.doubted, axis=1) - 1
-        for cell in range(int(self.doubted[0].sum())):
-            own = self.doubted & (order == cell)
-            filled = self.model.expect(self.rows, own).rows
-            squares = _squares(self.mixture, self.equation, filled)
-            gains = self.events.sum(axis=1) - squares.sum(axis=1)
-            found |= own & (gains > FAR**2)[:, None]
-        return found
-
-    def _price(self, story: int) -> FloatArray:
-        """Half the squares that are left, and the prices of errors and events, (rows,).
-
-        Bit i of the story tells whether the i-th doubted cell of a row is wrong. Events are where
-        residuals are unusual if all records are right.
-        """
-        order = np.cumsum(self.doubted, axis=1) - 1
-        wrong = self.doubted & (story >> np.maximum(order, 0) & 1).astype(bool)
-        squares = self.events
-        if story:
-            filled = self.model.expect(self.rows, wrong).rows
-            squares = _squares(self.mixture, self.equation, filled)
-        unusual = self.events > UNUSUAL**2
-        left = np.where(unusual, np.minimum(0.5 * squares, PRICE), 0.5 * squares).sum(axis=1)
-        return np.asarray(left + PRICE * wrong.sum(axis=1))
 
 
 def _stands_apart(sizes: FloatArray) -> BoolArray:
