@@ -125,7 +125,7 @@ class Fit:
         notes += [Note(None, text) for text in factor_notes(self.dag)]
         if self.dag.factors:
             shares = dict(zip(self.dag.nodes, self.network.mean().tolist(), strict=True))
-            notes += [Note(None, text) for text in level_notes(self.dag, shares)]
+            notes += [Note(None, text) for text in level_notes(self.dag, shares, self.rows)]
         missing = "" if self.data is None else self.data.options.missing
         notes += [Note(None, code.note(missing)) for code in self.suspected_codes]
         odd = (
