@@ -31,6 +31,7 @@ from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
 from gaussnet.model.files import learnt_rows
+from gaussnet.tails import PValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -453,7 +454,7 @@ def print_fit(learnt: Learnt) -> None:
         f"Coefficients ({tests})" if tests else "Coefficients",
         ("parent", "child", "coefficient", "standard error", "p-value"),
         (
-            (*edge, value, errors.coefficients[edge], p_values[edge])
+            (*edge, value, errors.coefficients[edge], PValue(p_values[edge]))
             for edge, value in network.coefficients.items()
         ),
     )

@@ -17,6 +17,7 @@ from gaussnet.fitting.residuals import WORDS, ResidualShapes
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.cellwise import Auto
 from gaussnet.model.files import learnt_rows
+from gaussnet.tails import PValue
 
 CONDITIONS = ("contaminated", "drift", "contradicted")
 
@@ -156,7 +157,10 @@ def print_check(found: Checked) -> None:
     print_table(
         "Drift",
         ("node", "quantity", "parent", "model", "now", "adjusted p-value"),
-        ((t.node, t.quantity, t.parent or "", t.before, t.after, t.adjusted) for t in drifted),
+        (
+            (t.node, t.quantity, t.parent or "", t.before, t.after, PValue(t.adjusted))
+            for t in drifted
+        ),
     )
 
 

@@ -368,9 +368,10 @@ class Fit:
     def fit_measures(self) -> "FitMeasures":
         """How well the model fits, by lavaan's names: chisq, df, pvalue, cfi, tli, rmsea, srmr, ...
 
-        For least squares, ``missing="likelihood"``, and robust fits that flagged nothing in
-        complete rows; for others there is `check_graph`. Found in one more pass over the rows; with
-        missing cells the graphs with every edge and without any are learnt for it.
+        For least squares, ``missing="likelihood"``, and robust fits to rows in memory, of which
+        flagged values are taken as missing, as a note says; for others there is `check_graph`.
+        Found in one more pass over the rows; with missing or flagged cells the graphs with every
+        edge and without any are learnt for it.
 
         Examples
         --------
