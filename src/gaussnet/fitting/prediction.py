@@ -58,7 +58,8 @@ class Derivatives(NamedTuple):
     family: int
     slopes: FloatArray
     """(rows, p)."""
-    constant: float
+    constant: float | FloatArray
+    """A number, or (rows,)."""
     noise: FloatArray
     """(rows,)."""
 
