@@ -14,7 +14,7 @@ from gaussnet.cli.printing import console, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.cli.scores import ONE_PASS, network_of, without_key
 from gaussnet.data.labelled_rows import LabelledPage, LabelledRows
-from gaussnet.data.write import check_table_file, table_file
+from gaussnet.data.write import table_file
 from gaussnet.errors import DataError
 from gaussnet.fitting.outlier_files import BadCell, OutlierFile
 from gaussnet.graph.dag import counted
@@ -80,7 +80,8 @@ def find_bad_cells(
     files: LabelledRows, model: Path, out: Path | None, doubt: Doubt, verbose: bool = False
 ) -> BadCells:
     """Judge every cell, and write those that are likely wrong if a file is named for them."""
-    check_table_file(out)
+    files.check_table(out, "--out")
+    files.check_key(out)
     network = network_of(model)
     tell_plan(verbose, files.data, network.dag, ONE_PASS)
     judge, rows = CellJudge(network), 0

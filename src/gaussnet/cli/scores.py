@@ -14,7 +14,7 @@ from gaussnet.cli.printing import console, number, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.cli.saved_networks import read_model
 from gaussnet.data.labelled_rows import LabelledPage, LabelledRows
-from gaussnet.data.write import check_table_file, table_file
+from gaussnet.data.write import table_file
 from gaussnet.errors import DataError
 from gaussnet.graph.dag import counted
 from gaussnet.model.cells import CellJudge
@@ -65,7 +65,8 @@ class Scored:
 
 def score_rows(files: LabelledRows, model: Path, out: Path | None, verbose: bool = False) -> Scored:
     """Score every row, and write all scores if a file is named for them."""
-    check_table_file(out)
+    files.check_table(out, "--out")
+    files.check_key(out)
     network = network_of(model)
     tell_plan(verbose, files.data, network.dag, ONE_PASS)
     judge, sums, rows = CellJudge(network), [], 0

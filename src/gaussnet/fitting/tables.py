@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import cut_table, shown
 from gaussnet.graph.dag import counted, shorten
+from gaussnet.named_rows import did_you_mean
 from gaussnet.tails import SMALLEST_P, PValue
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ class ResultTable:
                 return list(column.values)
         raise SettingError(
             f"the table has no column {name!r}: the columns are {shorten(self.names, 20)}"
+            f"{did_you_mean(str(name), self.names)}"
         )
 
     def to_dicts(self) -> list[dict[str, Cell]]:
