@@ -30,7 +30,7 @@ from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
-from gaussnet.model.files import learnt_rows
+from gaussnet.model.files import learnt_how, learnt_rows
 from gaussnet.tails import PValue
 
 
@@ -247,7 +247,8 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
             _write_report(fit, request.data, report)
         known = None if request.out is None else _rows_behind(fit)
     if request.out is not None:
-        gn.write_network(fit.network, request.out, rows=known)
+        how = {"method": fit.method.name, "missing_values": fit.missing_values}
+        gn.write_network(fit.network, request.out, rows=known, **how)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, verdict)
 
@@ -552,7 +553,7 @@ def report_network(
     rows = {
         "data": data,
         "columns": split_columns(columns),
-        "missing_values": missing_codes(missing_values),
+        "missing_values": missing_codes(missing_values) or learnt_how(model).missing_values or None,
         "learnt_rows": learnt_rows(model),
     }
     with progress(1) as tell:

@@ -181,7 +181,8 @@ def _network(summary: gn.Summary, out: Path | None) -> Learnt:
     require_determined(fit)
     errors = Errors.of(fit)
     if out is not None:
-        gn.write_network(fit.network, out, rows=rows_behind(fit))
+        how = {"method": fit.method.name, "missing_values": fit.missing_values}
+        gn.write_network(fit.network, out, rows=rows_behind(fit), **how)
     return Learnt(fit, errors, out, (), None, Verdict(fit))
 
 
