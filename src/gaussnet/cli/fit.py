@@ -247,8 +247,8 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
             _write_report(fit, request.data, report)
         known = None if request.out is None else _rows_behind(fit)
     if request.out is not None:
-        how = {"method": fit.method.name, "missing_values": fit.missing_values}
-        gn.write_network(fit.network, request.out, rows=known, **how)
+        name, codes = fit.method.name, fit.missing_values
+        gn.write_network(fit.network, request.out, rows=known, method=name, missing_values=codes)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, verdict)
 
