@@ -17,6 +17,8 @@ from gaussnet.types import FloatArray
 MOST_FREEDOM = 2e6
 MOST_VALUES = 20_000
 SMALLEST_TAIL = 1e-3
+SMALLEST_P = 0.001
+"""Smaller p-values are written as below it."""
 CLOSE = 1e-16
 """Sums end at terms that are smaller than this share of the whole."""
 STEPS = np.arange(1.0, 257.0)
@@ -39,6 +41,23 @@ def _light_points() -> tuple[FloatArray, FloatArray]:
 HEAVY, LIGHT = _heavy_points(), _light_points()
 LIGHT_TAILED = 60.0
 """Degrees of freedom from which a Student t density falls like an exponential."""
+
+
+class PValue(float):
+    """A p-value, which all tables and sentences write in one way: three decimals, or "<0.001".
+
+    Examples
+    --------
+    >>> print(PValue(0.0001234), PValue(0.04567), PValue(0.5) / 2.0, PValue("nan"))
+    <0.001 0.046 0.25 -
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        if math.isnan(self):
+            return "-"
+        return f"<{SMALLEST_P}" if 0.0 <= self < SMALLEST_P else f"{float(self):.3f}"
 
 
 def normal_cdf(values: ArrayLike) -> FloatArray:

@@ -637,6 +637,19 @@ def test_a_category_is_a_choice_of_levels(tmp_path, look, monkeypatch, mode):
     assert page.locator("#level option").first.text_content() == "\u2013"
 
 
+def test_boxes_of_levels_speak_of_shares_and_choices(tmp_path, look):
+    network = category_network()
+    gn.write_explorer(network, tmp_path / "what-if.html")
+    page = look(tmp_path / "what-if.html")
+    share = 100.0 * network.mean()[network.dag.position("fuel[Gas]")]
+    box = page.locator("[aria-label^='fuel[Gas]']").first
+    assert box.get_attribute("aria-label").startswith(f"fuel[Gas]: {share:.0f} % of cases")
+    box.press("Enter")
+    page.locator("#levels").wait_for()
+    page.locator("#level").select_option(label="Gas")
+    assert box.get_attribute("aria-label").startswith("fuel[Gas]: yes, ")
+
+
 def test_a_category_is_chosen_by_keyboard(tmp_path, look):
     network = category_network()
     gn.write_explorer(network, tmp_path / "what-if.html")

@@ -460,8 +460,7 @@ BAD_SETTINGS = [
     (
         "report rows.csv --model net.json --out report.html",
         {"rows.csv": "y,z\n1,2\n", "net.json": NETWORK},
-        "'rows.csv' has no column for 1 of 1 nodes ('x'), only 'y', 'z': rename the columns or "
-        "leave these nodes out of the graph",
+        "'rows.csv' has no column 'x', only 'y', 'z': name one of these, or rename a column",
     ),
     (
         "report rows.csv --dag graph.txt --level 2 --out report.html",

@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -103,3 +104,45 @@ def test_what_cannot_be_written_is_refused(
     assert sentence in told.err
     assert told.err.count("\n") == 1
     assert not list(tmp_path.glob("b*.csv*"))
+
+
+@pytest.mark.parametrize("command", ["score", "outliers"])
+@pytest.mark.parametrize("out", ["one.csv", "./one.csv"])
+def test_rows_are_not_written_over(command, out, files, monkeypatch, capsys):
+    NETWORK.save("model.json")
+    before = Path(files[0]).read_text(encoding="utf-8")
+    said = run(monkeypatch, capsys, command, *files, "--model", "model.json", "--out", out)
+    assert said[0] == 1
+    assert "which is one of the files that the rows are read from" in said[1].err
+    assert Path(files[0]).read_text(encoding="utf-8") == before
+
+
+COMMANDS = {
+    "score": ["score", "one.csv", "--model", "model.json", "--out", "out.csv"],
+    "outliers": ["outliers", "one.csv", "--model", "model.json", "--out", "out.csv"],
+    "fit": ["fit", "one.csv", "--dag", "graph.txt", "--method", "robust", "--outliers", "out.csv"],
+}
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_keys_that_cannot_be_written_are_refused_before_the_work(
+    command, files, monkeypatch, capsys
+):
+    NETWORK.save("model.json")
+    text = Path("one.csv").read_text(encoding="utf-8")
+    Path("one.csv").write_text(text.replace("day 0-299,", "+49 299,"), encoding="utf-8")
+    for module in ("gaussnet.data.labelled_rows.LabelledRows.pages", "gaussnet.cli.fit.gn.fit"):
+        monkeypatch.setattr(module, lambda *_, **__: pytest.fail("the work began"))
+    code, said = run(monkeypatch, capsys, *command, "--key", "time")
+    assert code == 1
+    assert "the text '+49 299' begins with '+', which spreadsheets take for a formula" in said.err
+
+
+@pytest.mark.parametrize("command", COMMANDS.values(), ids=COMMANDS)
+def test_a_missing_key_is_called_a_column(command, files, monkeypatch, capsys):
+    NETWORK.save("model.json")
+    code, said = run(monkeypatch, capsys, *command, "--key", "tiem")
+    assert code == 1
+    assert "'one.csv' has no column 'tiem', only 'time', 'a', 'b', 'c'" in said.err
+    assert "did you mean 'time'?" in said.err
+    assert "node" not in said.err

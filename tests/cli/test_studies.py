@@ -85,7 +85,7 @@ def test_groups_are_compared(call):
         (("--weights", "w"), "--weights-kind"),
         (("--weights", "w", "--weights-kind", "odd"), "expected 'precision'"),
         (("--interventions", "site"), "is no node of the graph"),
-        (("--interventions", "absent"), "no column for"),
+        (("--interventions", "absent"), "no column 'absent'"),
         (("--clusters", "site", "--method", "cauchy"), "cannot use them"),
         (("--groups", "site", "--out", "model.json"), "a file holds one network"),
         (("--groups", "site", "--cluster", "tcp://here:1"), "got --groups with --cluster"),

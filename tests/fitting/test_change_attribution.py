@@ -1,6 +1,9 @@
 """Attributions of change against all orders of exchange."""
 
+import pickle
+
 import numpy as np
+import pandas as pd
 import pytest
 from tests.model.exact import random_dag, random_network
 from tests.reference.counterfactuals import shapley
@@ -170,3 +173,85 @@ def test_bad_pairs_are_refused():
         gn.attribute_change(one, one, "z")
     with pytest.raises(gn.NetworkError, match="got str, expected a gaussnet"):
         gn.attribute_change(one, "two", "a")
+
+
+CHAIN = gn.Dag.parse("[a][b|a][c|a:b][d|c:a]", nodes="abcd")
+EARLIER = gn.simulate.random_network(CHAIN, seed=0, intercepts=(-1.0, 1.0))
+LATER = gn.GaussianNetwork(
+    CHAIN,
+    {**EARLIER.coefficients, ("a", "b"): EARLIER.coefficients["a", "b"] + 0.5},
+    {**EARLIER.variances, "c": 1.5 * EARLIER.variances["c"]},
+    {**EARLIER.intercepts, "a": EARLIER.intercepts["a"] + 0.7},
+)
+
+
+def both_parts(found):
+    return np.array([*found.mean.values(), *found.variance.values()])
+
+
+def test_errors_of_contributions_are_those_of_repeated_samples():
+    """The spread of 80 answers is known to 1 / sqrt(160) of itself; four of these are allowed."""
+    repeats, rows = 80, 300
+    answers, errors, truth = [], [], both_parts(gn.attribute_change(EARLIER, LATER, "d"))
+    for seed in range(repeats):
+        fits = (gn.fit(one.sample(rows, seed=2 * seed + n), CHAIN)
+                for n, one in enumerate((EARLIER, LATER)))  # fmt: skip
+        found = gn.attribute_change(*fits, "d")
+        answers.append(both_parts(found))
+        errors.append([*found.errors.mean.values(), *found.errors.variance.values()])
+    typical = np.sqrt(np.mean(np.square(errors), axis=0))
+    ratio = np.std(answers, axis=0, ddof=1) / typical
+    assert np.abs(np.log(ratio)).max() < 4.0 / np.sqrt(2.0 * repeats)
+    held = np.mean(np.abs(np.array(answers) - truth) < 1.96 * np.array(errors))
+    # Eight parts of 80 samples; parts of one sample are not independent.
+    assert abs(held - 0.95) < 4.0 * np.sqrt(0.95 * 0.05 / repeats)
+
+
+@pytest.mark.parametrize("settings", [{}, {"method": "robust"}, {"missing": "likelihood"}])
+def test_two_fits_have_intervals_in_print_and_in_frames(settings):
+    rows = [np.array(one.sample(200, seed=n)) for n, one in enumerate((EARLIER, LATER))]
+    if settings:
+        rows[0][3, 1] = np.nan if "missing" in settings else 900.0
+    fits = [gn.fit(own, CHAIN, **settings) for own in rows]
+    found = gn.attribute_change(*fits, "d", level=0.9)
+    assert "std. error  90% low  90% high" in str(found).replace("   ", "  ")
+    frame = found.to_frame()
+    assert (frame["mean_low"] < frame["mean"]).all()
+    assert (frame["variance_high"] > frame["variance"]).all()
+    width = (frame["mean_high"] - frame["mean_low"]) / frame["mean_error"]
+    np.testing.assert_allclose(width, 2.0 * 1.6448536, rtol=1e-6)
+
+
+def test_the_error_of_a_root_is_that_of_its_mean():
+    """For a node alone: variances of the two means, and of the two variances, added up."""
+    dag = gn.Dag.parse("[x]", nodes="x")
+    rng = np.random.default_rng(5)
+    old, new = rng.normal(size=(40, 1)), rng.normal(2.0, 3.0, size=(70, 1))
+    found = gn.attribute_change(gn.fit(old, dag), gn.fit(new, dag), "x").errors
+    mean = old.var(ddof=1) / 40 + new.var(ddof=1) / 70
+    assert found.mean["x"] == pytest.approx(np.sqrt(mean), rel=1e-9)
+    variance = 2.0 * old.var() ** 2 / 39 + 2.0 * new.var() ** 2 / 69
+    assert found.variance["x"] == pytest.approx(np.sqrt(variance), rel=0.05)
+
+
+def test_networks_have_no_errors_and_fits_without_rows_say_why():
+    assert gn.attribute_change(EARLIER, LATER, "d").errors is None
+    fit = gn.fit(EARLIER.sample(50, seed=0), CHAIN)
+    robust = pickle.loads(pickle.dumps(gn.fit(LATER.sample(50, seed=1), CHAIN, "robust")))
+    found = gn.attribute_change(fit, robust, "d")
+    assert found.errors is None
+    assert "note: no standard errors: this fit no longer has the rows" in str(found)
+
+
+def test_errors_with_categories():
+    rng = np.random.default_rng(0)
+
+    def cars(shares):
+        fuel = np.array(["Diesel", "Gas", "Petrol"])[rng.choice(3, size=300, p=shares)]
+        return pd.DataFrame({"fuel": fuel, "mpg": rng.normal(size=300) + 5.0 * (fuel == "Gas")})
+
+    fits = [gn.fit(cars(shares), "mpg ~ fuel") for shares in ((0.3, 0.3, 0.4), (0.2, 0.5, 0.3))]
+    found = gn.attribute_change(*fits, "mpg")
+    assert list(found.errors.mean) == list(found.mean)
+    # The mean moves with the share of gas: 5 times the error of a difference of shares.
+    assert found.errors.mean["fuel"] == pytest.approx(5.0 * np.sqrt(0.46 / 300), rel=0.15)

@@ -50,7 +50,7 @@ def test_clean_data_show_nothing():
     assert fit.contamination.contaminated == ()
     assert (fit.contamination.p_values == 1.0).all()
     assert [str(note) for note in fit.notes] == [
-        "the data show no sign of contamination (smallest adjusted p-value 1)"
+        "the data show no sign of contamination (smallest adjusted p-value 1.000)"
     ]
 
 

@@ -1,12 +1,15 @@
 """Drift: exact levels where nothing changed, what changed where something did, units first."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
 
 import gaussnet as gn
+from gaussnet.data.factors import with_indicators
 from gaussnet.errors import SettingError
-from gaussnet.fitting.equation_changes import Side, rows_behind
+from gaussnet.fitting import equation_changes
+from gaussnet.fitting.equation_changes import Side, _share_test, _tails, rows_behind
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c][e]", nodes="abcde")
 TRUTH = gn.simulate.random_network(DAG, seed=0, intercepts=(-1.0, 1.0))
@@ -263,3 +266,70 @@ def test_the_result_prints_and_is_plain():
     assert (told["drifted"], told["columns"], len(told["tests"])) == (False, [], 14)
     assert len(check.table().to_frame()) == len(check) == 14
     assert repr(check) == "DriftCheck(14 tests, 0 nodes drifted)"
+
+
+def cars(rows, seed, shares=(0.70, 0.27, 0.03)):
+    """A day of cars, of which few drive on gas."""
+    rng = np.random.default_rng(seed)
+    fuel = np.array(["Petrol", "Diesel", "Gas"])[rng.choice(3, size=rows, p=shares)]
+    weight = rng.normal(size=rows)
+    mpg = 1.0 * (fuel == "Diesel") - 0.5 * (fuel == "Gas") - weight + rng.normal(size=rows)
+    return pd.DataFrame({"fuel": fuel, "weight": weight, "mpg": mpg})
+
+
+CARS = gn.fit(cars(2_000, 0), "mpg ~ fuel + weight")
+
+
+@pytest.mark.parametrize(("rows", "known"), [(5, "fit"), (20, "fit"), (20, "network")])
+def test_days_without_a_rare_level_raise_an_alarm_once_in_a_hundred(rows, known):
+    days, level, alarms = 300, 0.01, 0
+    for day in range(days):
+        new = gn.fit(indicated(cars(rows, 100 + day)), CARS.dag)
+        model, learnt = (CARS, None) if known == "fit" else (CARS.network, 2_000)
+        alarms += gn.check_drift(model, new, rows=learnt, level=level).drifted
+    assert alarms <= stats.binom.ppf(1.0 - 1e-4, days, level)
+
+
+def indicated(frame):
+    """The frame with columns for the levels of the model, also of those that are absent."""
+    return with_indicators(frame, CARS.dag.factors)
+
+
+def test_an_absent_level_is_drift_where_its_absence_is_unlikely():
+    assert gn.check_drift(CARS, cars(500, 1, (0.70, 0.30, 0.0))).columns == ("fuel[Gas]",)
+    check = gn.check_drift(CARS, cars(30, 1, (0.0, 0.97, 0.03)))
+    assert check.columns[0] == "fuel[Petrol]"
+    assert "look first at the share of the rows with fuel[Petrol] = 1, 0.6" in check.verdict
+
+
+def test_columns_of_0_and_1_are_tested_by_their_shares():
+    dag = gn.Dag.parse("[switch][y|switch]", nodes=["switch", "y"])
+    rng = np.random.default_rng(3)
+    old, new = np.zeros((200, 2)), np.zeros((15, 2))
+    old[:7, 0] = 1.0
+    old[:, 1], new[:, 1] = rng.normal(size=200), rng.normal(size=15)
+    check = gn.check_drift(gn.fit(old, dag), gn.fit(new, dag))
+    assert not check.drifted
+    table = [[0, 15], [7, 193]]
+    less = stats.fisher_exact(table, alternative="less").pvalue
+    assert p_value(check, "switch", "share of rows") == pytest.approx(min(1.0, 2.0 * less))
+
+
+@pytest.mark.parametrize(("hits", "rows"), [(0, 15), (9, 15), (15, 15), (3, 40)])
+def test_shares_have_exact_p_values(hits, rows):
+    for before in (37, 1):
+        known = _share_test((before / 200, hits / rows), (200.0, float(rows)))
+        table = [[hits, rows - hits], [before, 200 - before]]
+        sides = (stats.fisher_exact(table, alternative=one).pvalue for one in ("less", "greater"))
+        assert known == pytest.approx(min(1.0, 2.0 * min(sides)))
+    certain = _share_test((0.2, hits / rows), (np.inf, float(rows)))
+    sides = (stats.binomtest(hits, rows, 0.2, one).pvalue for one in ("less", "greater"))
+    assert certain == pytest.approx(min(1.0, 2.0 * min(sides)))
+
+
+def test_shares_of_very_many_rows_are_tested_by_the_normal_law(monkeypatch):
+    """Both laws of the same counts: skewness moves the tails by less than 1 / sd of the counts."""
+    exact = _tails(30_150.0, 100_000.0, 90_000.0, 300_000.0)
+    monkeypatch.setattr(equation_changes, "MOST_COUNTS", 10)
+    normal = _tails(30_150.0, 100_000.0, 90_000.0, 300_000.0)
+    np.testing.assert_allclose(normal, exact, rtol=1.0 / 118.0)

@@ -468,6 +468,48 @@ def test_levels_that_look_alike_are_told():
     ]
 
 
+def misspelt_once(wrong, rows=500):
+    rng = np.random.default_rng(1)
+    fuel = rng.choice(["Diesel", "Gas", "Petrol"], rows).astype(object)
+    fuel[7] = wrong
+    return pd.DataFrame({"fuel": fuel, "mpg": rng.normal(40.0, 5.0, rows)})
+
+
+@pytest.mark.parametrize(
+    ("wrong", "meant"),
+    [("Deisel", "Diesel"), ("Cas", "Gas"), ("Gaz", "Gas"), ("Ga", ""), ("Dieseel", "Diesel"),
+     ("Coal", ""), ("Gas2", "")],
+)  # fmt: skip
+@pytest.mark.parametrize("rows", [40, 500])
+def test_a_level_misspelt_once_is_named_and_never_the_reference(wrong, meant, rows, tmp_path):
+    frame = misspelt_once(wrong, rows)
+    frame.to_csv(tmp_path / "cars.csv", index=False)
+    for data in (frame, str(tmp_path / "cars.csv")):
+        fit = gn.fit(data, "mpg ~ fuel")
+        assert fit.dag.factors["fuel"] == ("Diesel", *sorted(["Gas", "Petrol", wrong]))
+        told = [note for note in fit.notes if "stands in one row" in note]
+        expected = f"the level {wrong!r} of fuel stands in one row and looks like {meant!r}"
+        assert [note.split(": if")[0] for note in told] == [expected] * bool(meant)
+
+
+def test_stated_levels_keep_their_reference_and_a_rare_one_is_told():
+    frame = misspelt_once("Deisel")
+    levels = ("Deisel", "Diesel", "Gas", "Petrol")
+    stated = frame.assign(fuel=pd.Categorical(frame["fuel"], levels))
+    by_graph = gn.Dag.parse("mpg ~ fuel").with_factors({"fuel": levels})
+    for fit in (gn.fit(stated, "mpg ~ fuel"), gn.fit(frame, by_graph)):
+        assert fit.dag.factors["fuel"] == levels
+        said = "compared with 'Deisel', a level of few rows (0.2%)"
+        assert any(said in note for note in fit.notes)
+
+
+def test_false_is_the_reference_also_where_it_is_rare():
+    frame = pd.DataFrame({"on": [False] + [True] * 99, "y": np.arange(100.0) % 7})
+    assert gn.fit(frame, "y ~ on").dag.factors["on"] == ("False", "True")
+    frame["on"] = frame["on"].astype(str)
+    assert gn.fit(frame, "y ~ on").dag.factors["on"] == ("False", "True")
+
+
 @pytest.mark.parametrize(
     "levels",
     [["male", "female"], ["site 1", "site 2"], ["Group A", "Group B"], ["treated", "untreated"]],

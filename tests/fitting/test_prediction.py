@@ -222,3 +222,63 @@ def test_what_is_no_code_of_the_fit_is_a_value():
     new = np.array(TRUTH.sample(1, seed=8))
     new[0, 0] = -999.0
     assert abs(fit.predict(new, "b").mean[0]) > 500.0
+
+
+WRONG = [(5, 0), (90, 1), (200, 2)]
+
+
+def robust_fit(method="robust"):
+    """A fit to rows of which three have one wrong value each, and these rows."""
+    rows = np.array(TRUTH.sample(400, seed=9))
+    for row, node in WRONG:
+        rows[row, node] += 60.0
+    return gn.fit(rows, DAG, method), rows
+
+
+@pytest.mark.parametrize("method", ["robust", "auto", "sequential-trim"])
+def test_a_wrong_value_of_a_case_does_not_count_and_is_named(method):
+    fit, rows = robust_fit(method)
+    for row, node in WRONG:
+        case = fit.counterfactual(rows[row], do={"a": 0.0})
+        name = DAG.nodes[node]
+        assert [value.node for value in case.doubtful] == [name]
+        assert case.doubtful[0].z > 5.0
+        assert name not in case.evidence
+        holed = rows[row].copy()
+        holed[node] = np.nan
+        without = fit.network.counterfactual(holed, do={"a": 0.0})
+        assert case.after.mean.tolist() == without.after.mean.tolist()
+        assert str(case).startswith(f"warning: {name} = {rows[row, node]:.4g} looks wrong")
+
+
+def test_a_case_is_judged_as_the_rows_of_the_fit_were():
+    fit, rows = robust_fit()
+    cells = {(cell.row, cell.node): cell for cell in fit.outliers()}
+    for number in range(len(rows)):
+        case = fit.counterfactual(rows[number], do={"a": 0.0})
+        told = {(number, value.node): value for value in case.doubtful}
+        assert told.keys() == {key for key in cells if key[0] == number}
+        for key, value in told.items():
+            np.testing.assert_allclose(value.z, cells[key].z, rtol=1e-6)
+
+
+def test_a_doubtful_value_counts_where_the_user_believes_it_and_the_warning_stays():
+    fit, rows = robust_fit()
+    case = fit.counterfactual(rows[90], do={"a": 0.0}, believe=True)
+    plain = fit.network.counterfactual(rows[90], do={"a": 0.0})
+    assert case.after.mean.tolist() == plain.after.mean.tolist()
+    assert "it counts as given" in str(case)
+
+
+def test_values_that_look_right_and_other_methods_give_no_warning():
+    fit, rows = robust_fit()
+    case = fit.counterfactual(rows[1], do={"a": 0.0})
+    assert case.doubtful == ()
+    assert str(case) == str(fit.network.counterfactual(rows[1], do={"a": 0.0}))
+    assert gn.fit(rows, DAG).counterfactual(rows[90], do={"a": 0.0}).doubtful == ()
+
+
+def test_a_copy_of_a_robust_fit_judges_too():
+    fit, rows = robust_fit()
+    copy = pickle.loads(pickle.dumps(fit))
+    assert copy.counterfactual(rows[90], do={"a": 0.0}).doubtful

@@ -187,12 +187,6 @@ def test_robust_fits_bridge_missing_values_and_say_so():
     assert any(note.startswith("rows: those in which") for note in fit.node_table().notes)
 
 
-def test_measures_of_a_robust_fit_with_missing_values_say_what_to_do():
-    fit = gn.fit(holes(), DAG, "robust", missing="likelihood")
-    with pytest.raises(gn.EstimationError, match="by 'least-squares' with missing='likelihood'"):
-        fit.fit_measures()
-
-
 def test_a_node_with_half_of_its_values_missing_is_not_doubted_for_that():
     rows = ROWS.copy()
     rows[::2, 2] = np.nan

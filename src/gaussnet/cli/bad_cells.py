@@ -12,9 +12,10 @@ import numpy as np
 import gaussnet as gn
 from gaussnet.cli.printing import console, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan
+from gaussnet.cli.saved_networks import with_known_codes
 from gaussnet.cli.scores import ONE_PASS, network_of, without_key
 from gaussnet.data.labelled_rows import LabelledPage, LabelledRows
-from gaussnet.data.write import check_table_file, table_file
+from gaussnet.data.write import table_file
 from gaussnet.errors import DataError
 from gaussnet.fitting.outlier_files import BadCell, OutlierFile
 from gaussnet.graph.dag import counted
@@ -38,6 +39,7 @@ class BadCells:
     worst: list[BadCell]
     out: Path | None
     has_key: bool
+    notes: tuple[str, ...] = ()
 
     @property
     def total(self) -> int:
@@ -65,6 +67,7 @@ class BadCells:
             "out": None if self.out is None else str(self.out),
             "nodes": nodes,
             "cells": cells,
+            "notes": list(self.notes),
         }
 
 
@@ -80,8 +83,10 @@ def find_bad_cells(
     files: LabelledRows, model: Path, out: Path | None, doubt: Doubt, verbose: bool = False
 ) -> BadCells:
     """Judge every cell, and write those that are likely wrong if a file is named for them."""
-    check_table_file(out)
+    files.check_table(out, "--out")
+    files.check_key(out)
     network = network_of(model)
+    files, notes = with_known_codes(files, model)
     tell_plan(verbose, files.data, network.dag, ONE_PASS)
     judge, rows = CellJudge(network), 0
     counts: Counter[str] = Counter()
@@ -103,7 +108,7 @@ def find_bad_cells(
             raise DataError("the data have no rows: give at least one")
     known = dict(zip(network.dag.nodes, recorded.tolist(), strict=True))
     flagged = {node: counts[node] for node in known}
-    return BadCells(rows, flagged, known, [cell for *_, cell in worst], out, has_key)
+    return BadCells(rows, flagged, known, [cell for *_, cell in worst], out, has_key, notes)
 
 
 def _bad_cells(page: LabelledPage, judge: CellJudge, doubt: Doubt) -> Iterator[BadCell]:
@@ -133,6 +138,8 @@ def print_bad_cells(found: BadCells) -> None:
     """Print counts by node and the worst cells."""
     page = console()
     page.print(f"{counted(found.total, 'cell')} of {counted(found.rows, 'row')} likely wrong")
+    for note in found.notes:
+        page.print(f"note: {note}")
     print_table(
         "By node",
         ("node", "values", "flagged", "share"),

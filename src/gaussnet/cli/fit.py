@@ -30,7 +30,8 @@ from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
-from gaussnet.model.files import learnt_rows
+from gaussnet.model.files import learnt_how, learnt_rows
+from gaussnet.tails import PValue
 
 
 @dataclass(frozen=True, slots=True)
@@ -246,7 +247,8 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
             _write_report(fit, request.data, report)
         known = None if request.out is None else _rows_behind(fit)
     if request.out is not None:
-        gn.write_network(fit.network, request.out, rows=known)
+        name, codes = fit.method.name, fit.missing_values
+        gn.write_network(fit.network, request.out, rows=known, method=name, missing_values=codes)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, verdict)
 
@@ -453,7 +455,7 @@ def print_fit(learnt: Learnt) -> None:
         f"Coefficients ({tests})" if tests else "Coefficients",
         ("parent", "child", "coefficient", "standard error", "p-value"),
         (
-            (*edge, value, errors.coefficients[edge], p_values[edge])
+            (*edge, value, errors.coefficients[edge], PValue(p_values[edge]))
             for edge, value in network.coefficients.items()
         ),
     )
@@ -551,7 +553,7 @@ def report_network(
     rows = {
         "data": data,
         "columns": split_columns(columns),
-        "missing_values": missing_codes(missing_values),
+        "missing_values": missing_codes(missing_values) or learnt_how(model).missing_values or None,
         "learnt_rows": learnt_rows(model),
     }
     with progress(1) as tell:

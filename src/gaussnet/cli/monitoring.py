@@ -9,7 +9,7 @@ import gaussnet as gn
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.printing import console, in_shell_words, number, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan, whole_values
-from gaussnet.cli.saved_networks import read_model
+from gaussnet.cli.saved_networks import read_model, with_known_codes
 from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.fitting.drift import drift_between, learn_new_rows
@@ -17,6 +17,7 @@ from gaussnet.fitting.residuals import WORDS, ResidualShapes
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.cellwise import Auto
 from gaussnet.model.files import learnt_rows
+from gaussnet.tails import PValue
 
 CONDITIONS = ("contaminated", "drift", "contradicted")
 
@@ -98,6 +99,7 @@ def check_rows(
     """Learn from the new rows, and compare with the model."""
     wanted = _conditions(fail_if)
     model = read_model(path)
+    files, known = with_known_codes(files, path)
     dag = model.dag
     counts = None if isinstance(model, gn.Fit) else learnt_rows(path)
     tell_plan(verbose, files.data, dag, Auto.passes, whole_values(Auto()))
@@ -117,7 +119,7 @@ def check_rows(
         graph, reason = _graph_check(learnt.fit, level, "contradicted" in wanted)
         shapes = learnt.fit.residual_shapes
     test, rows = learnt.contamination, learnt.fit.rows
-    notes = tuple(in_shell_words(one.note(missing)) for one in learnt.fit.suspected_codes)
+    notes = tuple(in_shell_words(one.note(missing)) for one in learnt.fit.suspected_codes) + known
     return Checked(rows, level, drift, test, graph, reason, shapes, dag.nodes, wanted, notes)
 
 
@@ -156,7 +158,10 @@ def print_check(found: Checked) -> None:
     print_table(
         "Drift",
         ("node", "quantity", "parent", "model", "now", "adjusted p-value"),
-        ((t.node, t.quantity, t.parent or "", t.before, t.after, t.adjusted) for t in drifted),
+        (
+            (t.node, t.quantity, t.parent or "", t.before, t.after, PValue(t.adjusted))
+            for t in drifted
+        ),
     )
 
 

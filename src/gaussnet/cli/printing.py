@@ -9,6 +9,8 @@ from textwrap import wrap
 from threading import Timer
 from typing import TYPE_CHECKING, Any, Protocol
 
+from gaussnet.tails import PValue
+
 if TYPE_CHECKING:  # slow to import, and for terminals alone
     from rich.progress import Progress
 
@@ -113,13 +115,15 @@ def shown(name: str) -> str:
 
 
 def number(value: float) -> str:
-    """Four significant digits.
+    """Four significant digits; a p-value as everywhere.
 
     Examples
     --------
     >>> number(1.23456), number(float("nan"))
     ('1.235', '-')
     """
+    if isinstance(value, PValue):
+        return str(value)
     return "-" if math.isnan(value) else f"{value:.4g}"
 
 

@@ -17,11 +17,13 @@ from gaussnet.cli.printing import (
     progress,
     shown,
 )
+from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.errors import EstimationError, GaussnetError, NetworkError, SettingError
 from gaussnet.files import suffix
 from gaussnet.fitting.effects import effect_words, no_path
 from gaussnet.graph.dag import counted
 from gaussnet.model.checks import level_values
+from gaussnet.model.files import learnt_how
 from gaussnet.model.inference.effects import has_path, stations
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
@@ -211,6 +213,21 @@ def read_model(path: Path) -> gn.GaussianNetwork | gn.Fit:
     if suffix(path) == ".npz":
         return gn.solve(gn.load_summary(path))
     return gn.read_network(path)
+
+
+def with_known_codes(files: LabelledRows, model: Path) -> tuple[LabelledRows, tuple[str, ...]]:
+    """The rows with the codes for missing values that the model knows, and a note of it.
+
+    Codes that the command names go before them.
+    """
+    if files.codes:
+        return files, ()
+    known = gn.load_summary(model) if suffix(model) == ".npz" else learnt_how(model)
+    if not known.missing_values:
+        return files, ()
+    listed = ", ".join(f"{code:g}" for code in known.missing_values)
+    note = f"as the model says, {listed} stands for a missing value"
+    return replace(files, codes=known.missing_values), (note,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,9 +12,9 @@ import numpy as np
 import gaussnet as gn
 from gaussnet.cli.printing import console, number, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan
-from gaussnet.cli.saved_networks import read_model
+from gaussnet.cli.saved_networks import read_model, with_known_codes
 from gaussnet.data.labelled_rows import LabelledPage, LabelledRows
-from gaussnet.data.write import check_table_file, table_file
+from gaussnet.data.write import table_file
 from gaussnet.errors import DataError
 from gaussnet.graph.dag import counted
 from gaussnet.model.cells import CellJudge
@@ -48,6 +48,7 @@ class Scored:
     """The least likely rows."""
     out: Path | None
     has_key: bool
+    notes: tuple[str, ...] = ()
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
@@ -60,13 +61,16 @@ class Scored:
             "mean_log_density": self.total / self.rows,
             "out": None if self.out is None else str(self.out),
             "least_likely": rows,
+            "notes": list(self.notes),
         }
 
 
 def score_rows(files: LabelledRows, model: Path, out: Path | None, verbose: bool = False) -> Scored:
     """Score every row, and write all scores if a file is named for them."""
-    check_table_file(out)
+    files.check_table(out, "--out")
+    files.check_key(out)
     network = network_of(model)
+    files, notes = with_known_codes(files, model)
     tell_plan(verbose, files.data, network.dag, ONE_PASS)
     judge, sums, rows = CellJudge(network), [], 0
     least: list[tuple[float, int, RowScore]] = []
@@ -81,7 +85,8 @@ def score_rows(files: LabelledRows, model: Path, out: Path | None, verbose: bool
             rows += len(scores)
         if not rows:
             raise DataError("the data have no rows: give at least one")
-    return Scored(rows, math.fsum(sums), [one for *_, one in least], out, files.key is not None)
+    found = [one for *_, one in least]
+    return Scored(rows, math.fsum(sums), found, out, files.key is not None, notes)
 
 
 def network_of(model: Path) -> gn.GaussianNetwork:
@@ -126,5 +131,7 @@ def print_scores(found: Scored) -> None:
             for one in found.worst
         ],
     )  # fmt: skip
+    for note in found.notes:
+        page.print(f"note: {note}")
     if found.out is not None:
         page.print(f"scores of all rows written to {found.out}", soft_wrap=True)

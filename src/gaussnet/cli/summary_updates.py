@@ -181,7 +181,8 @@ def _network(summary: gn.Summary, out: Path | None) -> Learnt:
     require_determined(fit)
     errors = Errors.of(fit)
     if out is not None:
-        gn.write_network(fit.network, out, rows=rows_behind(fit))
+        name, codes, rows = fit.method.name, fit.missing_values, rows_behind(fit)
+        gn.write_network(fit.network, out, rows=rows, method=name, missing_values=codes)
     return Learnt(fit, errors, out, (), None, Verdict(fit))
 
 

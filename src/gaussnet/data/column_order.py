@@ -44,6 +44,8 @@ def in_column_order(
         _check_same_names(data, names)
         return data, dag
     own = [index for index, name in enumerate(names) if name in dag]
+    if len(own) < len(dag):
+        dag.reordered(names)  # says what is left out, and which name was perhaps meant for it
     ordered = dag.reordered(names[index] for index in own)
     return (data if len(own) == len(names) else _taken(data, own, len(names))), ordered
 

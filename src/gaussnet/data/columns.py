@@ -44,6 +44,11 @@ def column_indices(
         asked = set(names)
         others = sorted(columns, key=asked.__contains__)  # those that no node calls come first
         free = [column for column in columns if column not in asked]
+        if len(names) == 1:  # of labels, keys, weights, or the only node
+            raise DataError(
+                f"{who_has} no column {missing[0]!r}, only {shorten(others)}: name one of these, "
+                f"or rename a column{_hint(columns, missing) or did_you_mean(missing[0], free)}"
+            )
         raise DataError(
             f"{who_has} no column for {len(missing)} of {len(names)} nodes "
             f"({', '.join(map(repr, missing[:6]))}), only {shorten(others)}: "

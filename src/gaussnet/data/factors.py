@@ -42,6 +42,11 @@ MOST_LEVELS = 30
 DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
 """How the text of a date begins, which is no level of a category."""
 
+RARE, SOME_ROWS = 0.1, 5
+"""A level of fewer rows than this share of those of the commonest one is rare, and one of a single
+row where the commonest has so many."""
+BOOLEAN = {"false", "true"}
+
 Levels = Mapping[str, tuple[str, ...]]
 
 
@@ -285,10 +290,31 @@ def _is_number(label: Any) -> bool:
     return True
 
 
+def _reference(counts: Counter[Any], ordered: Sequence[str]) -> str | None:
+    """The first of some levels that is not rare; None of no levels.
+
+    Examples
+    --------
+    >>> _reference(Counter({"Deisel": 1, "Diesel": 60, "Gas": 40}), ["Deisel", "Diesel", "Gas"])
+    'Diesel'
+    """
+    most = max((counts[level] for level in ordered), default=0)
+    fewest = max(RARE * most, 2 if most >= SOME_ROWS else 1)
+    return next((level for level in ordered if counts[level] >= fewest), None)
+
+
 def _levels(counts: Counter[Any], name: str, stated: Sequence[str]) -> tuple[str, ...]:
-    """The levels, the reference first: in the order that the column states, or of letters."""
+    """The levels, the reference first: in the order that the column states, or of letters.
+
+    By letters the reference is the first that is not rare: one that was misspelt once is no level
+    to compare with. False stays before True.
+    """
     used = {label for label in counts if label is not None}
-    ordered = [level for level in stated if level in used] if used <= set(stated) else sorted(used)
+    is_stated = bool(used) and used <= set(stated)
+    ordered = [level for level in stated if level in used] if is_stated else sorted(used)
+    if not is_stated and {str(level).casefold() for level in used} != BOOLEAN:
+        first = _reference(counts, ordered)
+        ordered.sort(key=lambda level: (level != first, level))
     if len(ordered) < 2:
         held = "no value" if not ordered else f"{ordered[0]!r} in every row"
         raise DataError(f"the column {name!r} holds {held}: leave the node out of the graph")

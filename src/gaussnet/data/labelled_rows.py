@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path as FilePath
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,9 +11,11 @@ from gaussnet.data.codes import Codes, recoded
 from gaussnet.data.column_order import in_column_order
 from gaussnet.data.columns import Loaded
 from gaussnet.data.labels import Beside, open_labels
-from gaussnet.data.paths import files_of, is_path
+from gaussnet.data.paths import STANDARD_INPUT, TEXT_ENDINGS, files_of, is_path
 from gaussnet.data.sources import ArraySource, open_data
+from gaussnet.data.write import check_table_file, check_texts
 from gaussnet.errors import SettingError
+from gaussnet.files import Path, file_name, suffix
 from gaussnet.graph.dag import Dag
 from gaussnet.types import FloatArray
 
@@ -72,11 +75,29 @@ class LabelledRows:
         file, row, key, *others = cells
         return (*((file,) * self.has_files), row, *((key,) * (self.key is not None)), *others)
 
-    def check_key(self) -> None:
-        """Refuse a column of keys that is not there, in any of the files."""
-        if self.key is not None:
-            for part in self._parts:
-                next(iter(open_labels(part, self.key, "key").chunks()), None)
+    def check_table(self, path: Path | None, setting: str) -> None:
+        """Refuse early a file for a table of these rows that cannot be written, or holds them."""
+        check_table_file(path)
+        if path is not None and self.has_files and _is_among(path, self.data):
+            raise SettingError(
+                f"got {setting}={str(path)!r}, which is one of the files that the rows are read "
+                "from, or lies in their folder: name another file"
+            )
+
+    def check_key(self, path: Path | None = None) -> None:
+        """Refuse a column of keys that is not there, in any of the files, or cannot be written.
+
+        `path` is where they are to be written: if as text, all keys are looked at.
+        """
+        if self.key is None:
+            return
+        for part in self._parts:
+            chunks = open_labels(part, self.key, "key").chunks()
+            if path is None or suffix(file_name(path)) not in TEXT_ENDINGS:
+                next(iter(chunks), None)
+            else:
+                for (keys,) in chunks:
+                    check_texts(keys.tolist())
 
     def opened(self, dag: Dag) -> Any:
         """All rows as they can be read more than once, in the order of the nodes."""
@@ -115,3 +136,12 @@ class LabelledRows:
                 "give a file with named columns"
             )
         return open_data(given, dag.nodes, factors=dag.factors)
+
+
+def _is_among(path: Path, data: Any) -> bool:
+    """Whether a file is one of the data's, or would be read with them the next time."""
+    target, given = FilePath(path).resolve(), data if isinstance(data, (list, tuple)) else [data]
+    given = [one for one in given if one != STANDARD_INPUT]
+    folders = {FilePath(one).resolve() for one in given if FilePath(one).is_dir()}
+    files = {FilePath(one).resolve() for one in files_of(data) if one != STANDARD_INPUT}
+    return target in files or bool(folders & set(target.parents))

@@ -20,6 +20,7 @@ from gaussnet.data.labels import (
 from gaussnet.data.sources import ArraySource, Source, open_data
 from gaussnet.errors import DataError, SettingError
 from gaussnet.graph.dag import shorten
+from gaussnet.named_rows import did_you_mean
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 NOTHING = frozenset({"na", "n/a", "#n/a", "nan", "null", "none"})
@@ -345,7 +346,7 @@ class Mapped:
             if value not in present:
                 raise SettingError(
                     f"no row has {value!r} in the column {self.column!r}"
-                    f"{_did_you_mean(value, present)}: name a value that it has, "
+                    f"{_meant(value, present)}name a value that it has, "
                     f"{shorten(sorted(map(str, present)))}"
                 )
 
@@ -358,18 +359,17 @@ def _known(
         if name not in nodes:
             raise DataError(
                 f"the {purpose} in {column!r} name {name!r}, which is no node of the graph"
-                f"{_did_you_mean(name, nodes)}: name nodes, with commas between several, and "
+                f"{_meant(name, nodes)}name nodes, with commas between several, and "
                 "leave the cell empty where there is none, or say by a mapping what each value "
                 f"means, as {purpose}={{'condition': {{'drug': ['node']}}}}"
             )
     return found
 
 
-def _did_you_mean(name: Any, known: Iterable[Any]) -> str:
-    from difflib import get_close_matches
-
-    close = get_close_matches(str(name), [str(one) for one in known], 1)
-    return f" (did you mean {close[0]!r}?)" if close else ""
+def _meant(name: Any, known: Iterable[Any]) -> str:
+    """A question that names what was meant, or a colon."""
+    asked = did_you_mean(str(name), map(str, known))
+    return f"{asked} Else " if asked else ": "
 
 
 def _by_label(

@@ -191,6 +191,18 @@ def _parquet_lines(stream: BinaryIO, heads: Heads, file: str) -> Iterator[TableW
         yield table
 
 
+def check_texts(values: Iterable[Cell]) -> None:
+    """Refuse texts that cannot be written into a table of text.
+
+    Examples
+    --------
+    >>> check_texts(["row 1", "-7.5", None])
+    """
+    for value in values:
+        if isinstance(value, str):
+            _cell(value)
+
+
 def _cell(value: Cell) -> str:
     if value is None or value != value:  # noqa: PLR0124 (NaN)
         return ""

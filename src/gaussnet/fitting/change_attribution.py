@@ -1,14 +1,18 @@
 """Which equations changed a node's mean and variance between two networks: Shapley values."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+import math
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from types import MappingProxyType
 from typing import NamedTuple
 
 import numpy as np
 
-from gaussnet.errors import CycleError, GraphError, NetworkError
+from gaussnet.errors import CycleError, EstimationError, GaussnetError, GraphError, NetworkError
+from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.prediction import Derivatives, LearntErrors
+from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.algorithms import with_relatives
@@ -16,6 +20,36 @@ from gaussnet.graph.dag import Dag, shorten
 from gaussnet.model import checks
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray
+
+MOST_WORK = 4e5
+"""Parameters times squared ancestors up to which standard errors are found, in half a minute."""
+
+
+@dataclass(frozen=True, eq=False)
+class ContributionErrors:
+    """Standard errors of contributions, by the delta method, and the level of intervals."""
+
+    level: float
+    mean: Mapping[str, float]
+    variance: Mapping[str, float]
+
+    def interval(self, part: str, name: str, value: float) -> tuple[float, float]:
+        """The ends of the interval of one contribution, "mean" or "variance"."""
+        from scipy.special import ndtri  # slow to import
+
+        reach = float(ndtri(0.5 + 0.5 * self.level)) * getattr(self, part)[name]
+        return value - reach, value + reach
+
+    def columns(self, part: str, values: Mapping[str, float], names: list[str]) -> list[Column]:
+        """Standard error and ends of the intervals of one part."""
+        level = f"{100 * self.level:.4g}%"
+        ends = [self.interval(part, name, values[name]) for name in names]
+        errors: Mapping[str, float] = getattr(self, part)
+        return [
+            Column(f"{part}_error", "std. error", [errors[name] for name in names]),
+            Column(f"{part}_low", f"{level} low", [low for low, _ in ends]),
+            Column(f"{part}_high", f"{level} high", [high for _, high in ends]),
+        ]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -36,6 +70,9 @@ class ChangeAttribution(Tabular):
     """What the equation of each node adds to the mean, for the target and its ancestors."""
     variance: Mapping[str, float]
     """What the equation of each node adds to the variance."""
+    errors: ContributionErrors | None = None
+    """How sure the contributions are, if two fits were compared."""
+    notes: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         return f"ChangeAttribution({self.target!r}, {len(self.mean)} equations)"
@@ -43,20 +80,24 @@ class ChangeAttribution(Tabular):
     def table(self) -> ResultTable:
         """The contributions, largest first, for `to_frame`, `to_markdown` and `to_latex`."""
         names = self._largest_first
-        columns = (
-            Column("equation", "equation", names, "text"),
-            Column("mean", "mean", [self.mean[name] for name in names]),
-            Column("variance", "variance", [self.variance[name] for name in names]),
-        )
-        return ResultTable(self._words, columns)
+        columns = [Column("equation", "equation", names, "text")]
+        for part in ("mean", "variance"):
+            values = getattr(self, part)
+            columns.append(Column(part, part, [values[name] for name in names]))
+            if self.errors is not None:
+                columns += self.errors.columns(part, values, names)
+        return ResultTable(self._words, tuple(columns), self.notes)
 
     def __str__(self) -> str:
+        if self.errors is not None:
+            return str(self.table())
         numbers = ((self.mean[name], self.variance[name]) for name in self._largest_first)
         lines = (
             (shown(name), *(f"{part:+10.4g}" for part in parts))
             for name, parts in zip(self._largest_first, numbers, strict=True)
         )
-        return "\n".join([self._words, *text_table(("equation", "mean", "variance"), lines)])
+        table = text_table(("equation", "mean", "variance"), lines)
+        return "\n".join([self._words, *table, *(f"note: {note}" for note in self.notes)])
 
     @property
     def _words(self) -> str:
@@ -72,7 +113,9 @@ class ChangeAttribution(Tabular):
         return sorted(sizes, key=sizes.__getitem__)
 
 
-def attribute_change(before: object, after: object, target: str) -> ChangeAttribution:
+def attribute_change(
+    before: object, after: object, target: str, *, level: float = 0.95
+) -> ChangeAttribution:
     r"""Which equations changed the mean and the variance of a node between two networks.
 
     The equation of a node is its intercept, coefficients and noise variance. Let v(S) be the mean
@@ -99,6 +142,10 @@ def attribute_change(before: object, after: object, target: str) -> ChangeAttrib
         together have no cycle.
     target
         The node whose change is to be explained, by its own equation and its ancestors'.
+    level
+        Of the intervals. Two fits have errors, which the delta method carries on to the
+        contributions: `errors` holds them, and the table has columns for them. The rows of the
+        fits are taken as different and independent. Networks are taken as known.
 
     Examples
     --------
@@ -111,6 +158,7 @@ def attribute_change(before: object, after: object, target: str) -> ChangeAttrib
     rain            +4.5          +0
     wet             +1.5          +3
     """
+    check_level(level)
     old, new = _network(before), _network(after)
     old.dag.position(target)
     units = _units(old, new)
@@ -118,10 +166,85 @@ def attribute_change(before: object, after: object, target: str) -> ChangeAttrib
     place = dag.position(next(name for name, nodes in units.items() if target in nodes))
     kept = with_relatives(dag.families.parent_lists, {place})
     order = [dag.nodes[node] for node in dag.order.tolist() if node in kept]
-    pair = _Mixture.of([units[name] for name in order], old, new, target)
-    mean, variance, ends = pair.shapley()
-    parts = [dict(zip(order, values.tolist(), strict=True)) for values in (mean, variance)]
-    return ChangeAttribution(target, *ends, *map(MappingProxyType, parts))
+    members = [units[name] for name in order]
+    mean, variance, ends = _Mixture.of(members, old, new, target).shapley()
+    found = ChangeAttribution(target, *ends, _by_name(order, mean), _by_name(order, variance))
+    if not (isinstance(before, Fit) and isinstance(after, Fit)):
+        return found
+    try:
+        squares = _error_squares((before, after), members, target)
+    except GaussnetError as problem:
+        return replace(found, notes=(f"no standard errors: {problem}",))
+    own = (_by_name(order, np.sqrt(part)) for part in np.split(squares, 2))
+    return replace(found, errors=ContributionErrors(float(level), *own))
+
+
+def _by_name(names: list[str], values: FloatArray) -> Mapping[str, float]:
+    return MappingProxyType(dict(zip(names, values.tolist(), strict=True)))
+
+
+def _error_squares(fits: tuple[Fit, Fit], units: list[tuple[str, ...]], target: str) -> FloatArray:
+    """Variances of the contributions to the mean, then to the variance, (2 * units,)."""
+    nodes = [name for unit in units for name in unit]
+    parameters = sum(len(fit.dag.conditioned_on(node)) + 2 for fit in fits for node in nodes)
+    if parameters * len(nodes) ** 2 > MOST_WORK:
+        raise EstimationError(
+            f"{len(nodes)} ancestors are too many for the delta method: attribute the change again "
+            "between fits to rows drawn with replacement"
+        )
+    total = np.zeros(2 * len(units))
+    for place, fit in enumerate(fits):
+        learnt = fit.learnt_errors
+
+        def contributions(network: GaussianNetwork, place: int = place) -> FloatArray:
+            pair = (network, fits[1].network) if place == 0 else (fits[0].network, network)
+            return np.concatenate(_Mixture.of(units, *pair, target).shapley()[:2])
+
+        found = _derivatives(fit, learnt, nodes, contributions)
+        total += learnt.covariance.squares(found, len(total))
+    return total
+
+
+def _derivatives(
+    fit: Fit,
+    learnt: LearntErrors,
+    nodes: list[str],
+    contributions: Callable[[GaussianNetwork], FloatArray],
+) -> Iterator[Derivatives]:
+    """Derivatives of all contributions by the parameters of each family that matters.
+
+    Contributions are polynomials of at most the second degree in each parameter by itself, for
+    which central differences of any step are exact.
+    """
+    families, dag, network = learnt.model.families, fit.dag, fit.network
+    wanted = {dag.position(name) for name in nodes}
+    given = (network.coefficient_array, network.variance_array, network.intercept_array)
+
+    def slope(array: int, index: int, step: float, *also: tuple[int, float]) -> FloatArray:
+        ends = []
+        for sign in (1.0, -1.0):
+            moved = [part.copy() for part in given]
+            moved[array][index] += sign * step
+            for node, by in also:
+                moved[2][node] += sign * step * by
+            ends.append(contributions(GaussianNetwork.from_arrays(dag, *moved)))
+        return np.asarray((ends[0] - ends[1]) / (2.0 * step))
+
+    for family, node in enumerate(families.children.tolist()):
+        if node not in wanted:
+            continue
+        edges = range(*families.offsets[family : family + 2].tolist())
+        first = int(dag.families.offsets[node])
+        sizes = np.maximum(np.abs(given[0][first : first + len(edges)]), 1.0)
+        slopes = [
+            slope(0, first + rank, 0.1 * float(sizes[rank]), (node, -float(learnt.centres[edge])))
+            for rank, edge in enumerate(edges)
+        ]
+        variance = float(given[1][node])
+        by_constant = slope(2, node, math.sqrt(variance) or 1.0)
+        by_slopes = np.array(slopes).reshape(len(slopes), len(by_constant)).T
+        by_noise = slope(1, node, 0.5 * variance) if variance > 0.0 else 0.0 * by_constant
+        yield Derivatives(family, by_slopes, by_constant, by_noise)
 
 
 class _Pass(NamedTuple):

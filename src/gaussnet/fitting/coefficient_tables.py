@@ -19,6 +19,7 @@ from gaussnet.fitting.uncertainty import (
     find_uncertainty,
     repetitions_of,
 )
+from gaussnet.methods.standard_errors import student
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -38,6 +39,11 @@ ERRORS = {
     "bootstrap": "bootstrap",
 }
 """Where standard errors come from, in words."""
+
+
+STUDENT = ("classical", "heteroscedastic", "sampling", "fitted-rows", "believed-cells")
+"""Errors whose law is Student's t with the rows that are left, unless they have freedom of their
+own."""
 
 
 def error_words(fit: "Fit", kind: str, choice: ErrorChoice) -> str:
@@ -61,16 +67,14 @@ def edge_table(
     if standardized:
         found = find_standardized(fit, asked, implied)
         estimates, errors, ends = found.values, found.errors, np.stack((found.low, found.high))
-        freedom = np.full(len(estimates), np.inf)
+        tests, words = p_values(estimates, errors, np.inf), p_value_words(np.inf)
     else:
         estimates = fit.network.coefficient_array
         errors = sure.standard_errors.coefficient_array
         ends = sure.confidence_intervals.coefficient_array.T
-        freedom = degrees_of_freedom(fit, sure.kind)[fit.dag.families.family_of_edge]
+        tests, words = coefficient_p_values(fit, sure)
     drawn = ~fit.dag.is_covariance
-    estimates, errors, ends, freedom = (
-        part[..., drawn] for part in (estimates, errors, ends, freedom)
-    )
+    estimates, errors, ends, tests = (part[..., drawn] for part in (estimates, errors, ends, tests))
     if fit.dag.labels:
         named = {edge: label for label, edge in fit.dag.labels.items()}
         labels = [named.get(edge, "") for edge in fit.dag.arrows]
@@ -79,7 +83,7 @@ def edge_table(
     columns += [
         _numbers("estimate", "estimate", estimates),
         _numbers("std_error", "std. error", errors),
-        Column("p_value", "p-value", p_values(estimates, errors, freedom).tolist(), "p-value"),
+        Column("p_value", "p-value", tests.tolist(), "p-value"),
         _numbers("low", f"{level} low", ends[0]),
         _numbers("high", f"{level} high", ends[1]),
     ]
@@ -89,7 +93,7 @@ def edge_table(
         )
     lacking = {fit.dag.arrows[edge][1] for edge in np.flatnonzero(np.isnan(errors)).tolist()}
     notes = [
-        f"standard errors: {error_words(fit, sure.kind, choice)}; {p_value_words(freedom)}",
+        f"standard errors: {error_words(fit, sure.kind, choice)}; {words}",
         *_reasons(sure.notes, lacking),
     ]
     if not implied and fit.data is not None and fit.sample_scales is None:
@@ -178,8 +182,7 @@ def degrees_of_freedom(fit: "Fit", kind: str) -> FloatArray:
         design = fit.required_data("ask where the data are, or fit again").table().design
         clusters = 0 if design is None else design.clusters or 0
         return np.full(len(fit.dag), clusters - 1.0)
-    classical = kind == "believed-cells" and fit.trimming is not None and fit.trimming.is_untouched
-    if classical or kind in ("classical", "heteroscedastic", "fitted-rows", "sampling"):
+    if kind in STUDENT:
         left = details.rows - details.ranks - float(fit.intercept)
         return np.where(left > 0.0, left, np.nan)
     if kind == "between-batch":
@@ -188,13 +191,23 @@ def degrees_of_freedom(fit: "Fit", kind: str) -> FloatArray:
 
 
 def coefficient_p_values(fit: "Fit", sure: Uncertainty) -> tuple[FloatArray, str]:
-    """P-values of the coefficients, (edges,), and by which test, in words."""
+    """P-values of the coefficients, (edges,), and by which test, in words.
+
+    Where intervals are Student's t with degrees of freedom of their own, so are the tests: an
+    interval excludes 0 if and only if the p-value is below 1 - level.
+    """
+    family, estimates = fit.dag.families.family_of_edge, fit.network.coefficient_array
     errors = sure.standard_errors.coefficient_array
-    freedom = degrees_of_freedom(fit, sure.kind)[fit.dag.families.family_of_edge]
-    return p_values(fit.network.coefficient_array, errors, freedom), p_value_words(freedom)
+    if sure.freedom is None:
+        freedom = degrees_of_freedom(fit, sure.kind)[family]
+    else:
+        freedom, intervals = sure.freedom[family], sure.confidence_intervals
+        widths = intervals.coefficient_array[:, 1] - intervals.coefficient_array[:, 0]
+        errors = 0.5 * widths / student(intervals.level, freedom)
+    return p_values(estimates, errors, freedom), p_value_words(freedom)
 
 
-def p_value_words(freedom: FloatArray) -> str:
+def p_value_words(freedom: FloatArray | float) -> str:
     """By which test p-values of estimates with these degrees of freedom are found.
 
     Examples

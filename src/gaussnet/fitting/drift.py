@@ -7,9 +7,11 @@ Gaussian, then with :math:`K = (X^\top X)^{-1}` of both sets of rows, pooled var
 .. math:: \frac{\hat a_1 - \hat a_0}{s \sqrt{K_0 + K_1}} \sim t_{\nu_0 + \nu_1}, \qquad
           s_1^2 / s_0^2 \sim F_{\nu_1, \nu_0},
 
-exactly, and likewise for the mean of the new residuals at the model's equation. A network of which
-nobody knows from how many rows it was learnt is taken as certain. P-values are Holm's over all
-nodes: with a chance of `level`, at most, anything is called drift where nothing drifted.
+exactly, and likewise for the mean of the new residuals at the model's equation. Of a column of 0
+and 1 without parents, as the levels of a category are, the share of rows is tested instead, exactly
+(Fisher): that a rare level is absent on a small day is no drift. A network of which nobody knows
+from how many rows it was learnt is taken as certain. P-values are Holm's over all nodes:
+with a chance of `level`, at most, anything is called drift where nothing drifted.
 
 Wrong cells are no drift: where the new rows look contaminated (`gaussnet.Auto`), the equations are
 those of the robust method, with its errors.
@@ -30,6 +32,7 @@ from gaussnet.fitting.equation_changes import (
     MEAN,
     MOST_UNITS,
     ROUND_FACTORS,
+    SHARE,
     SPREAD,
     Side,
     UnitChange,
@@ -55,7 +58,8 @@ class DriftTest(NamedTuple):
 
     node: str
     quantity: str
-    """"mean of residuals", "noise sd" or "coefficient"."""
+    """"mean of residuals", "noise sd" or "coefficient"; of a column of 0 and 1 without parents, as
+    the levels of a category are, "share of rows"."""
     parent: str | None
     """Whose coefficient it is; None for the others."""
     before: float
@@ -109,12 +113,8 @@ class DriftCheck:
         if rest:
             names = shorten([shown(name) for name in rest])
             worst = next(test for test in self.tests if test.node == rest[0])
-            what = f"{worst.quantity}{'' if worst.parent is None else f' of {shown(worst.parent)}'}"
             numbers = f"{worst.before:.4g} before, {worst.after:.4g} now"
-            parts.append(
-                f"Drift {how} in {names}: look first at the {what} in the equation of "
-                f"{shown(rest[0])}, {numbers}."
-            )
+            parts.append(f"Drift {how} in {names}: look first at the {_where(worst)}, {numbers}.")
         return " ".join(parts)
 
     def to_dict(self) -> dict[str, Any]:
@@ -156,6 +156,15 @@ def _cell(value: str | float | None) -> str | float:
     return "" if value is None else value
 
 
+def _where(test: DriftTest) -> str:
+    """What a test is about, in words."""
+    node = shown(test.node)
+    if test.quantity == SHARE:
+        return f"share of the rows with {node} = 1"
+    of_parent = "" if test.parent is None else f" of {shown(test.parent)}"
+    return f"{test.quantity}{of_parent} in the equation of {node}"
+
+
 def _unit_words(change: UnitChange) -> str:
     name = shown(change.column)
     if change.factor == 1.0:
@@ -182,11 +191,11 @@ def check_drift(  # noqa: PLR0913 (every setting is one keyword)
     """Whether new rows follow the equations that a network was learnt with.
 
     For each node the mean of the residuals, the standard deviation of the noise and every
-    coefficient are compared; p-values are adjusted by Holm's method, so that with a chance of
-    `level` at most anything is called drift where nothing drifted. A column whose values are all
-    multiplied or shifted, as if its units had changed, is told of first. Wrong cells are no drift:
-    if the new rows look contaminated, the robust method finds their equations. Rows are taken as
-    independent, with noise of one variance.
+    coefficient are compared, and for each level of a category its share of the rows; p-values are
+    adjusted by Holm's method, so that with a chance of `level` at most anything is called drift
+    where nothing drifted. A column whose values are all multiplied or shifted, as if its units had
+    changed, is told of first. Wrong cells are no drift: if the new rows look contaminated, the
+    robust method finds their equations. Rows are taken as independent, with noise of one variance.
 
     Parameters
     ----------
@@ -359,7 +368,8 @@ def compare(
 def _untested(dag: Dag, tests: Iterable[DriftTest]) -> tuple[str, ...]:
     """What could not be tested, and why."""
     tested = {(test.node, test.quantity) for test in tests}
-    left = [node for node in dag.nodes if not {(node, MEAN), (node, SPREAD)} & tested]
+    wanted = (MEAN, SPREAD, SHARE)
+    left = [node for node in dag.nodes if tested.isdisjoint((node, one) for one in wanted)]
     notes = []
     if left:
         listed = shorten([shown(node) for node in left])
@@ -367,7 +377,9 @@ def _untested(dag: Dag, tests: Iterable[DriftTest]) -> tuple[str, ...]:
     open_ = [
         node
         for node in dag.nodes
-        if dag.conditioned_on(node) and node not in left and (node, COEFFICIENT) not in tested
+        if dag.conditioned_on(node)
+        and node not in left
+        and not {(node, COEFFICIENT), (node, SHARE)} & tested
     ]
     if open_:
         listed = shorten([shown(node) for node in open_])

@@ -12,13 +12,16 @@ from gaussnet.fitting.result import Fit
 from gaussnet.fitting.uncertainty import find_covariances
 from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.types import FloatArray
+from gaussnet.types import BoolArray, FloatArray
 
 MEAN, SPREAD, COEFFICIENT = "mean of residuals", "noise sd", "coefficient"
+SHARE = "share of rows"
 MOST_UNITS = 10
 """Columns whose units may have changed, at most: with more it is another table."""
 ROUNDING = 1e-9
 """Differences below this share of the numbers compared are rounding where there is no noise."""
+MOST_COUNTS = 1_000_000
+"""Counts of a level up to which its share is tested exactly, and not by the normal law."""
 ROUND_FACTORS = tuple(
     sign * factor
     for size in (1.0, 10.0, 100.0, 1e3, 1e4, 1e5, 1e6, 1e9, 60.0, 3600.0)
@@ -56,6 +59,10 @@ class Side:
     """That the estimates rest on, (nodes,); infinite for what is certain."""
     freedom: FloatArray
     """Degrees of freedom of the variances, (nodes,)."""
+    shares: FloatArray
+    """Of the rows in which a column of 0 and 1 without parents is 1, (nodes,); NaN of others."""
+    counts: FloatArray
+    """Rows in which each node has a value, (nodes,); infinite for what is certain."""
 
     @classmethod
     def of_fit(cls, fit: Fit) -> "Side":
@@ -65,8 +72,8 @@ class Side:
             _, errors = find_covariances(fit, None, 0.95)
         except EstimationError:  # a fit without its rows
             return cls.of_network(fit.network, counts, fit.intercept)
-        network = fit.network
-        parameters = fit.dag.in_degrees + fit.intercept
+        network, used = fit.network, counts
+        parameters = fit.details.ranks + fit.intercept
         variances, freedom = network.variance_array.copy(), counts - parameters
         if fit.maximizes_likelihood and fit.trimming is None and not fit.method.fills_holes:
             variances *= counts / np.maximum(freedom, 1.0)
@@ -78,8 +85,8 @@ class Side:
             covariances[node] = np.full_like(covariances[node], np.nan)  # not determined
         with np.errstate(all="ignore"):
             spreads = tuple(own / s for own, s in zip(covariances, variances, strict=True))
-        slopes = network.coefficient_array
-        return cls(fit.dag, network.mean(), slopes, spreads, variances, counts, freedom)
+        means, slopes, shares = network.mean(), network.coefficient_array, _shares(network)
+        return cls(fit.dag, means, slopes, spreads, variances, counts, freedom, shares, used)
 
     @classmethod
     def of_network(
@@ -95,8 +102,8 @@ class Side:
         with np.errstate(all="ignore"):
             growth = np.where(np.isinf(rows), 1.0, rows / np.maximum(freedom, 1.0))
         variances = network.variance_array * growth
-        slopes = network.coefficient_array
-        return cls(dag, network.mean(), slopes, tuple(spreads), variances, rows, freedom)
+        means, slopes, shares = network.mean(), network.coefficient_array, _shares(network)
+        return cls(dag, means, slopes, tuple(spreads), variances, rows, freedom, shares, rows)
 
     def family(self, node: int) -> tuple[Any, Any]:
         """The parents of a node, and where its coefficients stand."""
@@ -130,6 +137,17 @@ class Side:
         """The nodes that have this one as a parent."""
         families = self.dag.families
         return families.family_of_edge[families.parents == node].tolist()  # type: ignore[no-any-return]
+
+
+def _shares(network: GaussianNetwork) -> FloatArray:
+    """How often columns of 0 and 1 without parents are 1: indicators of categories, and those
+    whose variance is m (1 - m) for the mean m, as of no other column; NaN of others."""
+    means, variances = network.mean(), network.variance_array
+    spread = means * (1.0 - means)
+    binary = (network.dag.in_degrees == 0) & (np.abs(variances - spread) <= ROUNDING * spread)
+    binary[[network.dag.positions[name] for name in network.dag.indicators]] = True
+    has_no_mean = (means == 0.0) & (variances > 0.0)  # learnt without intercept
+    return np.where(binary & ~has_no_mean, np.clip(means, 0.0, 1.0), np.nan)
 
 
 def _inverse(matrix: FloatArray) -> FloatArray:
@@ -176,8 +194,11 @@ def differences(
 ) -> list[Difference]:
     """The comparisons of these nodes; of none that one side does not determine."""
     found: list[Difference] = []
+    binary = _are_binary(before, after)
     for node in nodes:
-        if before.freedom[node] >= 1.0 and after.freedom[node] >= 1.0:
+        if binary[node]:
+            found += _of_share(before, after, node)
+        elif before.freedom[node] >= 1.0 and after.freedom[node] >= 1.0:
             found += _of_node(before, after, node, float(kurtosis[node]))
     return found
 
@@ -205,6 +226,57 @@ def _of_node(before: Side, after: Side, node: int, kurtosis: float) -> list[Diff
         chance = _student(apart_by, scale, float(reaches[place]), freedom)
         found.append(Difference(node, COEFFICIENT, parent, *values, chance))
     return [one for one in found if not math.isnan(one.p_value)]
+
+
+def _are_binary(before: Side, after: Side) -> BoolArray:
+    """Nodes that are columns of 0 and 1 without parents, before and after, (nodes,)."""
+    varies = (before.shares > 0.0) & (before.shares < 1.0)
+    return np.asarray(varies & ~np.isnan(after.shares))
+
+
+def _of_share(before: Side, after: Side, node: int) -> list[Difference]:
+    """The share of a column of 0 and 1: it has no other parameter, and no Gaussian noise."""
+    shares = float(before.shares[node]), float(after.shares[node])
+    counts = float(before.counts[node]), float(after.counts[node])
+    if not counts[1] >= 1.0:
+        return []
+    return [Difference(node, SHARE, None, *shares, _share_test(shares, counts))]
+
+
+def _share_test(shares: tuple[float, float], counts: tuple[float, float]) -> float:
+    """Two-sided p-value that rows of the second set are 1 as often as those of the first.
+
+    Exact given how often both are 1 together (Fisher, 1935), or binomial where the first share is
+    certain: twice the smaller tail, so at a level of 1 % there is an alarm in 1 % of days or fewer.
+    """
+    from scipy.special import bdtr, bdtrc  # slow to import
+
+    rows, hits = counts[1], float(np.rint(shares[1] * counts[1]))
+    if math.isinf(counts[0]):
+        below = float(bdtr(hits, int(rows), shares[0]))
+        above = 1.0 if hits == 0.0 else float(bdtrc(hits - 1.0, int(rows), shares[0]))
+    else:
+        below, above = _tails(hits, rows, float(np.rint(shares[0] * counts[0])) + hits, sum(counts))
+    return min(1.0, 2.0 * min(below, above))
+
+
+def _tails(hits: float, rows: float, all_hits: float, all_rows: float) -> tuple[float, float]:
+    """The chances of so many hits or fewer, and or more, among some of all rows."""
+    from scipy.special import gammaln, ndtr  # slow to import
+
+    first, last = max(0.0, rows + all_hits - all_rows), min(rows, all_hits)
+    if last - first > MOST_COUNTS:
+        share = all_hits / all_rows
+        mean, left = rows * share, (all_rows - rows) / (all_rows - 1.0)
+        sd = math.sqrt(mean * (1.0 - share) * left)
+        return float(ndtr((hits + 0.5 - mean) / sd)), float(ndtr((mean - hits + 0.5) / sd))
+    values = np.arange(first, last + 1.0)
+    misses, other = rows - values, all_hits - values
+    parts = (values, misses, other, all_rows - all_hits - misses)
+    logs = -np.sum([gammaln(part + 1.0) for part in parts], axis=0)
+    weights = np.exp(logs - logs.max())
+    below, above = (weights[chosen].sum() for chosen in (values <= hits, values >= hits))
+    return float(below / weights.sum()), float(above / weights.sum())
 
 
 def _pooled(before: Side, after: Side, node: int) -> float:
@@ -260,8 +332,9 @@ def best_units(
     """The change of units that explains most drift, and the new rows' side without it."""
     drift = [one for one in found if one.p_value <= smallest]
     best: tuple[int, UnitChange, Side] | None = None
+    binary = _are_binary(before, after)
     for node in dict.fromkeys(place for one in drift for place in (one.node, one.parent)):
-        if node is None:
+        if node is None or binary[node]:
             continue
         touched = [node, *before.children(node)]
         explained = sum(one.node in touched and not one.is_own(node) for one in drift)

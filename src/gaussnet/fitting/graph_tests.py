@@ -25,7 +25,7 @@ from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.checks import as_names
-from gaussnet.tails import student_tail
+from gaussnet.tails import PValue, student_tail
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -408,4 +408,4 @@ def _largest_listed(missing: int, level: float, adjust: Adjustment) -> float | N
 
 def _line(edge: MissingEdge) -> tuple[str, ...]:
     names = (shown(edge.node), shown(edge.other), ", ".join(map(shown, edge.given)) or "-")
-    return (*names, f"{edge.correlation:.3f}", f"{edge.p_value:.2g}", f"{edge.adjusted:.2g}")
+    return (*names, f"{edge.correlation:.3f}", *map(str, map(PValue, edge[-2:])))

@@ -26,6 +26,7 @@ from gaussnet.methods.moments import MomentsPass, unpacked
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
+from gaussnet.tails import PValue
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -433,7 +434,7 @@ class GroupPool:
         named = " and ".join(self.what)
         found = f"chi-square {self.statistic:.4g} with {self.freedom} degrees of freedom"
         says = "contradict" if self.p_value <= 0.05 else "do not contradict"
-        return f"The data {says} common {named} ({found}, p-value {self.p_value:.3g})."
+        return f"The data {says} common {named} ({found}, p-value {PValue(self.p_value)!s})."
 
     def __repr__(self) -> str:
         return f"GroupPool({', '.join(self.what)} common to {len(self.networks)} groups)"

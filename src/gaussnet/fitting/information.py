@@ -25,6 +25,8 @@ class ExpectedErrors:
     """Nodes of as many parents, and their coefficients' covariances, (nodes, p, p)."""
     joint: FloatArray | None = None
     """Families are not correlated."""
+    freedom: FloatArray | None = None
+    """The law is normal."""
 
     @property
     def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -19,11 +19,14 @@ from gaussnet.fitting.graph_tests import judge_of_pages, required_cross_moments,
 from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
-from gaussnet.graph.dag import Dag
+from gaussnet.graph.dag import Dag, counted
+from gaussnet.methods.groups import Fitted
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass, Moments, MomentsPass
+from gaussnet.methods.robust.believed_cells import believed_rows
 from gaussnet.methods.robust.judge import BelievedPass
 from gaussnet.methods.standard_errors.regressions import regress
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.named_rows import named
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -52,6 +55,8 @@ class FitMeasures(Tabular, Mapping[str, float]):
     """
 
     values_by_name: Mapping[str, float]
+    notes: tuple[str, ...] = ()
+    """What they rest on, where these are not all values of the rows."""
 
     def __getitem__(self, name: str) -> float:
         return self.values_by_name[name]
@@ -69,7 +74,7 @@ class FitMeasures(Tabular, Mapping[str, float]):
             Column("measure", "measure", list(self), "text"),
             Column("value", "value", values, "measure"),
         )
-        return ResultTable("Measures of fit", columns)
+        return ResultTable("Measures of fit", columns, self.notes)
 
     def to_frame(self, kind: "FrameKind" = "pandas") -> Any:
         """The measures as a "pandas" or "polars" data frame."""
@@ -94,7 +99,13 @@ def find_measures(fit: "Fit") -> FitMeasures:
     and ``missing="likelihood"`` both likelihoods are those of the cells that are there. The
     baseline has no edges and, as lavaan's, no covariances unless all roots covary; the indicators
     of a category covary in any case, because only one of them can be 1.
+
+    A robust fit is not one of largest likelihood. Where it flagged values, or some are missing, the
+    measures are those of maximum likelihood over the values that it believes, the others taken as
+    missing, and a note says so.
     """
+    if _distrusts_values(fit):
+        return _over_believed_values(fit)
     found = _over_holes(fit) if fit.method.fills_holes else _over_rows(fit)
     rows, nodes = fit.rows, len(fit.dag)
     pairs = nodes * (nodes - 1) // 2
@@ -140,6 +151,33 @@ class Likelihoods(NamedTuple):
     no_edge: float
     mean: FloatArray
     covariance: FloatArray
+
+
+def _distrusts_values(fit: "Fit") -> bool:
+    """Whether this is a robust fit that left values out, and all of them are known."""
+    if fit.trimming is None or fit.trimming.counts is not None or fit.data is None:
+        return False
+    if fit.has_dependent_rows or fit.details.set_rows.any():
+        return False
+    return not fit.maximizes_likelihood or bool(fit.details.dropped.any())
+
+
+def _over_believed_values(fit: "Fit") -> FitMeasures:
+    """The measures of maximum likelihood over the values that a robust fit believes."""
+    from gaussnet.fitting.learn import fit as learn
+
+    data = fit.required_data("ask for measures of fit where the data are, or fit again")
+    rows = believed_rows(Fitted(fit.network, fit.scale, data, fit.trimming))
+    rows = rows[~np.isnan(rows).all(axis=1)]
+    again = learn(
+        named(rows, fit.dag.nodes), fit.dag, intercept=fit.intercept, missing="likelihood"
+    )
+    flagged = sum(fit.node(node).flagged for node in fit.dag.nodes)
+    note = (
+        f"{counted(flagged, 'flagged value')} taken as missing: these are the measures of maximum "
+        "likelihood over the values that are believed"
+    )
+    return FitMeasures(find_measures(again).values_by_name, (note,))
 
 
 def _over_rows(fit: "Fit") -> Likelihoods:
@@ -309,7 +347,7 @@ def _require_likelihood(fit: "Fit") -> None:
         raise EstimationError(
             f"measures of fit compare likelihoods at their maximum, and the method "
             f"{fit.method.name!r} does not maximise the likelihood of these rows: use "
-            f"check_graph(){_other_likelihood(fit)}"
+            f"check_graph(){', or fit by least-squares' * (fit.trimming is None)}"
         )
     if fit.has_dependent_rows:
         raise EstimationError(
@@ -321,30 +359,12 @@ def _require_likelihood(fit: "Fit") -> None:
             "some cells were set from outside, so that the rows do not share one covariance for "
             "measures of fit: use check_graph()"
         )
-    if fit.details.dropped.any() and fit.trimming is not None:
-        raise EstimationError(
-            "some values are missing, and the likelihood of a robust fit to them is not known for "
-            "measures of fit: where nothing is flagged fit by 'least-squares' with "
-            "missing='likelihood', else use check_graph()"
-        )
     if fit.details.dropped.any():
         raise EstimationError(
             "some nodes were learnt from fewer rows than others, so that there is no common "
             "likelihood for measures of fit: fit with missing='likelihood' or 'drop-rows'"
         )
     _require_rows(fit)
-
-
-def _other_likelihood(fit: "Fit") -> str:
-    """Which fit to ask instead, as advice; "" if there is none."""
-    if fit.trimming is None:
-        return ", or fit by 'least-squares'"
-    if fit.trimming.counts is not None:  # read page by page, and not all flagged cells are listed
-        return ""
-    return (
-        ", or set the cells that fit.outliers() lists to NaN and fit by least squares with "
-        "missing='likelihood'"
-    )
 
 
 def _require_rows(fit: "Fit") -> None:

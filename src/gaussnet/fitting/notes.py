@@ -9,6 +9,11 @@ from gaussnet.named_rows import bare_name
 
 SHORTEST, ALIKE, RARE = 5, 0.8, 0.2
 """Levels of so many letters or more, so similar, one so much rarer, may be misspelt."""
+SHORTEST_ONCE, OFTEN = 3, 10
+"""A level of a single row may be misspelt if it has so many letters, one of them other than in a
+level of so many rows or more."""
+RARE_REFERENCE = 0.02
+"""A reference level with a smaller share of the rows is told of."""
 
 
 class Note(str):
@@ -180,26 +185,56 @@ def factor_notes(dag: Dag) -> list[str]:
     ]
 
 
-def level_notes(dag: Dag, shares: Mapping[str, float]) -> list[str]:
+def level_notes(dag: Dag, shares: Mapping[str, float], rows: int) -> list[str]:
     """Levels of a category that may be one, spelt in two ways; `shares` are means of nodes.
 
     Examples
     --------
     >>> dag = Dag.parse("y ~ g").with_factors({"g": ("diesel", "Diesel ", "petrol")})
-    >>> level_notes(dag, {"g[Diesel ]": 0.1, "g[petrol]": 0.5})[0][:49]
+    >>> level_notes(dag, {"g[Diesel ]": 0.1, "g[petrol]": 0.5}, 100)[0][:49]
     "the levels 'diesel' and 'Diesel ' of g look alike"
     """
     found = []
     for name, levels in dag.factors.items():
         others = {level: shares[indicator(name, level)] for level in levels[1:]}
         known = {levels[0]: 1.0 - sum(others.values()), **others}
-        found += [
-            f"the levels {one!r} and {other!r} of {name} look alike: if they are the same, write "
-            "them alike in the data"
-            for one, other in combinations(levels, 2)
-            if _look_alike(one, other, min(known[one], known[other]), max(known[one], known[other]))
-        ]
+        for pair in combinations(levels, 2):
+            common, rare = sorted(pair, key=lambda level: -known[level])
+            if round(known[rare] * rows) == 1 and _is_misspelt(rare, common, known[common] * rows):
+                found.append(
+                    f"the level {rare!r} of {name} stands in one row and looks like {common!r}: if "
+                    "it is misspelt, mend it in the data"
+                )
+            elif _look_alike(*pair, known[rare], known[common]):
+                found.append(
+                    f"the levels {pair[0]!r} and {pair[1]!r} of {name} look alike: if they are the "
+                    "same, write them alike in the data"
+                )
+        if known[levels[0]] < RARE_REFERENCE:
+            found.append(
+                f"the levels of {name} are compared with {levels[0]!r}, a level of few rows "
+                f"({max(known[levels[0]], 0.0):.1%}): state its levels with a common one first"
+            )
     return found
+
+
+def _is_misspelt(rare: str, common: str, rows: float) -> bool:
+    """Whether a level of one row is a frequent one but for one letter, no digit."""
+    first, second = bare_name(rare), bare_name(common)
+    if rows < OFTEN or min(len(first), len(second)) < SHORTEST_ONCE:
+        return False
+    start = _common_start(first, second)
+    end = min(_common_start(first[::-1], second[::-1]), min(len(first), len(second)) - start)
+    left = first[start : len(first) - end], second[start : len(second) - end]
+    is_swap = len(left[0]) == 2 and left[0] == left[1][::-1]
+    return (is_swap or max(map(len, left)) <= 1) and not any(map(str.isdigit, "".join(left)))
+
+
+def _common_start(first: str, second: str) -> int:
+    """How many letters two texts begin with alike."""
+    pairs = zip(first, second, strict=False)
+    apart = (place for place, (a, b) in enumerate(pairs) if a != b)
+    return next(apart, min(len(first), len(second)))
 
 
 def _look_alike(one: str, other: str, rarer: float, commoner: float) -> bool:

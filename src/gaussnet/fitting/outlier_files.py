@@ -7,7 +7,6 @@ pass more.
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import repeat
-from pathlib import Path as FilePath
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,7 +17,7 @@ from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.data.passes import Progress, Run
 from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.data.sources import CHANGED
-from gaussnet.data.write import check_table_file, table_file
+from gaussnet.data.write import table_file
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import Path
 from gaussnet.fitting.outliers import find_outliers, required_trimming
@@ -89,14 +88,9 @@ class OutlierFile:
                 "got outliers_to with rows from standard input, which can be read once only: give "
                 "a file"
             )
-        check_table_file(path)
-        if rows.has_files and _is_among(path, rows.data):
-            raise SettingError(
-                f"got outliers_to={str(path)!r}, which is one of the files that the rows are read "
-                "from, or lies in their folder: name another file"
-            )
+        rows.check_table(path, "outliers_to")
         if client is None or rows.has_files:
-            rows.check_key()
+            rows.check_key(path)
         elif rows.key is not None:
             _cluster_keys(rows)
         return cls(rows, path)
@@ -118,14 +112,6 @@ class OutlierFile:
             if count != sum(trimming.count(node, "flagged") for node in range(len(nodes))):
                 raise EstimationError(CHANGED)
         return count
-
-
-def _is_among(path: Path, data: Any) -> bool:
-    """Whether a file is one of the data's, or would be read with them the next time."""
-    target, given = FilePath(path).resolve(), data if isinstance(data, (list, tuple)) else [data]
-    folders = {FilePath(one).resolve() for one in given if FilePath(one).is_dir()}
-    files = {FilePath(one).resolve() for one in files_of(data)}
-    return target in files or bool(folders & set(target.parents))
 
 
 def _flagged(fit: "Fit", rows: LabelledRows, progress: Progress | None) -> Iterator[Found]:

@@ -21,15 +21,22 @@ import numpy as np
 
 from gaussnet.data.codes import Codes, recoded_rows
 from gaussnet.errors import EstimationError
+from gaussnet.graph.dag import Dag
 from gaussnet.kernels.numpy_likelihood import equation_matrix
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
 from gaussnet.model import checks
-from gaussnet.model.inference.counterfactual import Counterfactual, as_evidence, counterfactual
+from gaussnet.model.inference.counterfactual import (
+    Counterfactual,
+    DoubtfulValue,
+    as_evidence,
+    counterfactual,
+)
 from gaussnet.model.inference.queries import (
     Prediction,
+    as_values,
     known_rows,
     open_rows,
     patterns,
@@ -51,7 +58,8 @@ class Derivatives(NamedTuple):
     family: int
     slopes: FloatArray
     """(rows, p)."""
-    constant: float
+    constant: float | FloatArray
+    """A number, or (rows,)."""
     noise: FloatArray
     """(rows,)."""
 
@@ -250,8 +258,40 @@ def _in_any_precision(fit: "Fit") -> Codes:
     return (*codes, *np.array(codes).astype(np.float32).astype(np.float64).tolist())
 
 
-def counterfactual_of_fit(fit: "Fit", row: object, do: Mapping[str, float | str]) -> Counterfactual:
+def counterfactual_of_fit(
+    fit: "Fit", row: object, do: Mapping[str, float | str], believe: bool
+) -> Counterfactual:
     """What the case of a row would have been; codes of the fit are not observed."""
     codes = _in_any_precision(fit)
-    seen = {name: value for name, value in as_evidence(fit.dag, row).items() if value not in codes}
-    return counterfactual(fit.network, seen, do)
+    given = {name: value for name, value in as_evidence(fit.dag, row).items() if value not in codes}
+    seen = checks.level_values(fit.dag, given, "evidence")
+    doubtful = _doubtful_values(fit, seen)
+    if doubtful and not believe:
+        wrong = {_column(fit.dag, value.node) for value in doubtful}
+        seen = {name: value for name, value in seen.items() if _column(fit.dag, name) not in wrong}
+    return replace(counterfactual(fit.network, seen, do), doubtful=doubtful)
+
+
+def _doubtful_values(fit: "Fit", seen: Mapping[str, float]) -> tuple[DoubtfulValue, ...]:
+    """The values of a case that a robust fit would flag; of other fits none."""
+    if fit.trimming is None:
+        return ()
+    from gaussnet.methods.robust.judge import Judge, listed_cells
+
+    judge = fit.trimming.judge
+    if judge is None:
+        if not (fit.network.variance_array > 0.0).all():
+            return ()
+        judge = Judge.of_network(fit.network)
+    row = np.full((1, len(fit.dag)), np.nan)
+    for position, value in zip(*as_values(fit.dag, seen, "evidence"), strict=True):
+        row[0, position] = value
+    found = listed_cells(judge, row, judge.judged(row)).flagged
+    values = (found.recorded, found.expected, found.deviations, found.chances)
+    names = (fit.dag.nodes[node] for node in found.nodes.tolist())
+    return tuple(map(DoubtfulValue, names, *(array.tolist() for array in values)))
+
+
+def _column(dag: Dag, node: str) -> str:
+    """The column that a node stands for: the indicators of a category are one."""
+    return dag.indicators.get(node, (node, ""))[0]

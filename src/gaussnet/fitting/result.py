@@ -125,7 +125,7 @@ class Fit:
         notes += [Note(None, text) for text in factor_notes(self.dag)]
         if self.dag.factors:
             shares = dict(zip(self.dag.nodes, self.network.mean().tolist(), strict=True))
-            notes += [Note(None, text) for text in level_notes(self.dag, shares)]
+            notes += [Note(None, text) for text in level_notes(self.dag, shares, self.rows)]
         missing = "" if self.data is None else self.data.options.missing
         notes += [Note(None, code.note(missing)) for code in self.suspected_codes]
         odd = (
@@ -368,9 +368,10 @@ class Fit:
     def fit_measures(self) -> "FitMeasures":
         """How well the model fits, by lavaan's names: chisq, df, pvalue, cfi, tli, rmsea, srmr, ...
 
-        For least squares, ``missing="likelihood"``, and robust fits that flagged nothing in
-        complete rows; for others there is `check_graph`. Found in one more pass over the rows; with
-        missing cells the graphs with every edge and without any are learnt for it.
+        For least squares, ``missing="likelihood"``, and robust fits to rows in memory, of which
+        flagged values are taken as missing, as a note says; for others there is `check_graph`.
+        Found in one more pass over the rows; with missing or flagged cells the graphs with every
+        edge and without any are learnt for it.
 
         Examples
         --------
@@ -625,11 +626,17 @@ class Fit:
         found = predict_with_errors(self, data, targets, level, given, columns)
         return found[node] if isinstance(node, str) else found
 
-    def counterfactual(self, row: object, *, do: "Mapping[str, float | str]") -> "Counterfactual":
+    def counterfactual(
+        self, row: object, *, do: "Mapping[str, float | str]", believe: bool = False
+    ) -> "Counterfactual":
         """What a case that was observed would have been, had nodes been set to other values.
 
         As `GaussianNetwork.counterfactual`; the codes that the fit was given as `missing_values`
         are not observed. The network is taken as it was learnt, without its own errors.
+
+        A robust fit judges the values of the case as it judged those that it was learnt from. One
+        that is more likely wrong than not is listed in `doubtful`, with a warning above the printed
+        table, and does not count, as if it had not been observed; with `believe` it does.
 
         Examples
         --------
@@ -639,10 +646,17 @@ class Fit:
         >>> case = fit.counterfactual({"rain": 2.0, "wet": 6.0}, do={"rain": 0.0})
         >>> case.after.mean.round(2).tolist()
         [1.88, 0.0]
+        >>> truth = gn.GaussianNetwork(dag, {("rain", "wet"): 2.0}, {"rain": 1.0, "wet": 0.1})
+        >>> robust = gn.fit(truth.sample(500, seed=0), dag, "robust")
+        >>> case = robust.counterfactual({"rain": 1.0, "wet": 90.0}, do={"rain": 0.0})
+        >>> [(value.node, round(value.expected, 1)) for value in case.doubtful]
+        [('wet', 2.0)]
+        >>> case.after.mean.round(1).tolist(), case.after.variances.round(1).tolist()
+        ([-0.0, 0.0], [0.1, 0.0])
         """
         from gaussnet.fitting.prediction import counterfactual_of_fit
 
-        return counterfactual_of_fit(self, row, do)
+        return counterfactual_of_fit(self, row, do, believe)
 
     @cached_property
     def learnt_errors(self) -> "LearntErrors":

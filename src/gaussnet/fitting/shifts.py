@@ -32,6 +32,7 @@ from gaussnet.methods.groups import ReadOptions, equation_groups
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
+from gaussnet.tails import PValue
 from gaussnet.types import BoolArray, FloatArray
 
 COLLINEAR = 1e-10
@@ -188,7 +189,7 @@ class ShiftFit:
         return (
             f"The data {says} that the conditions shift these nodes (chi-square "
             f"{self.statistic:.4g} with {self.freedom} degrees of freedom, p-value "
-            f"{self.p_value:.3g})."
+            f"{PValue(self.p_value)!s})."
         )
 
     def coefficient(self, parent: str, child: str) -> Estimate:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any, Literal
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import cut_table, shown
 from gaussnet.graph.dag import counted, shorten
+from gaussnet.named_rows import did_you_mean
+from gaussnet.tails import SMALLEST_P, PValue
 
 if TYPE_CHECKING:
     from gaussnet.data.frames import FrameKind
@@ -19,7 +21,7 @@ Cell = str | float | int | None
 LONGEST_TEXT = 60
 LONGEST_HTML = 200
 """Rows of a table that are shown; `to_frame`, `to_markdown` and `to_latex` have all."""
-SMALLEST_P = 0.001
+BOOKTABS = "% needs \\usepackage{booktabs}\n"
 _LATEX = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",
@@ -94,6 +96,7 @@ class ResultTable:
                 return list(column.values)
         raise SettingError(
             f"the table has no column {name!r}: the columns are {shorten(self.names, 20)}"
+            f"{did_you_mean(str(name), self.names)}"
         )
 
     def to_dicts(self) -> list[dict[str, Cell]]:
@@ -126,14 +129,15 @@ class ResultTable:
     def to_latex(self, *, notes: bool = True) -> str:
         r"""The table as a LaTeX `tabular` with the rules of the package booktabs.
 
-        Its notes follow as small paragraphs; ``notes=False`` leaves them out.
+        The document needs ``\usepackage{booktabs}``, as a comment above the table says. Its notes
+        follow as small paragraphs; ``notes=False`` leaves them out.
 
         Examples
         --------
         >>> import gaussnet as gn
         >>> rows = [[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]]
         >>> fit = gn.fit(rows, gn.Dag.parse("y_1 ~ x"), columns=["y_1", "x"])
-        >>> print(fit.table().to_latex().splitlines()[4])
+        >>> print(fit.table().to_latex().splitlines()[5])
         x & y\_1 & 1.903 & 0.05233 & 0.017 & 1.238 & 2.568 & 0.9996 \\
         """
         places = "".join("l" if column.kind == "text" else "r" for column in self.columns)
@@ -147,9 +151,9 @@ class ResultTable:
             )
             for row in self._cells()
         ]
-        body = "".join(f"{line} \\\\\n" for line in lines)
+        body = "".join(f"{_latex_start(line)} \\\\\n" for line in lines)
         return (
-            f"\\begin{{tabular}}{{{places}}}\n\\toprule\n{heads} \\\\\n\\midrule\n{body}"
+            f"{BOOKTABS}\\begin{{tabular}}{{{places}}}\n\\toprule\n{heads} \\\\\n\\midrule\n{body}"
             "\\bottomrule\n\\end{tabular}\n"
             + "".join(f"\n{{\\footnotesize Note: {_latex(n)}\\par}}\n" for n in self.notes if notes)
         )
@@ -262,15 +266,15 @@ def probability_words(probability: float) -> str:
     return ">0.999" if probability > 0.9995 else f"{probability:.3f}"
 
 
-def _at_least(value: float, smallest: float) -> str:
-    """Three decimals, or that a positive value is below the smallest that is told."""
-    return f"<{SMALLEST_P}" if 0.0 <= value < smallest else f"{value:.3f}"
+def _measure_words(value: float) -> str:
+    """Three decimals, or that a positive value is too small to be told in them."""
+    return f"<{SMALLEST_P}" if 0.0 < value < SMALLEST_P / 2 else f"{value:.3f}"
 
 
 WORDS: dict[Format, Callable[[float], str]] = {
     "number": lambda value: f"{value:#.4g}".removesuffix("."),
-    "measure": lambda value: f"{value:.3f}" if value == 0.0 else _at_least(value, SMALLEST_P / 2),
-    "p-value": lambda value: _at_least(value, SMALLEST_P),
+    "measure": _measure_words,
+    "p-value": lambda value: str(PValue(value)),
     "probability": probability_words,
 }
 """How numbers of each kind are shown."""
@@ -291,6 +295,17 @@ def _latex(words: str) -> str:
     """
     parts = ("".join(_LATEX.get(sign, sign) for sign in part) for part in words.split(" -> "))
     return r" $\to$ ".join(parts)
+
+
+def _latex_start(line: str) -> str:
+    r"""A row of a table; what would be taken for the option of a rule or of ``\\`` is protected.
+
+    Examples
+    --------
+    >>> print(_latex_start("[a] & 1"), _latex_start("a & 1"))
+    {}[a] & 1 a & 1
+    """
+    return f"{{}}{line}" if line.lstrip().startswith(("[", "*")) else line
 
 
 def _latex_number(cell: str) -> str:

@@ -130,6 +130,9 @@ class Uncertainty:
     confidence_intervals: ConfidenceIntervals
     notes: tuple[Note, ...] = ()
     """The nodes whose errors the rows do not determine, and why."""
+    freedom: FloatArray | None = None
+    """Degrees of freedom of Student's t behind the intervals of each node's coefficients, (nodes,),
+    where they are not those of rows or batches."""
 
     def __repr__(self) -> str:
         level = self.confidence_intervals.level
@@ -147,11 +150,12 @@ def find_uncertainty(
     fit: "Fit", kind: str | None, level: float, repetitions: int | None, seed: int
 ) -> Uncertainty:
     """Standard errors and confidence intervals of a fit."""
-    chosen = checked_kind(fit, kind, level)
+    chosen, freedom = checked_kind(fit, kind, level), None
     if chosen == "bootstrap":
         table = bootstrap(fit, fit.required_data(PURPOSE), level, repetitions, seed)
     else:
-        table = find_errors(fit, chosen, level).table
+        found = find_errors(fit, chosen, level)
+        table, freedom = found.table, found.freedom
     notes = find_notes(fit, table, level)
     if fit.dag.covariances and chosen != "bootstrap":
         table, more = _with_root_errors(fit, chosen, level, table)
@@ -160,7 +164,7 @@ def find_uncertainty(
     errors = StandardErrors(fit.dag, first[0], second[0], third[0])
     ends = (np.ascontiguousarray(part[1:].T) for part in table)
     intervals = ConfidenceIntervals(fit.dag, level, *ends)
-    return Uncertainty(chosen, errors, intervals, notes)
+    return Uncertainty(chosen, errors, intervals, notes, freedom)
 
 
 Table = tuple[FloatArray, FloatArray, FloatArray]
@@ -270,6 +274,10 @@ class Errors(Protocol):
     @property
     def joint(self) -> FloatArray | None:
         """Covariance of all coefficients, (edges, edges), where families are correlated."""
+
+    @property
+    def freedom(self) -> FloatArray | None:
+        """Degrees of freedom behind the intervals of coefficients, where they are special."""
 
 
 def find_errors(fit: "Fit", kind: str, level: float) -> Errors:

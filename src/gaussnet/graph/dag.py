@@ -19,6 +19,7 @@ from gaussnet.graph.covariances import arcs_of, causal_families
 from gaussnet.graph.formats import networkx, text
 from gaussnet.graph.formats.adjacency import Orientation, parent_lists
 from gaussnet.kernels.families import Families
+from gaussnet.named_rows import did_you_mean
 from gaussnet.types import BoolArray, IntArray
 
 Edge = tuple[str, str]
@@ -238,7 +239,9 @@ class Dag:
         known = set(names)
         left = [node for node in self.nodes if node not in known]
         if left:
-            raise GraphError(f"the order leaves out {shorten(left)}: list every node once")
+            meant = did_you_mean(left[0], known.difference(self.nodes))
+            hint = f"{meant} List" if meant else ": list"
+            raise GraphError(f"the order leaves out {shorten(left)}{hint} every node once")
         added = [name for name in names if name not in self]
         if added:
             raise GraphError(
@@ -556,6 +559,9 @@ class Dag:
                     f"there is no node {node!r}, for {reference!r} is the reference of the "
                     f"category {name!r}: {others} compared with it"
                 )
+        meant = did_you_mean(str(node), [*self.nodes, *self.factors])
+        if meant:
+            return f"there is no node {node!r}{meant} The nodes are {shorten(self.nodes)}"
         return f"there is no node {node!r}: the nodes are {shorten(self.nodes)}"
 
     @property

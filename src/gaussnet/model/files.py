@@ -7,10 +7,10 @@ all.
 import json
 import math
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -70,20 +70,41 @@ def read_network(path: Path) -> GaussianNetwork:
         raise FileError(f"the network in {file!r} does not hold: {problem}") from None
 
 
+class LearntHow(NamedTuple):
+    """What a file says of how its network was learnt."""
+
+    method: str | None = None
+    missing_values: tuple[float, ...] = ()
+    """Numbers that stood for a missing value."""
+
+    @property
+    def fields(self) -> str:
+        """The lines of a JSON file that say so."""
+        known = {"method": self.method, "missing_values": list(self.missing_values)}
+        return "".join(f'"{key}": {json.dumps(own)},\n' for key, own in known.items() if own)
+
+
 def write_network(
-    network: GaussianNetwork, path: Path, *, rows: Mapping[str, int] | None = None
+    network: GaussianNetwork,
+    path: Path,
+    *,
+    rows: Mapping[str, int] | None = None,
+    method: str | None = None,
+    missing_values: Iterable[float] = (),
 ) -> None:
     """Write a network to a file, whole or not at all.
 
     ``.json`` and ``.csv`` keep every digit and are read by `read_network`; ``.dot`` and ``.gv``
     are for Graphviz; ``.R`` is a script that makes a `bn.fit` of bnlearn. `rows` says from how many
-    rows each node was learnt: a ``.json`` file keeps that, for `gaussnet check`.
+    rows each node was learnt: a ``.json`` file keeps that, for `gaussnet check`. It also keeps the
+    name of the `method`, and `missing_values`, numbers that stood for a missing value in the rows:
+    commands that read rows beside the network then take them for missing too.
     """
     file = file_name(path)
     ending = suffix(file)
     check_ending(file)
     if ending == ".json":
-        save_json(network, file, rows)
+        save_json(network, file, rows, LearntHow(method, tuple(map(float, missing_values))))
         return
     if ending == ".csv" and network.dag.factors:
         raise FileError(
@@ -107,7 +128,12 @@ def check_ending(path: Path) -> None:
         )
 
 
-def save_json(network: GaussianNetwork, path: Path, rows: Mapping[str, int] | None = None) -> None:
+def save_json(
+    network: GaussianNetwork,
+    path: Path,
+    rows: Mapping[str, int] | None = None,
+    how: LearntHow | None = None,
+) -> None:
     """Write a network as JSON, one node a line, all digits kept.
 
     Edges that are covariances are listed, and stand among the parents as the others do.
@@ -130,7 +156,8 @@ def save_json(network: GaussianNetwork, path: Path, rows: Mapping[str, int] | No
             "parents": {nodes[parent]: next(coefficients) for parent in parents},
         } | ({} if rows is None else {"rows": int(rows[node])})
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False))
-    more = '"column_order": true,\n' if network.dag.has_column_order else ""
+    more = (how or LearntHow()).fields
+    more += '"column_order": true,\n' if network.dag.has_column_order else ""
     pairs = network.dag.covariances
     if pairs:
         more += f'"covariances": {json.dumps(pairs, ensure_ascii=False)},\n'
@@ -187,6 +214,33 @@ def learnt_rows(path: Path) -> dict[str, int] | None:
             )
         found[str(entry.get("name"))] = rows
     return found
+
+
+def learnt_how(path: Path) -> LearntHow:
+    """How a saved network was learnt, as far as its file says it.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> from gaussnet.graph import Dag
+    >>> path = os.path.join(tempfile.mkdtemp(), "garden.json")
+    >>> network = GaussianNetwork.from_arrays(Dag.parse("wet ~ rain"), [1.5], [0.5, 1.0])
+    >>> write_network(network, path, method="robust", missing_values=[-999])
+    >>> learnt_how(path)
+    LearntHow(method='robust', missing_values=(-999.0,))
+    """
+    if suffix(path) != ".json":
+        return LearntHow()
+    file = file_name(path)
+    content = _content(file)
+    method, codes = content.get("method"), content.get("missing_values", [])
+    are_numbers = isinstance(codes, list) and all(type(one) in (int, float) for one in codes)
+    if not are_numbers or not isinstance(method, str | None):
+        raise FileError(
+            f"{file!r} has the method {method!r:.40} and the missing_values {codes!r:.40}, "
+            "expected a name and a list of numbers: save the network again"
+        )
+    return LearntHow(method, tuple(map(float, codes)))
 
 
 def _factors(factors: object, dag: Dag) -> dict[str, tuple[str, ...]]:

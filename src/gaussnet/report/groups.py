@@ -3,9 +3,10 @@
 import math
 from collections.abc import Sequence
 
-from gaussnet.fitting.group_fits import EqualityTests, GroupFit
+from gaussnet.fitting.group_fits import EqualityTest, EqualityTests, GroupFit
 from gaussnet.report.markup import Sortable, many, number, share, text
 from gaussnet.report.network_picture import shorten
+from gaussnet.tails import PValue
 
 MOST_PANELS = 60
 WIDTH, LABELS, LINE = 300.0, 92.0, 17.0
@@ -29,8 +30,7 @@ def groups_section(found: GroupFit, level: float) -> str:
 
 def _tests(tests: EqualityTests) -> str:
     lines: list[list[str | float]] = [
-        [one.kind, one.name, *one.estimates, one.statistic, one.p_value, one.adjusted]
-        for one in tests
+        [one.kind, one.name, *one.estimates, one.statistic, *_p_values(one)] for one in tests
     ]
     heads = ["kind", "parameter", *tests.groups, "statistic", "p-value", "adjusted"]
     caption = "Whether the groups differ in a parameter; click a column heading to sort"
@@ -56,6 +56,10 @@ def _panels(found: GroupFit, tests: EqualityTests, level: float) -> str:
     return f'<p class="faint">{text(words)}</p><div class="residuals">{shown}</div>'
 
 
+def _p_values(test: EqualityTest) -> tuple[float, float]:
+    return PValue(test.p_value), PValue(test.adjusted)
+
+
 def _panel(edge: str, rows: Sequence[Interval], adjusted: float, level: float) -> str:
     """One coefficient in all groups: a dot and its interval for each, and a line at 0."""
     ends = [value for _, *values in rows for value in values if math.isfinite(value)]
@@ -79,7 +83,7 @@ def _panel(edge: str, rows: Sequence[Interval], adjusted: float, level: float) -
         parts.append("</g>")
     differ = adjusted <= level
     verdict = "differ" if differ else "may be the same"
-    told = "" if math.isnan(adjusted) else f"{verdict}, adjusted p-value {adjusted:.2g}"
+    told = "" if math.isnan(adjusted) else f"{verdict}, adjusted p-value {PValue(adjusted)!s}"
     return (
         f'<figure class="residual groups"><h3>{text(edge)}</h3><svg viewBox="0 0 {WIDTH:.0f} '
         f'{height:.0f}" role="img" aria-label="{text(edge)}: {text(told)}">{"".join(parts)}</svg>'

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from html import escape
 from importlib.resources import files
 
+from gaussnet.tails import PValue
+
 MINUS = "\N{MINUS SIGN}"
 UNKNOWN = "\N{EN DASH}"
 MOST_LINES = 2_000
@@ -144,7 +146,8 @@ def _cell(cell: Cell) -> str:
     if isinstance(cell, int):
         return f'<td data-v="{cell}">{cell:,}</td>'
     value = f"{cell:.7g}" if math.isfinite(cell) else ""
-    return f'<td data-v="{value}">{number(cell)}</td>'
+    told = text(str(cell)) if isinstance(cell, PValue) else number(cell)
+    return f'<td data-v="{value}">{told}</td>'
 
 
 def table(

@@ -12,6 +12,7 @@ from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.findings import Findings
 from gaussnet.report.layout import Layout, Point, Sizes, lay_out
 from gaussnet.report.markup import brief, number, share, text
+from gaussnet.tails import PValue
 
 MOST_DRAWN_NODES = 400
 MOST_DRAWN_EDGES = 1_600
@@ -134,7 +135,8 @@ def _contradictions(findings: Findings, layout: Layout) -> Iterator[str]:
         first, last = dag.position(one.other), dag.position(one.node)
         words = (
             f"{one.other} and {one.node}: no edge, but the data contradict that\n"
-            f"partial correlation {number(one.correlation)}, adjusted p-value {one.adjusted:.2g}"
+            f"partial correlation {number(one.correlation)}, "
+            f"adjusted p-value {PValue(one.adjusted)!s}"
         )
         bow = arc(layout.centres[first], layout.centres[last])
         yield (

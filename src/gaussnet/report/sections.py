@@ -15,6 +15,7 @@ from gaussnet.report.findings import Findings
 from gaussnet.report.markup import MINUS, Sortable, many, number, share, text
 from gaussnet.report.network_picture import draw_network, is_drawn, shorten
 from gaussnet.report.residuals import Residuals, draw_residuals, shared_shapes, thinning
+from gaussnet.tails import PValue
 from gaussnet.types import IntArray
 
 MOST_FIGURES = 200
@@ -129,7 +130,7 @@ def graph_check(findings: Findings) -> str:
     if check.agrees:
         return start
     lines = [
-        (one.other, one.node, ", ".join(one.given) or "none", one.correlation, one.adjusted)
+        (one.other, one.node, ", ".join(one.given) or "none", one.correlation, PValue(one.adjusted))
         for one in check.rejected[:MOST_PAIRS]
     ]
     heads = ("node", "later node", "given", "partial correlation", "adjusted p-value")
@@ -144,7 +145,7 @@ def drift(findings: Findings) -> str:
         return ""
     start = f"<h2>Do the rows follow the network?</h2><p>{text(found.verdict)}</p>"
     lines = [
-        (one.node, one.quantity, one.parent or "", one.before, one.after, one.adjusted)
+        (one.node, one.quantity, one.parent or "", one.before, one.after, PValue(one.adjusted))
         for one in found
         if one.adjusted <= found.level
     ]
@@ -225,7 +226,7 @@ def _edge_table(findings: Findings) -> str:
         level = share(sure.confidence_intervals.level)
         heads += ["std. error", "p-value", f"{level} from", "to"]
         columns.append(sure.standard_errors.coefficient_array.tolist())
-        columns.append(findings.p_values.tolist())
+        columns.append([PValue(value) for value in findings.p_values.tolist()])
         columns += sure.confidence_intervals.coefficient_array.T.tolist()
         caption += (
             f". Standard errors: {ERRORS.get(sure.kind, sure.kind)}; {findings.p_value_words}"

@@ -306,3 +306,30 @@ def test_rows_that_break_one_equation_do_not_make_wrong_cells_of_others_believed
     errors = gn.fit(np.where(wrong, np.nan, rows), dag, missing="likelihood").standard_errors
     moved = np.abs(fit.network.coefficient_array - best.coefficient_array)
     assert (moved < errors.coefficient_array).all()  # less than sampling moves them
+
+
+def three_levels(seed, rare=6, count=60):
+    """Rows of a category of three levels, the first of few rows, and three nodes that follow it."""
+    rng = np.random.default_rng(seed)
+    levels = np.repeat([0, 1, 2], [rare, 9, count - rare - 9])
+    means = np.array([[-10.0, -16.0, 12.0], [-8.0, -26.0, 12.0], [-17.0, 9.0, -6.0]])
+    x = means[0][levels] + rng.normal(size=count)
+    y = means[1][levels] + 0.8 * x + rng.normal(size=count)
+    z = means[2][levels] - 0.5 * y + rng.normal(size=count)
+    return np.column_stack((levels == 1, levels == 2, x, y, z)).astype(float)
+
+
+@pytest.mark.parametrize("shift", [50.0, -15.0])
+def test_one_wrong_value_does_not_make_all_of_its_level_look_wrong(shift):
+    """The right values of a small level are believed, and the wrong one is flagged."""
+    dag = gn.Dag.parse("x ~ b + c; y ~ b + c + x; z ~ b + c + y; b ~~ c", nodes="bcxyz")
+    alone = 0
+    for seed in range(30):
+        rows = three_levels(seed)
+        rows[1, 4] += shift
+        found = gn.fit(rows, dag, "robust").outliers()
+        cells = set(zip(found.rows.tolist(), found.nodes, strict=True))
+        assert (1, "z") in cells
+        assert sum(row < 6 for row, _ in cells) <= 3, (seed, cells)
+        alone += cells == {(1, "z")}
+    assert alone >= 15

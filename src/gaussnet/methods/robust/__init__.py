@@ -9,6 +9,7 @@ step                                                                   module
 settings, and whether there is anything to doubt                       `cellwise`
 the mixture from several starts; findings for every cell               `refinement`
 where it starts from: walk, ranks, concentrated rows                   `starts`
+levels of a category that were doubted as a whole, believed again      `level_starts`
 the model of wrong cells, and its rounds                               `mixture`
 the precision entry by entry, and least squares from products          `precision`
 error or shape: what relatives say of a column                         `shape`

@@ -31,6 +31,7 @@ from gaussnet.methods.robust.findings import Trimming
 from gaussnet.methods.standard_errors import adjusted
 from gaussnet.methods.standard_errors.regressions import Regressions, regress
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.tails import PValue
 from gaussnet.types import BoolArray, FloatArray, Rows
 
 TINY = 1e-280
@@ -50,7 +51,7 @@ class ContaminationTest:
     >>> dag = gn.Dag.parse("wet ~ rain")
     >>> rows = gn.simulate.random_network(dag, seed=0).sample(200, seed=1)
     >>> print(gn.fit(rows, dag, "auto").contamination)
-    the data show no sign of contamination (smallest adjusted p-value 1)
+    the data show no sign of contamination (smallest adjusted p-value 1.000)
     >>> rows[:20, 0] = 50.0
     >>> print(gn.fit(rows, dag, "auto").contamination)
     the data look contaminated in 1 of 2 nodes (adjusted p-values below 0.05): wet (10.0%)
@@ -83,9 +84,8 @@ class ContaminationTest:
         names = self.contaminated
         if not names:
             smallest = self.adjusted.min(initial=1.0)
-            return (
-                f"the data show no sign of contamination (smallest adjusted p-value {smallest:.2g})"
-            )
+            told = f"smallest adjusted p-value {PValue(smallest)!s}"
+            return f"the data show no sign of contamination ({told})"
         listed = ", ".join(
             f"{name} ({self.shares[self.dag.position(name)]:.1%})" for name in names[:LONGEST_LIST]
         )

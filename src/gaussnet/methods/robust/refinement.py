@@ -18,6 +18,7 @@ from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING as MISSING_CELL, UNVERIFIED
 from gaussnet.methods.robust.cells import SuspiciousCells
 from gaussnet.methods.robust.judge import HUGE, SLIGHTLY_DOUBTED, Judge, precisions
+from gaussnet.methods.robust.level_starts import level_start
 from gaussnet.methods.robust.mixture import (
     FEWEST_FOREIGN,
     ROUGH,
@@ -94,7 +95,8 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
     rows = np.where(outside, np.nan, walk.rows)
     layout = SparsePrecision(walk.families)
     judged = _continuous(rows)
-    mixture = _with_foreign_rows(walk, _likeliest(walk, layout, rows, judged))
+    mixture = _with_levels(walk, _likeliest(walk, layout, rows, judged))
+    mixture = _with_foreign_rows(walk, mixture)
     apart, shaped = np.zeros(rows.shape, dtype=bool), set[int]()
     for _ in range(SHAPE_ROUNDS):
         expected = expectations(mixture)
@@ -113,6 +115,18 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
         certain = Expectations(np.zeros(rows.shape), rows, np.zeros_like(expected.lost))
         found = replace(found, mixture=least_squares.round(), expected=certain)
     return found.solution(scale)
+
+
+def _with_levels(walk: Walk, mixture: Mixture) -> Mixture:
+    """The mixture without a level of a category that is doubted as a whole, if that is likelier."""
+    if mixture.judged.all():
+        return mixture
+    start = level_start(mixture, _doubted(mixture, expectations(mixture)))
+    if start is None:
+        return mixture
+    found = replace(start, threads=walk.threads, slight=mixture.slight).run_far(MOST_ROUNDS)
+    is_better = _evidence(found) > _evidence(mixture) and not _has_collapsed(walk, found)
+    return found if is_better else mixture
 
 
 def _with_foreign_rows(walk: Walk, mixture: Mixture) -> Mixture:

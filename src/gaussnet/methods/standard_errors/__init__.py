@@ -257,6 +257,9 @@ class Assembly:
         """Nodes of as many parents, and their coefficients' covariances, (nodes, p, p)."""
         self.joint: FloatArray | None = None
         """Covariance of all coefficients, (edges, edges), where families are correlated."""
+        self.freedom: FloatArray | None = None
+        """Degrees of freedom of Student's t behind the intervals of coefficients, (nodes,), where
+        they are not those of rows or batches."""
 
     @property
     def table(self) -> tuple[FloatArray, FloatArray, FloatArray]:

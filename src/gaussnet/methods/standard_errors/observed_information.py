@@ -344,4 +344,6 @@ class _Errors:
         exact = self.exact[np.argsort(nodes)][families.family_of_edge]
         joint[exact] = joint[:, exact] = 0.0
         found.joint = joint
+        found.freedom = np.empty(len(nodes))
+        found.freedom[nodes] = self._freedom * self._left
         return found

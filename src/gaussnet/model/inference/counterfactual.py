@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -19,6 +19,19 @@ from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
+
+
+class DoubtfulValue(NamedTuple):
+    """A value of the row that is more likely wrong than not."""
+
+    node: str
+    recorded: float
+    expected: float
+    """What the other values of the row let expect."""
+    z: float
+    """Recorded minus expected value, in standard deviations."""
+    probability: float
+    """That the value is wrong."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -39,10 +52,13 @@ class Counterfactual:
 
     network: "GaussianNetwork"
     evidence: Mapping[str, float]
-    """What was observed, by node."""
+    """What was observed, by node, and counts."""
     do: Mapping[str, float]
     """What is set, by node."""
     _seen: Conditional
+    doubtful: tuple[DoubtfulValue, ...] = ()
+    """Values of the row that a robust fit takes for wrong; they do not count unless they are in
+    `evidence`."""
 
     @cached_property
     def before(self) -> Gaussian:
@@ -80,13 +96,27 @@ class Counterfactual:
     def __str__(self) -> str:
         after, before = self.after, self.before
         width = max([4, *map(len, after.names)])
-        lines = [f"{'node':{width}}  {'was':>10}  {'would be':>10}  {'sd':>8}"]
+        lines = [*self.warnings]
+        lines += [f"{'node':{width}}  {'was':>10}  {'would be':>10}  {'sd':>8}"]
         spread = np.sqrt(after.variances)
         for name, was, would_be, sd in zip(
             after.names, before.mean, after.mean, spread, strict=True
         ):
             lines.append(f"{name:{width}}  {was:10.4g}  {would_be:10.4g}  {sd:8.3g}")
         return "\n".join(lines)
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        """A sentence on each value that looks wrong."""
+        return tuple(map(self._warning, self.doubtful))
+
+    def _warning(self, value: DoubtfulValue) -> str:
+        kept = value.node in self.evidence
+        done = "it counts as given" if kept else "it does not count; believe=True takes it as given"
+        return (
+            f"warning: {value.node} = {value.recorded:.4g} looks wrong "
+            f"(expected {value.expected:.4g}, z = {value.z:.3g}): {done}"
+        )
 
     def __repr__(self) -> str:
         return f"Counterfactual({counted(len(self.evidence), 'node')} observed, do={dict(self.do)})"

@@ -109,7 +109,15 @@
     dot.setAttribute("cx", at(answer.mean).toFixed(1));
     dot.setAttribute("cy", y);
   };
+  // The node of a level is 1 or 0: its mean is a share of the cases, and it has no interval.
+  const shareWords = (mean) => (mean < 0 || mean > 1 ? number(mean, 3) : `${(100 * mean).toFixed(0)} %`);
+  const levelWords = (fixed, answer) => (fixed
+    ? `${fixed.value === 1 ? "yes" : "no"}, ${WORDS[fixed.mode]}` : `${shareWords(answer.mean)} of cases`);
   const wordsOf = (node, fixed, answer, shift) => {
+    if (node.factor && compare() && !fixed) {
+      return ["A", "B"].map((one) => shareWords(now[one].found.get(node.id).mean)).join(" | ");
+    }
+    if (node.factor) return levelWords(fixed, answer);
     if (fixed) return `${number(fixed.value, 3)} ${WORDS[fixed.mode]}`;
     if (compare()) return `${number(now.A.found.get(node.id).mean, 3)} | ${number(now.B.found.get(node.id).mean, 3)}`;
     const moved = relative(node, shift);
@@ -133,7 +141,7 @@
     strip(node, now[compare() ? "A" : active].found.get(node.id), "own");
     if (compare()) strip(node, now.B.found.get(node.id), "other");
     box.setAttribute("aria-pressed", node === chosen);
-    const state = fixed ? `${WORDS[fixed.mode]} at ${number(fixed.value)}`
+    const state = node.factor ? levelWords(fixed, answer) : fixed ? `${WORDS[fixed.mode]} at ${number(fixed.value)}`
       : `mean ${number(answer.mean)}, ${100 * model.level} % interval ${interval(answer)}`;
     const change = fixed || Math.abs(moved) < 0.005 ? "" : `, ${inSd(moved)} standard deviations`;
     box.setAttribute("aria-label", `${node.name}: ${state}${change}`);
@@ -188,9 +196,9 @@
     Object.assign(row.dataset, { mean: a.mean, sd: a.sd, shift });
     if (compare()) Object.assign(row.dataset, { otherMean: b.mean, otherSd: b.sd });
     row.cells[2].textContent = number(a.mean);
-    row.cells[3].textContent = a.sd > 0 ? interval(a) : "\u2013";
+    row.cells[3].textContent = a.sd > 0 && !node.factor ? interval(a) : "\u2013";
     row.cells[4].textContent = number(b.mean);
-    row.cells[5].textContent = b.sd > 0 ? interval(b) : "\u2013";
+    row.cells[5].textContent = b.sd > 0 && !node.factor ? interval(b) : "\u2013";
     row.cells[6].textContent = plus(shift, number(shift));
     row.cells[7].textContent = moved === null ? "\u2013" : inSd(moved);
     const size = Math.min(Math.abs(moved ?? 0) / REACH, 1) * 50;
