@@ -195,12 +195,13 @@ def robust(nodes=300, rows=2_000) -> list[Line]:
     times = best_times(
         {
             "fit": lambda: gn.fit(values, dag, "robust"),
-            "errors": fit.uncertainty,
+            "errors": lambda: gn.fit(values, dag, "robust").uncertainty(),  # a fit keeps them
             "auto": lambda: gn.fit(values, dag, "auto"),
             "check": fit.check_graph,
         },
         repeats=2,
     )
+    times["errors"] = max(times["errors"] - times["fit"], 0.0)
     size = f"{nodes} x {rows:,}, 2 % wrong"
     limits = {"errors": 3, "auto": 3, "check": 30}
     return [

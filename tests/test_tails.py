@@ -50,6 +50,14 @@ def test_what_is_unknown_stays_so_and_infinity_has_no_tail():
         assert quantile([], 0.975).shape == (0,)
 
 
+def test_students_tail_of_infinite_freedom_is_normal():
+    freedom, t = np.array([np.inf, 5.0, np.inf, np.inf]), np.array([-1.0, 1.0, 30.0, np.nan])
+    found = student_tail(freedom, t)
+    np.testing.assert_allclose(found[[0, 2]], ndtr([-1.0, -30.0]), rtol=1e-13)
+    assert found[1] == pytest.approx(stdtr(5.0, -1.0), rel=1e-13)
+    assert np.isnan(found[3])
+
+
 @pytest.mark.parametrize("chance", CHANCES)
 def test_quantiles_are_scipys(chance):
     freedom = np.array([1.0, *FREEDOM, *range(1, 150)])

@@ -79,21 +79,23 @@ def student_tail(freedom: FloatArray, values: FloatArray) -> FloatArray:
     .. math:: f(t) \int_0^\infty \Big(1 + \frac{v (2 t + v)}{\nu + t^2}\Big)^{-(\nu + 1) / 2} dv
 
     f is the density. The integral is a sum over double exponential points: nothing is subtracted,
-    so that the smallest chances have all digits.
+    so that the smallest chances have all digits. Infinite freedom is the normal law.
 
     Examples
     --------
     >>> student_tail(np.array([1.0, 10.0]), np.array([1.0, 2.2281388519862753])).round(12).tolist()
     [0.25, 0.025]
     """
-    if len(values) > MOST_VALUES or _is_rare(freedom):
+    normal = np.isposinf(freedom)
+    if len(values) > MOST_VALUES or _is_rare(freedom[~normal]):
         from scipy.special import stdtr
 
         return np.asarray(stdtr(freedom, -np.abs(values)), dtype=np.float64)
     found = np.zeros(len(values))
+    found[normal] = normal_cdf(-np.abs(values[normal]))
     heavy = freedom < LIGHT_TAILED
     found[~(freedom > 0.0) | np.isnan(values)] = np.nan
-    finite = (freedom > 0.0) & np.isfinite(values)
+    finite = (freedom > 0.0) & np.isfinite(values) & ~normal
     for points, weights, mask in ((*HEAVY, heavy), (*LIGHT, ~heavy)):
         chosen = np.flatnonzero(mask & finite)
         for first in range(0, len(chosen), 1_000):

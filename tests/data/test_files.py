@@ -142,6 +142,62 @@ def test_pyarrow_and_careful_reading_agree(cells):
         np.testing.assert_array_equal(fast, csv_files.careful_columns(table, [0, 1]))
 
 
+@settings(max_examples=150, deadline=None)
+@given(
+    cells=st.lists(st.tuples(CELLS, CELLS), max_size=5),
+    ends=st.sampled_from(["\n", "\r\n", "\n\n"]),
+)
+def test_plain_and_careful_reading_agree(cells, ends):
+    text = "a,b\n" + "".join(f"{one},{two}{ends}" for one, two in cells)
+    table = csv_files.read_header(
+        lambda: io.BytesIO(text.encode()), "rows.csv", csv_files.Dialect()
+    )
+    plain = csv_files.plain_columns(table, [1, 0])
+    if plain is not None:
+        np.testing.assert_array_equal(plain, csv_files.careful_columns(table, [1, 0]))
+
+
+@pytest.mark.parametrize(
+    ("body", "is_plain"),
+    [
+        ("1,-2.5e-3\n+.5,4.\n", True),
+        ("1,2\r\n3,4", True),
+        ("1,2\n3,\n", False),
+        ("1,2\n3\n", False),
+        ("1,2\n3,4,5\n", False),
+        ("1,2\n3,1-2\n", False),
+        ("1,2\n3,NA\n", False),
+        ("1, 2\n", False),
+        ("", False),
+    ],
+)
+def test_small_files_of_numbers_are_plain(body, is_plain):
+    text = f"a,b\n{body}".encode()
+    table = csv_files.read_header(lambda: io.BytesIO(text), "rows.csv", csv_files.Dialect())
+    assert (csv_files.plain_columns(table, [0, 1]) is not None) is is_plain
+
+
+def test_large_files_are_not_plain(monkeypatch):
+    monkeypatch.setattr(csv_files, "PLAIN_BYTES", 7)
+    for text, is_plain in ((b"a,b\n1,2\n3,4", True), (b"a,b\n1,2\n3,4\n", False)):
+        table = csv_files.read_header(
+            lambda text=text: io.BytesIO(text), "rows.csv", csv_files.Dialect()
+        )
+        assert (csv_files.plain_columns(table, [0, 1]) is not None) is is_plain
+
+
+def test_a_fit_of_a_small_file_from_the_shell_imports_neither_scipy_nor_pyarrow(tmp_path):
+    rows = np.random.default_rng(1).standard_normal((60, 3))
+    write_rows(tmp_path / "rows.csv", ["a", "b", "c"], [rows])
+    asked = "import sys; sys.argv = ['gaussnet', 'fit', 'rows.csv', '--dag', 'c ~ a + b']\n"
+    asked += "from gaussnet.cli.app import main\ntry: main()\nexcept SystemExit: pass\n"
+    asked += "print(sorted({'scipy', 'pyarrow', 'pandas', 'numpy.ma'} & set(sys.modules)))"
+    done = subprocess.run(
+        [sys.executable, "-c", asked], cwd=tmp_path, capture_output=True, text=True, check=True
+    )
+    assert done.stdout.splitlines()[-1] == "[]", done.stdout[-500:]
+
+
 def test_long_files_are_the_same_in_both_ways(tmp_path):
     rows = np.random.default_rng(1).standard_normal((3 * csv_files.CHUNK_ROWS, 3))
     path = tmp_path / "rows.csv"

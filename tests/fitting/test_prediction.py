@@ -9,6 +9,8 @@ from scipy import stats
 
 import gaussnet as gn
 from gaussnet.errors import EstimationError, SettingError
+from gaussnet.fitting.prediction import find_learnt_errors
+from gaussnet.kernels.numpy_likelihood import equation_matrix
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d|c]", nodes="abcd")
 TRUTH = gn.GaussianNetwork.from_arrays(
@@ -282,3 +284,12 @@ def test_a_copy_of_a_robust_fit_judges_too():
     fit, rows = robust_fit()
     copy = pickle.loads(pickle.dumps(fit))
     assert copy.counterfactual(rows[90], do={"a": 0.0}).doubtful
+
+
+def test_columns_of_the_equations_are_those_of_the_whole_matrix():
+    dag = gn.simulate.erdos_renyi(30, 4, seed=1)
+    rows = gn.simulate.random_network(dag, seed=1).sample(200, seed=2)
+    errors = find_learnt_errors(gn.fit(rows, dag))
+    whole = equation_matrix(errors.model.families, errors.model.coefficients)
+    for nodes in (np.array([7]), np.array([0, 12, 29]), np.arange(30), np.empty(0, dtype=int)):
+        np.testing.assert_array_equal(errors._equation_columns(nodes, 30), whole[:, nodes])

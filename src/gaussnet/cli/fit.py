@@ -30,7 +30,6 @@ from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
-from gaussnet.model.files import learnt_how, learnt_rows
 from gaussnet.tails import PValue
 
 
@@ -549,6 +548,8 @@ def report_network(
     missing_values: str | None = None,
 ) -> Written:
     """Write the report of a saved network on rows."""
+    from gaussnet.model.files import learnt_how, learnt_rows  # much to import
+
     network = gn.read_network(model)
     rows = {
         "data": data,

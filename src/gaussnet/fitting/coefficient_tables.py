@@ -20,6 +20,7 @@ from gaussnet.fitting.uncertainty import (
     repetitions_of,
 )
 from gaussnet.methods.standard_errors import student
+from gaussnet.tails import student_tail
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -226,11 +227,10 @@ def p_values(estimates: FloatArray, errors: FloatArray, freedom: FloatArray | fl
     >>> p_values(np.array([1.96]), np.array([1.0]), np.array([np.inf])).round(3).tolist()
     [0.05]
     """
-    from scipy.special import stdtr  # slow to import
-
     with np.errstate(divide="ignore", invalid="ignore"):
         t = np.abs(estimates) / errors
-        return np.asarray(2.0 * stdtr(freedom, -t))
+    degrees = np.broadcast_to(np.asarray(freedom, dtype=np.float64), t.shape)
+    return 2.0 * student_tail(degrees.ravel(), t.ravel()).reshape(t.shape)
 
 
 def _numbers(name: str, heading: str, values: FloatArray) -> Column:

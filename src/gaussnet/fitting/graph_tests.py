@@ -37,7 +37,7 @@ LONGEST_TABLE = 10
 
 NAMES = {"holm": "Holm", "benjamini-hochberg": "Benjamini-Hochberg"}
 
-SCREENED = 2_000
+SCREENED = 500
 """From so many nodes on, pairs are screened in single precision."""
 MOST_LISTED = 20_000
 """Of more missing edges only those are listed that have small p-values."""
@@ -348,32 +348,36 @@ def _tests(
     asked = [(node, own) for node, own in every if node > len(own)]
     if chosen is not None:
         asked = [(node, own) for node, own in asked if _wanted(node, own, chosen).any()]
-    parts = {-1: (np.empty(0, np.int64), np.empty(0, np.int64), *np.empty((3, 0)))}
+    parts = [(np.empty(0, np.int64), np.empty(0, np.int64), *np.empty((3, 0)))]
     tests = untested = 0
     for node, found in work.correlations(asked):
-        kept, count, left = _kept(node, found, parents[node], chosen, points)
+        kept, count, left = _kept(node, found, parents, chosen, points)
         tests, untested = tests + left, untested + count - left
         if len(kept):
-            others = order[kept if found.places is None else found.places[kept]]
-            parts[node] = (np.full(len(kept), order[node]), others, *found.listed(kept))
-    ordered = (parts[node] for node in sorted(parts))
-    nodes, others, r, freedom, statistics = map(np.concatenate, zip(*ordered, strict=True))
+            nodes = np.broadcast_to(node, len(kept)) if isinstance(node, int) else node[kept]
+            others = kept if found.places is None else found.places[kept]
+            parts.append((nodes, others, *found.listed(kept)))
+    nodes, others, *numbers = map(np.concatenate, zip(*parts, strict=True))
+    ordered = np.lexsort((others, nodes))
+    r, freedom, statistics = (values[ordered] for values in numbers)
+    nodes, others = order[nodes[ordered]], order[others[ordered]]
     return _Listed(nodes, others, r, freedom, statistics, tests, untested)
 
 
 def _kept(
-    node: int,
+    node: int | IntArray,
     found: Correlated,
-    parents: IntArray,
+    parents: Sequence[IntArray],
     chosen: BoolArray | None,
     points: Points | None,
 ) -> tuple[IntArray, int, int]:
     """Which of the correlations are listed, how many edges are missing, and how many tested."""
-    if found.places is not None and points is not None:
-        count = node - len(parents)
-        return np.flatnonzero(found.passes(points)), count, count
-    able = _wanted(node, parents, chosen)
-    count = node - len(parents) if chosen is None else int(np.count_nonzero(able))
+    if not isinstance(node, int) or found.places is not None:
+        able = np.ones(len(found.products), np.bool_) if points is None else found.passes(points)
+        return np.flatnonzero(able), found.tested, found.tested
+    own = parents[node]
+    able = _wanted(node, own, chosen)
+    count = node - len(own) if chosen is None else int(np.count_nonzero(able))
     left = count
     if len(found.untested):
         able[found.untested] = False

@@ -13,17 +13,14 @@ import numpy as np
 
 from gaussnet import kernels
 from gaussnet.data.passes import Pass, Stripe
-from gaussnet.data.table import ask
+from gaussnet.data.table import Table, ask
 from gaussnet.errors import EstimationError
-from gaussnet.fitting.graph_tests import judge_of_pages, required_cross_moments, tested_rows
 from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass, Moments, MomentsPass
-from gaussnet.methods.robust.believed_cells import believed_rows
-from gaussnet.methods.robust.judge import BelievedPass
 from gaussnet.methods.standard_errors.regressions import regress
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.named_rows import named
@@ -167,6 +164,8 @@ def _over_believed_values(fit: "Fit") -> FitMeasures:
     from gaussnet.fitting.learn import fit as learn
 
     data = fit.required_data("ask for measures of fit where the data are, or fit again")
+    from gaussnet.methods.robust.believed_cells import believed_rows  # much to import
+
     rows = believed_rows(Fitted(fit.network, fit.scale, data, fit.trimming))
     rows = rows[~np.isnan(rows).all(axis=1)]
     again = learn(
@@ -378,6 +377,8 @@ def _require_rows(fit: "Fit") -> None:
 
 def _moments(fit: "Fit") -> CrossMoments:
     if fit.data is None and fit.sums is not None:
+        from gaussnet.fitting.graph_tests import required_cross_moments  # much to import
+
         return required_cross_moments(fit, "measures of fit")
     data = fit.required_data("ask for measures of fit where the data are, or fit again")
     found: CrossMoments = ask(data.table(), CrossMomentsPass(fit.intercept))
@@ -496,6 +497,17 @@ def find_r2(fit: "Fit") -> FloatArray:
         return _r2_of_sums(fit)
     table = fit.required_data("ask for R2 where the data are, or fit again").table()
     question = ExplainedPass(fit.network, fit.intercept)
+    if fit.trimming is None:
+        found: FloatArray = ask(table, question)
+        return found
+    return _believed_r2(fit, table, question)
+
+
+def _believed_r2(fit: "Fit", table: Table, question: ExplainedPass) -> FloatArray:
+    """The same without the cells that a robust fit does not believe."""
+    from gaussnet.fitting.graph_tests import judge_of_pages, tested_rows  # much to import
+    from gaussnet.methods.robust.judge import BelievedPass
+
     judge = judge_of_pages(fit)
     if judge is not None:
         answer: FloatArray = ask(table.surveyed(False), BelievedPass(question, judge))

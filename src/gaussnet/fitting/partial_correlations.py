@@ -55,6 +55,8 @@ class Correlated:
     """What Student's t is compared with; None for noise of one variance."""
     places: IntArray | None = None
     """The earlier nodes that these are, if the others cannot pass; none of them is a parent."""
+    tested: int = 0
+    """With `places`: missing edges that were tested, those that cannot pass with them."""
 
     def passes(self, points: "Points") -> BoolArray:
         """Whether p-values are at most that of the points."""
@@ -104,10 +106,11 @@ Asked = Sequence[tuple[int, IntArray]]
 class Correlating(Protocol):
     """Rows that give the partial correlations of nodes with all earlier ones."""
 
-    def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
+    def correlations(self, asked: Asked) -> Iterator[tuple[int | IntArray, Correlated]]:
         """Each node asked for with its correlations given its parents, in any order.
 
-        Those of the parents do not count.
+        Those of the parents do not count. Where correlations have `places`, there may be a node for
+        each.
         """
         ...
 
@@ -200,7 +203,7 @@ class CompleteRows:
         factors = self._factors(parts)
         again: dict[int, list[tuple[IntArray, Correlated]]] = {}
         for (doubt, others), factor in zip(parts, factors, strict=True):
-            found = self._by_projection(factor, len(doubt.parents))
+            found = by_projection(factor, len(doubt.parents), self.rows - self.intercept)
             again.setdefault(doubt.node, []).append((others, found))
         for doubt in doubtful:
             yield doubt.node, doubt.mended(again[doubt.node])
@@ -216,22 +219,24 @@ class CompleteRows:
         found: Factors = ask(self.table, question)
         return found.factors
 
-    def _by_projection(self, factor: FloatArray, parents: int) -> Correlated:
-        """Of the last column with those after the parents, from columns that are few and short.
 
-        The columns of a triangular factor have the products of those that were factored.
-        """
-        columns = factor / np.maximum(np.abs(factor).max(axis=0), TINY)
-        columns /= np.maximum(np.linalg.norm(columns, axis=0), TINY)
-        basis = orthonormal_basis(columns[:, :parents])
-        moved = without(columns[:, parents:], basis)
-        lengths = np.linalg.norm(moved, axis=0)
-        something = lengths > NOTHING
-        safe = np.where(something, lengths, 1.0)
-        cosines = (moved[:, -1] @ moved[:, :-1]) / (safe[-1] * safe[:-1])
-        freedom = self.rows - basis.shape[1] - 1.0 - self.intercept
-        untested = ~(something[:-1] & something[-1]) | (freedom < 1.0)
-        return Correlated(cosines, np.ones(len(cosines)), freedom, np.flatnonzero(untested))
+def by_projection(factor: FloatArray, parents: int, rows: float) -> Correlated:
+    """Of the last column with those after the parents, of so many rows, less 1 for an intercept.
+
+    The columns may be those of a triangular factor, few and short, which have the products of those
+    that were factored.
+    """
+    columns = factor / np.maximum(np.abs(factor).max(axis=0), TINY)
+    columns /= np.maximum(np.linalg.norm(columns, axis=0), TINY)
+    basis = orthonormal_basis(columns[:, :parents])
+    moved = without(columns[:, parents:], basis)
+    lengths = np.linalg.norm(moved, axis=0)
+    something = lengths > NOTHING
+    safe = np.where(something, lengths, 1.0)
+    cosines = (moved[:, -1] @ moved[:, :-1]) / (safe[-1] * safe[:-1])
+    freedom = rows - basis.shape[1] - 1.0
+    untested = ~(something[:-1] & something[-1]) | (freedom < 1.0)
+    return Correlated(cosines, np.ones(len(cosines)), freedom, np.flatnonzero(untested))
 
 
 def _as_found(factors: Factors) -> Factors:
@@ -251,10 +256,10 @@ class Doubt(NamedTuple):
     lost: IntArray
     found: Correlated
 
-    def parts(self) -> "list[tuple[Doubt, IntArray]]":
+    def parts(self, most: int = FACTORED) -> "list[tuple[Doubt, IntArray]]":
         """The lost ones, some at a time: factors cost the square of their number."""
         wanted = np.setdiff1d(self.lost, self.parents)
-        count = -(-len(wanted) // FACTORED)
+        count = -(-len(wanted) // most)
         return [(self, some) for some in np.array_split(wanted, count)] if count else []
 
     def untested(self) -> Correlated:
@@ -301,13 +306,24 @@ def inverse_factors(
     for size in sorted(set(sizes[sizes > 0].tolist())):
         places = np.flatnonzero(sizes == size)
         nodes, own = all_nodes[places], np.stack([asked[place][1] for place in places.tolist()])
-        tables = tables_of(nodes, own)
-        # The small ridge lets collinear parents through, whose pivots then tell of them.
-        pivots = np.linalg.cholesky(tables + NOTHING * np.eye(size)).diagonal(axis1=1, axis2=2)
-        sure = pivots.min(axis=1) ** 2 >= LITTLE
-        inverses = np.linalg.inv(np.linalg.cholesky(tables[sure]))
-        found.update(zip(nodes[sure].tolist(), inverses, strict=True))
+        inverses, sure = inverted_factors(tables_of(nodes, own))
+        found.update(zip(nodes[sure].tolist(), inverses[sure], strict=True))
     return found
+
+
+def inverted_factors(tables: FloatArray) -> tuple[FloatArray, BoolArray]:
+    """Inverse Cholesky factors of products, (count, size, size), and which lose no digits.
+
+    Those that lose digits are the identity.
+    """
+    count, size = tables.shape[:2]
+    if not size:
+        return np.empty((count, 0, 0)), np.ones(count, dtype=np.bool_)
+    # The small ridge lets collinear parents through, whose pivots then tell of them.
+    pivots = np.linalg.cholesky(tables + NOTHING * np.eye(size)).diagonal(axis1=1, axis2=2)
+    sure: BoolArray = pivots.min(axis=1) ** 2 >= LITTLE
+    sound = np.where(sure[:, None, None], tables, np.eye(size))
+    return np.asarray(np.linalg.inv(np.linalg.cholesky(sound)), dtype=np.float64), sure
 
 
 def _believed(question: PairsPass, judge: "Judge") -> Pass:

@@ -19,10 +19,10 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 
+from gaussnet import kernels
 from gaussnet.data.codes import Codes, recoded_rows
 from gaussnet.errors import EstimationError
 from gaussnet.graph.dag import Dag
-from gaussnet.kernels.numpy_likelihood import equation_matrix
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
@@ -131,22 +131,37 @@ class LearntErrors:
     def spread(self, rows: FloatArray, target: int) -> tuple[FloatArray, FloatArray]:
         """Variance of each prediction by the errors of the parameters, and its freedom, (rows,)."""
         squares, freedom = np.zeros(len(rows)), np.full(len(rows), np.inf)
-        matrix = equation_matrix(self.model.families, self.model.coefficients)
-        precision = matrix.T @ (matrix / self.model.variances[:, None])
         for observed, chosen in patterns(~np.isnan(rows)):
             gone = np.flatnonzero(~observed)
-            unit = (gone == target).astype(np.float64)
+            matrix = self._equation_columns(gone, rows.shape[1])
+            precision = matrix.T @ (matrix / self.model.variances[:, None])
+            own = np.linalg.solve(precision, (gone == target).astype(np.float64))
             column = np.zeros(rows.shape[1])
-            column[gone] = np.linalg.solve(precision[np.ix_(gone, gone)], unit)
-            joint = matrix @ column
-            found = self._derivatives(rows[chosen], matrix, column, joint)
+            column[gone] = own
+            joint = matrix @ own
+            found = self._derivatives(rows[chosen], column, joint)
             squares[chosen] = self.covariance.squares(found, len(chosen))
             parts = joint**4 / (self.model.variances**2 * self.freedom)
             freedom[chosen] = column[target] ** 2 / parts.sum()
         return squares, freedom
 
+    def _equation_columns(self, nodes: IntArray, width: int) -> FloatArray:
+        """Columns of the equations: 1 at a child, minus the coefficient at a parent.
+
+        (families, nodes)
+        """
+        families, places = self.model.families, np.full(width, -1)
+        places[nodes] = np.arange(len(nodes))
+        found = np.zeros((len(families), len(nodes)))
+        edge_places, child_places = places[families.parents], places[families.children]
+        edges, children = np.flatnonzero(edge_places >= 0), np.flatnonzero(child_places >= 0)
+        coefficients = self.model.coefficients[edges]
+        found[families.family_of_edge[edges], edge_places[edges]] = -coefficients
+        found[children, child_places[children]] = 1.0
+        return found
+
     def _derivatives(
-        self, rows: FloatArray, matrix: FloatArray, column: FloatArray, joint: FloatArray
+        self, rows: FloatArray, column: FloatArray, joint: FloatArray
     ) -> Iterator[Derivatives]:
         """The derivatives by the parameters of each family that matters.
 
@@ -155,11 +170,12 @@ class LearntErrors:
         model = self.model
         families = model.families
         filled = model.expect(rows).rows
-        residuals = (filled - model.means) @ matrix.T
-        for family in np.flatnonzero(joint).tolist():
+        used = np.flatnonzero(joint)
+        coefficients = model.coefficients[families.edges_of(used)]
+        residuals = kernels.residuals(filled - model.means, families.subset(used), coefficients)
+        for family, rest in zip(used.tolist(), residuals, strict=True):
             edges = slice(*families.offsets[family : family + 2].tolist())
             parents, variance = families.parents[edges], model.variances[family]
-            rest = residuals[:, family]
             moved = joint[family] * (filled[:, parents] - self.centres[edges])
             slopes = (moved + column[parents] * rest[:, None]) / variance
             noise = -joint[family] * rest / variance**2

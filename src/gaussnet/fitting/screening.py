@@ -13,11 +13,13 @@ in any order of summation, because the sum of :math:`|x_i x_j|` is at most 1.
 """
 
 from collections.abc import Iterator
-from typing import NamedTuple
+from dataclasses import dataclass
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 
+from gaussnet import kernels
 from gaussnet.data.table import Table
 from gaussnet.fitting.partial_correlations import (
     EXACT,
@@ -25,14 +27,18 @@ from gaussnet.fitting.partial_correlations import (
     NONE,
     NOTHING,
     Asked,
-    CompleteRows,
     Correlated,
     Doubt,
     Points,
-    inverse_factors,
+    by_projection,
+    inverted_factors,
     nothing,
+    orthonormal_basis,
+    without,
 )
-from gaussnet.types import FloatArray, IntArray, Rows
+from gaussnet.kernels.families import Families
+from gaussnet.kernels.numpy_core import packed_indices
+from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 Single = NDArray[np.float32]
 
@@ -40,125 +46,159 @@ UNIT = 2.0**-24
 """Unit roundoff of single precision."""
 CHUNK_ROWS = 256
 """Rows that are multiplied in single precision at a time: more are faster, and less exact."""
-BLOCK = 512
+BLOCK = 256
 """Columns that are multiplied with all earlier ones while their sums are in the cache."""
 SLACK = 1.0 - 1e-5
 """For the rounding of a comparison, a few units in single precision."""
-NO_PARENTS, NOWHERE = np.empty((0, 0)), np.empty(0)
+NOWHERE = np.empty(0)
 GATHERED = 256
 """Columns that are put in order at a time."""
 
 
-class Family(NamedTuple):
-    """What the rows say of a node and its parents."""
+@dataclass(frozen=True, slots=True)
+class Factored:
+    """What the rows say of families, which are sorted by size."""
 
-    inverse: FloatArray
-    """Of the Cholesky factor of the parents' products, (parents, parents)."""
+    families: Families
+    inverses: FloatArray
+    """Of the Cholesky factors of the parents' products, one after the other, flat."""
     loads: FloatArray
-    """Of the node on the orthonormal basis of its parents, (parents,)."""
-    length: float
-    """The share of the node's sum of squares that the parents leave."""
+    """Of the nodes on the orthonormal bases of their parents, (edges,)."""
+    lengths: FloatArray
+    """The shares of the nodes' sums of squares that the parents leave, (families,)."""
+    sure: BoolArray
+    """Whether neither parents nor lengths lose digits, (families,)."""
+
+    @classmethod
+    def of(cls, columns: FloatArray, families: Families) -> Self:
+        """From unit columns, (rows, columns)."""
+        _, products = kernels.family_moments(columns, families, False)
+        inverses = np.empty(int(families.sizes @ families.sizes))
+        loads, lengths = np.empty(len(families.parents)), np.empty(len(families))
+        sure, start = np.empty(len(families), dtype=np.bool_), 0
+        for block in families.blocks:
+            first, last = families.product_offsets[[block.families.start, block.families.stop]]
+            packed = products[first:last].reshape(block.count, -1)
+            side = block.size + 1
+            tables = packed[:, packed_indices(side)].reshape(-1, side, side)
+            factors, exact = inverted_factors(tables[:, :-1, :-1])
+            own = np.einsum("kij,kj->ki", factors, tables[:, :-1, -1])
+            left = tables[:, -1, -1] - np.einsum("ki,ki->k", own, own)
+            stop = start + factors.size
+            inverses[start:stop], start = factors.ravel(), stop
+            loads[block.edges], lengths[block.families] = own.ravel(), left
+            sure[block.families] = exact & (left >= LITTLE)
+        return cls(families, inverses, loads, lengths, sure)
+
+    def margins(self, error: float) -> tuple[FloatArray, FloatArray]:
+        """How far products of residuals, and shares left, may be off in single precision.
+
+        Products of columns are off by at most `error`.
+        """
+        families, counts = self.families, self.families.sizes
+        rows = np.repeat(counts, counts)
+        starts = np.concatenate(([0], np.cumsum(rows)))[:-1]
+        spread = np.add.reduceat(np.abs(self.inverses), starts) if len(rows) else NOWHERE
+        spread = spread * (error + 2.0 * (rows + 2) * UNIT)
+        squares, products = (
+            np.bincount(families.family_of_edge, terms, len(families))
+            for terms in (spread * spread, np.abs(self.loads) * spread)
+        )
+        left = 2.0 * np.sqrt(squares) + squares + 4.0 * (counts + 2) * UNIT
+        return error + products + 4.0 * (counts + 3) * UNIT, left
 
 
-class ScreenedRows(CompleteRows):
+class ScreenedRows:
     """Complete rows in memory, of which only p-values up to a limit are wanted."""
 
-    def __init__(
-        self, units: FloatArray, order: IntArray, intercept: bool, table: Table, points: Points
-    ) -> None:
+    def __init__(self, units: FloatArray, intercept: bool, points: Points) -> None:
         """With unit columns, (nodes, rows) in topological order."""
-        self.rows, self.order, self.intercept, self.table = units.shape[1], order, intercept, table
-        self.alive, self.is_sound = np.ones(len(units), dtype=np.bool_), True
+        self.rows, self.intercept = units.shape[1], intercept
         self.units, self.points = units, points
         self.screen, self.error = single_products(units)
 
     @classmethod
-    def of(
-        cls, table: Table, order: IntArray, intercept: bool, points: Points
-    ) -> "ScreenedRows | None":
+    def of(cls, table: Table, order: IntArray, intercept: bool, points: Points) -> Self | None:
         """None where a column is constant, or its squares lack digits."""
         units = unit_columns(table.in_memory("this").array, order, intercept)
-        return None if units is None else cls(units, order, intercept, table, points)
+        return None if units is None else cls(units, intercept, points)
 
-    def correlations(self, asked: Asked) -> Iterator[tuple[int, Correlated]]:
-        """As those of complete rows, with correlation 0 for all that cannot pass."""
-        families, doubtful = self._families(asked), []
-        for node, parents in asked:
-            freedom = self.rows - len(parents) - 1.0 - self.intercept
-            if freedom < 1.0:
-                yield node, nothing(node, freedom)
-            elif node not in families or families[node].length < LITTLE:
-                every = np.arange(node)
-                doubtful.append(Doubt(node, parents, every, nothing(node, freedom)))
-            else:
-                found, lost = self._screened(node, parents, families[node], freedom)
-                if len(lost):
-                    doubtful.append(Doubt(node, parents, lost, found))
-                else:
-                    yield node, found
-        yield from self._mended(doubtful)
-
-    def _families(self, asked: Asked) -> dict[int, Family]:
-        """The families whose parents lose no digits."""
-        tables: dict[int, FloatArray] = {}
-        for node, parents in asked:
-            own = self.units[np.append(parents, node)]
-            tables[node] = own @ own.T
-
-        def tables_of(nodes: IntArray, parents: IntArray) -> FloatArray:
-            return np.stack([tables[node][:-1, :-1] for node in nodes.tolist()])
-
-        found, inverses = {}, inverse_factors(asked, tables_of)
-        for node, parents in asked:
-            if node in inverses or not len(parents):
-                inverse = inverses.get(node, NO_PARENTS)
-                loads = inverse @ tables[node][:-1, -1]
-                found[node] = Family(inverse, loads, float(tables[node][-1, -1] - loads @ loads))
-        return found
+    def correlations(self, asked: Asked) -> Iterator[tuple[int | IntArray, Correlated]]:
+        """As those of complete rows, of most nodes together and without what cannot pass."""
+        asked = sorted(asked, key=lambda one: len(one[1]))
+        if not asked:
+            return
+        factored = Factored.of(self.units.T, _as_families(asked))
+        freedom = self.rows - factored.families.sizes - 1.0 - self.intercept
+        able = freedom >= 1.0
+        for place in np.flatnonzero(~able).tolist():
+            yield asked[place][0], nothing(asked[place][0], float(freedom[place]))
+        for place in np.flatnonzero(able & ~factored.sure).tolist():
+            node, parents = asked[place]
+            start = nothing(node, float(freedom[place]))
+            yield node, self._mended(Doubt(node, parents, np.arange(node), start))
+        yield from self._screened(asked, factored, able & factored.sure, freedom)
 
     def _screened(
-        self, node: int, parents: IntArray, family: Family, freedom: float
-    ) -> tuple[Correlated, IntArray]:
-        """The correlations of a node, 0 where they cannot pass, and those that lack digits."""
-        t = self.points.of(freedom)
-        limit = float(t * t / (freedom + t * t)) * family.length
-        chosen = self._candidates(node, parents, family, limit)
-        if not len(chosen):
-            return Correlated(NOWHERE, NOWHERE, freedom, NONE, places=NONE), NONE
-        columns = self.units[np.concatenate((parents, (node,), chosen))]
-        own = columns[: len(parents) + 1] @ columns[len(parents) + 1 :].T
-        loads = family.inverse @ own[:-1]
-        left = 1.0 - np.einsum("ij,ij->j", loads, loads)
-        products, squares = own[-1] - family.loads @ loads, family.length * left
-        lost = chosen[left < LITTLE]
-        if not len(lost):
-            return Correlated(products, squares, freedom, NONE, places=chosen), NONE
-        every = np.zeros(node), np.full(node, family.length)
-        every[0][chosen], every[1][chosen] = products, squares
-        return Correlated(*every, freedom, NONE), lost
+        self, asked: Asked, factored: Factored, chosen: BoolArray, freedom: FloatArray
+    ) -> Iterator[tuple[int | IntArray, Correlated]]:
+        """The pairs of the chosen families that may pass."""
+        families, t = factored.families, self.points.of(np.maximum(freedom, 1.0))
+        limits = t * t / (freedom + t * t) * factored.lengths * SLACK
+        bounds = np.stack((np.where(chosen, limits, np.nan), *factored.margins(self.error)))
+        given = families, factored.inverses, factored.loads
+        owners, others = kernels.candidate_pairs(self.screen, *given, bounds, 2.0 * LITTLE)
+        products, left = kernels.pair_residuals(self.units.T, *given, owners, others)
+        squares = factored.lengths[owners] * left
+        lost = left < LITTLE
+        for place in np.unique(owners[lost]).tolist():
+            own, (node, parents) = owners == place, asked[place]
+            every = np.zeros(node), np.full(node, factored.lengths[place])
+            every[0][others[own]], every[1][others[own]] = products[own], squares[own]
+            found = Correlated(*every, float(freedom[place]), NONE)
+            yield node, self._mended(Doubt(node, parents, others[own & lost], found))
+            chosen[place] = False
+        kept = chosen[owners]
+        owners, others = owners[kept], others[kept]
+        yield (
+            families.children[owners],
+            Correlated(
+                products[kept],
+                squares[kept],
+                freedom[owners],
+                NONE,
+                places=others,
+                tested=int((families.children - families.sizes)[chosen].sum()),
+            ),
+        )
 
-    def _candidates(self, node: int, parents: IntArray, family: Family, limit: float) -> IntArray:
-        r"""The earlier nodes whose :math:`N^2 / L` may be at least the limit, or L too small.
+    def _mended(self, doubt: Doubt) -> Correlated:
+        """With those found again, from the columns themselves, that lack digits."""
+        found = [(others, self._again(doubt, others)) for _, others in doubt.parts(GATHERED)]
+        return doubt.mended(found) if found else doubt.untested()
 
-        N is the product of the residuals and L the square of the earlier node's, both within
-        bounds of their errors.
+    def _again(self, doubt: Doubt, others: IntArray) -> Correlated:
+        """A node with some earlier ones, by the part of its column that its parents leave.
+
+        What the parents leave of the others is found from loads, or column by column if it is
+        little.
         """
-        products = self.screen[node, :node]
-        error, count = self.error, len(parents)
-        if not count:
-            return np.flatnonzero(np.abs(products) >= np.sqrt(limit * SLACK) - error)
-        loads = family.inverse.astype(np.float32) @ self.screen[parents, :node]
-        products = np.abs(products - family.loads.astype(np.float32) @ loads)
-        left = 1.0 - np.einsum("ij,ij->j", loads, loads)
-        spread = np.abs(family.inverse).sum(axis=1) * (error + 2.0 * (count + 2) * UNIT)
-        size = float(np.sqrt(spread @ spread))
-        products += np.float32(error + np.abs(family.loads) @ spread + 4 * (count + 3) * UNIT)
-        left -= np.float32(2.0 * size + size * size + 4 * (count + 2) * UNIT)
-        products[parents], left[parents] = 0.0, 1.0
-        passes = products * products >= left * np.float32(limit * SLACK)
-        if left.min(initial=1.0) < 2.0 * LITTLE:
-            passes |= left < 2.0 * LITTLE
-        return np.flatnonzero(passes)
+        basis = orthonormal_basis(self.units[doubt.parents].T)
+        rest = without(self.units[[doubt.node]].T, basis)
+        length, rows = float(np.linalg.norm(rest)), self.rows - self.intercept
+        products = self.units[others] @ np.hstack((basis, rest / max(length, NOTHING)))
+        left = 1.0 - np.einsum("ij,ij->i", products[:, :-1], products[:, :-1])
+        if length > NOTHING and left.min() >= LITTLE:
+            return Correlated(products[:, -1], left, rows - basis.shape[1] - 1.0, NONE)
+        columns = np.concatenate((doubt.parents, others, (doubt.node,)))
+        return by_projection(self.units[columns].T, len(doubt.parents), rows)
+
+
+def _as_families(asked: Asked) -> Families:
+    """The nodes asked for and their parents as flat arrays."""
+    offsets = np.cumsum([0, *(len(parents) for _, parents in asked)])
+    children = np.array([node for node, _ in asked], dtype=np.int64)
+    return Families(children, offsets, np.concatenate([parents for _, parents in asked]))
 
 
 def unit_columns(rows: Rows, order: IntArray, intercept: bool) -> FloatArray | None:

@@ -16,6 +16,7 @@ from gaussnet.kernels import (
     numpy_likelihood,
     numpy_medians,
     numpy_mixture,
+    numpy_pairs,
     numpy_robust,
 )
 from gaussnet.kernels.numpy_likelihood import Expected as Expected
@@ -81,6 +82,8 @@ square_solutions = _chosen(numpy_core.square_solutions)
 residuals = _chosen(numpy_core.residuals)
 residual_moments = _chosen(numpy_core.residual_moments)
 propagate = _chosen(numpy_core.propagate)
+candidate_pairs = _chosen(numpy_pairs.candidate_pairs)
+pair_residuals = _chosen(numpy_pairs.pair_residuals)
 expected_rows = _chosen(numpy_likelihood.expected_rows)
 missing_information = _chosen(numpy_likelihood.missing_information)
 split_solutions = _chosen(numpy_medians.split_solutions)

@@ -13,7 +13,7 @@ from typing import Any, TypeVar, cast
 import numpy as np
 from numpy.typing import NDArray
 
-from gaussnet.kernels import _native, numpy_core
+from gaussnet.kernels import _native, numpy_core, numpy_pairs
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import batch_range, window_range
 from gaussnet.kernels.numpy_likelihood import Expected
@@ -81,7 +81,7 @@ def _sizes_told(token: str) -> dict[str, str]:
         return FAMILY_SIZES
     if token[0] == "n":
         return {token[1:]: "{0}"}
-    return {token[2]: "len({0})"} if "[" in token and token[3] == "]" else {}
+    return {token[2]: "len({0})"} if "[" in token and token[3] in "];" else {}
 
 
 def _run(call: Callable[..., int], products: int, *arguments: Any) -> int:
@@ -146,6 +146,7 @@ solve_moments = compiled(numpy_core.solve_moments)
 upper_triangles = compiled(numpy_core.upper_triangles)
 residuals = compiled(numpy_core.residuals)
 residual_moments = compiled(numpy_core.residual_moments)
+pair_residuals = compiled(numpy_pairs.pair_residuals)
 
 _solve_triangles = kernel("solve_triangles")
 _propagate = kernel("propagate")
@@ -410,6 +411,25 @@ def find_cells(table: CellTable, nodes: IntArray, rows: IntArray) -> IntArray:
     """Indices of these cells in the table, -1 for those that are not there, (cells,)."""
     indices: IntArray = _find_cells(table.bounds, table.rows, nodes, rows)
     return indices
+
+
+def candidate_pairs(
+    products: NDArray[np.float32],
+    families: Families,
+    inverses: FloatArray,
+    loads: FloatArray,
+    bounds: FloatArray,
+    least: float,
+) -> tuple[IntArray, IntArray]:
+    """The families and earlier columns of which a residual product may be large."""
+    given = (readable(products), flat_families(families), inverses, loads, bounds, least)
+    work, capacity = len(products) * len(families.columns), 8 * len(families) + 64
+    while True:
+        pairs = np.empty((2, capacity), dtype=np.int64)
+        found = _run(_native.candidate_pairs, work, *given, pairs)
+        if found <= capacity:
+            return pairs[0, :found], pairs[1, :found]
+        capacity = found
 
 
 def expected_rows(

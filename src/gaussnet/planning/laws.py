@@ -290,7 +290,9 @@ def precision(freedom: float, rows: int, panels: int) -> Rule:
 def divergences(gamma: FloatArray, inflation: FloatArray) -> FloatArray:
     """(gamma (1 + inflation) - 1 - ln gamma) / 2, without loss of digits near gamma = 1."""
     excess = gamma - 1
-    return np.asarray(0.5 * ((excess - np.log1p(excess)) + gamma * inflation))
+    found = (0.5 * gamma) * inflation
+    found += 0.5 * (excess - np.log1p(excess))
+    return np.asarray(found)
 
 
 @lru_cache(maxsize=16)

@@ -14,6 +14,7 @@
 #include "robust/learning.c"
 #include "robust/mixture.c"
 #include "core/moments.c"
+#include "core/pairs.c"
 #include "medians/parts.c"
 #include "robust/screening.c"
 #include "core/squares.c"

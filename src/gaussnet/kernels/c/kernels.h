@@ -56,6 +56,8 @@
     KERNEL(kept_ranks, "i[N] i[N] l[N+1] -> D[N] D[N]") \
     KERNEL(joined_medians, "nM nN l[MN+1] ?d[M,N,N] -> D[M,N] I[M]") \
     KERNEL(joined_spreads, "nN l[N+1] -> D[N] D[N]") \
+    KERNEL(candidate_pairs, "x f d[S] d[E] d[3,F] s I[2,N]") \
+    KERNEL(pair_residuals, "c f d[S] d[E] j[N;F] j[N;C] -> D[N] D[N]") \
     KERNEL(expected_rows, "x f d[E] d[C] d[F] -> D[R,C] D[R] D[P]") \
     KERNEL(missing_information, "x f d[E] d[C] d[F] nQ -> D[Q,Q]") \
     KERNEL(screen_families, "c f n n p s s d[E] d[F] d[F] d[F] d[E+F] -> D[F]") \
