@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, settings
 from tests.browser.chromium import ABSENT, find_chromium
 
 # Read when NumPy and SciPy are first imported, which is later. The workers of pytest fill the
-# processors; threads of BLAS that wait for each other there make a small system take ten times
-# as long.
+# processors; on two busy ones a second thread of BLAS made tests of many small systems take more
+# than twice the time.
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
