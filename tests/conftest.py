@@ -1,7 +1,15 @@
 """What holds for the whole suite, and what it says at its end."""
 
+import os
+
 from hypothesis import HealthCheck, settings
 from tests.browser.chromium import ABSENT, find_chromium
+
+# Read when NumPy and SciPy are first imported, which is later. The workers of pytest fill the
+# processors; on two busy ones a second thread of BLAS made tests of many small systems take more
+# than twice the time.
+for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(name, "1")
 
 # No test depends on how busy the machine is.
 settings.register_profile(

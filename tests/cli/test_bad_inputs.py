@@ -5,7 +5,7 @@ import sys
 
 import pytest
 from tests.cli.bad_inputs import BAD_INPUTS
-from tests.cli.test_demo import run
+from tests.cli.in_process import run
 
 from gaussnet.cli import main
 

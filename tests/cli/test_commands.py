@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from tests.cli.test_demo import run
+from tests.cli.in_process import run
 
 import gaussnet as gn
 from gaussnet.cli import app as commands, main

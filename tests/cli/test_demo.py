@@ -5,20 +5,19 @@ import subprocess
 import sys
 
 import pytest
+from tests.cli.in_process import run
 
 
-def run(*arguments):
-    return subprocess.run(
-        [sys.executable, "-c", "from gaussnet.cli import main; main()", *arguments],
+def test_demo_prints_a_line_for_each_method_in_a_process_of_its_own():
+    words = ["demo", "--nodes", "20", "--rows", "500"]
+    done = subprocess.run(
+        [sys.executable, "-c", "from gaussnet.cli import main; main()", *words],
         capture_output=True,
         text=True,
         check=False,
     )
-
-
-def test_demo_prints_a_line_for_each_method():
-    done = run("demo", "--nodes", "20", "--rows", "500")
-    assert done.returncode == 0
+    assert (done.returncode, done.stderr) == (0, "")
+    assert run(*words).stdout == done.stdout
     methods = ("least-squares", "batch-average", "batch-median", "cauchy-tree", "cauchy", "robust")
     for method in methods:
         assert f" {method} " in done.stdout

@@ -3,7 +3,7 @@
 import json
 
 import pytest
-from tests.cli.test_demo import run
+from tests.cli.in_process import run
 
 import gaussnet as gn
 

@@ -9,15 +9,10 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.cli.in_process import run
 
 COMMAND = [sys.executable, "-c", "from gaussnet.cli import main; main()"]
 SMALL = ["--nodes", "20", "--rows", "100", "--rows", "200"]
-
-
-def run(*arguments, **options):
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)], capture_output=True, text=True, check=False, **options
-    )
 
 
 def contents(folder):
@@ -117,8 +112,9 @@ def test_tables_are_printed(tmp_path):
         (["er5", "--out", "/proc/nowhere"], "cannot use the folder"),
     ],
 )
-def test_bad_input_is_one_sentence_and_exit_one(arguments, words, tmp_path):
-    done = run("reproduce", *arguments, cwd=tmp_path)
+def test_bad_input_is_one_sentence_and_exit_one(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = run("reproduce", *arguments)
     assert done.returncode == 1
     assert done.stderr.startswith("gaussnet: ")
     assert words in done.stderr

@@ -79,7 +79,7 @@ def test_what_is_known_of_rows_goes_to_the_workers(client, tmp_path):
     parts = dask.dataframe.from_pandas(known, sort=False, npartitions=3)
     known.to_parquet(tmp_path / "rows.parquet", row_group_size=500)
     for method in METHODS:
-        settings = {"interventions": "target", "page_rows": PAGE}
+        settings = {"interventions": "target", "page_rows": 4 * PAGE}
         expected = gn.fit(known, DAG, method, **settings)
         for data in (parts, tmp_path / "rows.parquet"):
             found = gn.fit(data, DAG, method, client=client, **settings)
@@ -96,12 +96,14 @@ def test_what_is_known_of_rows_goes_to_the_workers(client, tmp_path):
 
 
 def test_missing_cells_and_their_codes_by_likelihood_give_the_bits_of_memory(client, tmp_path):
-    coded = np.where(np.random.default_rng(5).random(ROWS.shape) < 0.1, -999.0, ROWS)
-    settings = {"missing": "likelihood", "missing_values": [-999], "page_rows": PAGE}
+    rows = ROWS[:1_001]
+    coded = np.where(np.random.default_rng(5).random(rows.shape) < 0.05, -999.0, rows)
+    settings = {"missing": "likelihood", "missing_values": [-999], "page_rows": 4 * PAGE}
     expected = gn.fit(coded, DAG, **settings)
     path = tmp_path / "rows.parquet"
-    write_rows(path, DAG.nodes, [coded[:1_500], coded[1_500:]])
-    for data in (frame(coded), dask.array.from_array(coded, chunks=(700, 6)), path):
+    write_rows(path, DAG.nodes, [coded[:500], coded[500:]])
+    parts = frame(coded, edges=(0, 100, 101, 600))
+    for data in (parts, dask.array.from_array(coded, chunks=(300, 6)), path):
         found = gn.fit(data, DAG, client=client, **settings)
         same(found, expected)
     errors = found.standard_errors.coefficient_array
@@ -144,11 +146,12 @@ def test_the_median_deviation_and_split_rows_work_as_in_memory(client):
 @pytest.mark.parametrize("missing", ["drop-rows", "drop-by-node"])
 @pytest.mark.parametrize("method", [gn.BatchMedian(4), gn.CauchyTree(), gn.Cauchy()], ids=repr)
 def test_medians_by_samples_are_those_of_memory(client, method, missing):
-    rows = ROWS.copy()
-    rows[:1_000, 3] = np.nan  # the sample of a stream are its first rows
+    rows = ROWS[:1_001].copy()
+    rows[:300, 3] = np.nan  # the sample of a stream are its first rows
     settings = {"scale": "mad", "missing": missing, "page_rows": 4 * PAGE}
-    run = Run(**SAMPLED, capacity=16)
-    found = fit_with_run(run, frame(rows), DAG, method, client=client, **settings)
+    run = Run(**SAMPLED, capacity=128)
+    parts = frame(rows, edges=(0, 100, 101, 600))
+    found = fit_with_run(run, parts, DAG, method, client=client, **settings)
     held = gn.fit(rows, DAG, method, **settings)
     assert found.network == held.network
     np.testing.assert_array_equal(found.network.variance_array, held.network.variance_array)
@@ -206,7 +209,7 @@ def test_what_is_refused_is_refused_with_one_sentence(client, tmp_path):
 
 def slow_part(first, last, folder):
     """Rows that take a while to come, and leave a mark when they do."""
-    time.sleep(0.15)
+    time.sleep(0.06)
     with suppress(FileExistsError):
         os.close(os.open(f"{folder}/{first}-{os.getpid()}", os.O_CREAT | os.O_EXCL))
     return pd.DataFrame(ROWS[first:last], columns=DAG.nodes)
@@ -363,22 +366,16 @@ def started(*command):
 
 
 def test_a_worker_over_tcp_may_die_for_good(tmp_path):
-    file = tmp_path / "scheduler.json"
     marks = tmp_path / "marks"
     marks.mkdir()
-    scheduler = ("-m", "distributed.cli.dask_scheduler", "--port", "0", "--no-dashboard",
-                 "--scheduler-file", str(file))  # fmt: skip
-    worker = ("-m", "distributed.cli.dask_worker", "--scheduler-file", str(file), "--no-nanny",
-              "--no-dashboard", "--nthreads", "1", "--memory-limit", "0",
-              "--local-directory", str(tmp_path))  # fmt: skip
-    with started(*scheduler):
-        deadline = time.monotonic() + PATIENCE
-        while not file.exists() and time.monotonic() < deadline:
-            time.sleep(0.05)
+    with LocalCluster(n_workers=0, processes=True, dashboard_address=":0") as cluster:
+        worker = ("-m", "distributed.cli.dask_worker", cluster.scheduler_address, "--no-nanny",
+                  "--no-dashboard", "--nthreads", "1", "--memory-limit", "0",
+                  "--local-directory", str(tmp_path))  # fmt: skip
         with (
             started(*worker) as one,
             started(*worker) as two,
-            Client(scheduler_file=str(file), timeout=PATIENCE) as client,
+            Client(cluster, timeout=PATIENCE) as client,
         ):
             assert client.scheduler.address.startswith("tcp://")
             client.wait_for_workers(2, timeout=PATIENCE)

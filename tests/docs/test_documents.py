@@ -3,12 +3,11 @@
 import doctest
 import re
 import shlex
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.cli.in_process import run
 
 import gaussnet as gn
 
@@ -17,15 +16,9 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
-def run_gaussnet(command, folder):
-    """Run a command of a page, ``gaussnet ...``, in a folder; it must succeed."""
-    done = subprocess.run(
-        [sys.executable, "-c", "from gaussnet.cli import main; main()", *command[1:]],
-        cwd=folder,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
+def run_gaussnet(command):
+    """Run a command of a page, ``gaussnet ...``, in this folder; it must succeed."""
+    done = run(*command[1:])
     assert done.returncode == 0, (command, done.stderr)
 
 
@@ -59,7 +52,8 @@ def test_commands_of_the_readme_are_targets_of_the_makefile():
     assert set(commands) <= set(targets)
 
 
-def test_shell_commands_of_the_readme_run(tmp_path):
+def test_shell_commands_of_the_readme_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     section = (ROOT / "README.md").read_text(encoding="utf-8").split("## From the shell")[1]
     section = section.split("\n## ")[0]
     graph = re.findall(r"^    (.+ ~ .+)$", section, re.MULTILINE)
@@ -76,11 +70,12 @@ def test_shell_commands_of_the_readme_run(tmp_path):
     for command in commands:
         if command[1] == "reproduce":
             command += ["--repetitions", "1", "--nodes", "20", "--rows", "200"]
-        run_gaussnet(command, tmp_path)
+        run_gaussnet(command)
     assert 10_000 < (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
-def test_shell_commands_of_the_page_on_studies_run(tmp_path):
+def test_shell_commands_of_the_page_on_studies_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
     page = (ROOT / "docs" / "studies.md").read_text(encoding="utf-8")
     commands = [
         shlex.split(line) for line in re.findall(r"^    (gaussnet .+)$", page, re.MULTILINE)
@@ -97,4 +92,4 @@ def test_shell_commands_of_the_page_on_studies_run(tmp_path):
         (tmp_path / name).write_text("\n".join(["fuel,weight,mpg", *own]))
     (tmp_path / "graph.txt").write_text("weight ~ fuel; mpg ~ fuel + weight")
     for command in commands:
-        run_gaussnet(command, tmp_path)
+        run_gaussnet(command)

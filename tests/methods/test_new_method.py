@@ -201,15 +201,19 @@ def test_coefficients_are_those_of_the_definition(method, intercept):
     np.testing.assert_allclose(found, reference(method, intercept), rtol=1e-8, atol=1e-10)
 
 
-@pytest.mark.parametrize("scale", ["mean-square", "mad"])
-@pytest.mark.parametrize("method", METHODS, ids=repr)
+@pytest.mark.parametrize(
+    ("method", "scale"),
+    [(Huber(), "mad"), (Huber(0.7), "mean-square"), (Ridge(), "mad"), (Ridge(), "mean-square")],
+    ids=repr,
+)
 def test_memory_files_and_cluster_give_the_same_bits(client, tmp_path, method, scale):
+    rows = ROWS[:700]  # three pages, and every pass on the cluster takes a while
     settings = {"scale": scale, "page_rows": PAGE}
-    held = gn.fit(ROWS, DAG, method, threads=1, **settings)
-    write_rows(tmp_path / "rows.parquet", DAG.nodes, [ROWS[:1_000], ROWS[1_000:]])
-    array = dask.array.from_array(ROWS, chunks=(777, 4))
+    held = gn.fit(rows, DAG, method, threads=1, **settings)
+    write_rows(tmp_path / "rows.parquet", DAG.nodes, [rows[:300], rows[300:]])
+    array = dask.array.from_array(rows, chunks=(389, 4))
     for other in (
-        gn.fit(np.asfortranarray(ROWS), DAG, method, threads=2, **settings),
+        gn.fit(np.asfortranarray(rows), DAG, method, threads=2, **settings),
         fit_streamed(tmp_path / "rows.parquet", DAG, method, threads=3, **settings),
         gn.fit(array, DAG, method, client=client, **settings),
     ):

@@ -38,7 +38,7 @@ def a_mixture(network, data, wrong):
 @pytest.mark.parametrize(("nodes", "degree", "share"), [(8, 3.0, 0.1), (40, 0.7, 0.3)])
 def test_the_compiled_kernel_agrees_with_its_definition(seed, foreign, nodes, degree, share):
     network = a_network(seed, nodes, degree)
-    data, wrong = spoilt(network, 80 if nodes == 8 else 20, share, 4.0, seed)
+    data, wrong = spoilt(network, 80 if nodes == 8 else 8, share, 4.0, seed)
     data[3, 2] = data[5, 1] = data[5, 4] = np.nan
     mixture = a_mixture(network, data, wrong)
     densities = None
@@ -151,13 +151,13 @@ def test_missing_cells_are_missing_however_many_others_are_far_off(kernel):
     # More cells are far off than a pattern has room for, and the missing ones come last.
     dag = gn.simulate.chain(130)
     network = gn.simulate.random_network(dag, seed=1, weights=(0.3, 0.9))
-    data = np.asarray(network.sample(4, seed=2))
+    data = np.asarray(network.sample(2, seed=2))
     data[:, :110:2] += 40.0
-    data[:2, -5:] = np.nan
+    data[0, -5:] = np.nan
     mixture = a_mixture(network, data, np.zeros(data.shape, dtype=bool))
     chances, wrong = np.zeros(data.shape), mixture.wrong.copy()
     found = kernel(data, mixture.task(), wrong, None, np.zeros(data.shape), chances)
     assert (found.foreign == 0.0).all()
-    assert (wrong[:2, -5:] == 2).all()
-    assert (chances[:2, -5:] == 1.0).all()
+    assert (wrong[0, -5:] == 2).all()
+    assert (chances[0, -5:] == 1.0).all()
     assert ((wrong == 1).sum(axis=1) > 40).all()
