@@ -283,9 +283,9 @@ def test_singular_windows_are_set_aside_and_counted(file_of):
 @pytest.mark.parametrize("missing", ["drop-rows", "drop-by-node"])
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_a_sample_in_which_a_node_has_no_value_does_no_harm(file_of, method, missing):
-    data = NETWORK.sample(3_000, seed=10)
+    data = NETWORK.sample(6_000, seed=10)
     lacking = np.flatnonzero(DAG.in_degrees)[0]
-    data[:1_500, lacking] = np.nan
+    data[:3_000, lacking] = np.nan
     settings = {"scale": "mad", "missing": missing, "page_rows": 256}
     assert_sampled_as_kept(data, file_of(data), method, **settings)
 
