@@ -430,13 +430,13 @@ def test_150_nodes_stay_small(target):
 
 
 def test_a_large_network_is_cut_and_says_so(target):
-    dag = gn.simulate.erdos_renyi(1_000, 6, seed=0)
+    dag = gn.simulate.erdos_renyi(2_500, 6, seed=0)
     network = gn.simulate.random_network(dag, seed=1, weights=(0.1, 0.3))
     page = write(target, network, data=network.sample(50, seed=2))
     assert target.stat().st_size < 2_000_000
     assert "too large for a drawing" in page.text
     assert "more rows are not shown" in page.text
-    assert "least Gaussian of 1000 nodes" in page.text
+    assert "least Gaussian of 2500 nodes" in page.text
     assert "--around" in page.text
 
 
