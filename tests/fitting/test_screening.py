@@ -130,9 +130,9 @@ def test_products_in_single_precision_are_within_their_bound(rows):
     assert error < 3e-5
 
 
-def test_products_of_several_blocks_are_symmetric(monkeypatch):
+def test_products_of_several_blocks_keep_their_bound_on_both_sides(monkeypatch):
     monkeypatch.setattr(screening, "BLOCK", 16)
     units = unit_columns(np.random.default_rng(1).normal(size=(600, 50)), np.arange(50), True)
     products, error = single_products(units)
-    np.testing.assert_array_equal(products, products.T)
-    np.testing.assert_allclose(products, units @ units.T, rtol=0.0, atol=error)
+    for found in (products, products.T):  # BLAS promises no symmetry within a block
+        np.testing.assert_allclose(found, units @ units.T, rtol=0.0, atol=error)
