@@ -342,12 +342,24 @@ class Verdict:
                 "look at them, and try method='sequential-trim'."
             )
         if not self.skewed:
-            return ""
+            return self._tails()
         whose = "its" if len(self.skewed) == 1 else "their"
         return (
             f"Trust the numbers of {listed(self.skewed)} and of {whose} relatives only if the "
             "flagged values are wrong: they lie on one side and join the others, as in a skewed "
             "column, so try its logarithm."
+        )
+
+    def _tails(self) -> str:
+        """That intervals are too short if flagged values are right; or ""."""
+        trimming = self.fit.trimming
+        nodes = () if trimming is None else trimming.tailed
+        if not nodes:
+            return ""
+        names = listed([shown(self.fit.dag.nodes[node]) for node in nodes])
+        return (
+            f"Trust the intervals at {names} only if the flagged values there are wrong: many join "
+            "the others without a gap, as heavy tails do, so compare those of kind='bootstrap'."
         )
 
     def _promise(self) -> str:

@@ -161,3 +161,19 @@ def test_gross_errors_are_found_in_noise_that_is_not_gaussian(kind, seed):
     off = np.abs(ours.network.coefficient_array - truth) / unit
     assert (np.abs(plain.network.coefficient_array - truth) / unit).max() > 10.0
     assert off.max() < 4.0
+
+
+def test_flagged_values_that_join_the_others_make_intervals_doubtful():
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=1_000)
+    y = x + rng.normal(size=1_000)
+    rows = np.column_stack((x, y, y + rng.normal(size=1_000)))
+    chosen = rng.choice(1_000, 30, replace=False)
+    rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(4.0, 5.0, 30)
+    dag = gn.Dag.parse("[x][y|x][z|y]", nodes="xyz")
+    near = gn.fit(rows, dag, "robust")
+    assert near.trimming.tailed == (1,)
+    assert any("join the others without a gap" in note for note in near.notes)
+    assert "Trust the intervals at y only if" in near.summary().trust
+    rows[chosen, 1] += 500.0
+    assert gn.fit(rows, dag, "robust").trimming.tailed == ()

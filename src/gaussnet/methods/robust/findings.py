@@ -29,6 +29,8 @@ MANY_ROWS = 0.25
 FEWEST_SKEWED, SKEWED_FROM = 6, 4.0
 """So many flagged values of a node on one side, the nearest within so many standard deviations,
 look like a skewed column."""
+TAIL_ENDS = 6.0
+"""Half of the flagged values of a node or more are nearer if they are the tails of its noise."""
 SIDED = 0.9
 """Values are on one side if those there are so much more than the others, as a share of all."""
 
@@ -84,7 +86,7 @@ class Trimming:
 
     def notes(self, columns: Sequence[int]) -> tuple[str, ...]:
         """What is worth knowing of the data as a whole; these nodes stand for columns of them."""
-        said = (*self._doubts(), *self._skewed())
+        said = (*self._doubts(), *self._skewed(), *self._tailed())
         said += () if self.contamination is None else (self.contamination.sentence,)
         flagged = [self.count(node, "flagged") for node in columns]
         if not any(flagged):
@@ -106,6 +108,18 @@ class Trimming:
             far = self.cells[node].deviations[indices]
             is_one_sided = len(far) >= FEWEST_SKEWED and abs(np.sign(far).sum()) >= SIDED * len(far)
             if is_one_sided and np.abs(far).min() < SKEWED_FROM:
+                found.append(node)
+        return tuple(found)
+
+    @property
+    def tailed(self) -> tuple[int, ...]:
+        """Nodes whose flagged values begin where right ones end, most of them not far off."""
+        found = []
+        for node, indices in self.found("flagged"):
+            far = np.abs(self.cells[node].deviations[indices])
+            near = np.count_nonzero(far < TAIL_ENDS)
+            is_joined = near >= max(FEWEST_SKEWED, 0.5 * len(far)) and far.min() < SKEWED_FROM
+            if is_joined and node not in self.skewed:
                 found.append(node)
         return tuple(found)
 
@@ -140,6 +154,17 @@ class Trimming:
         return (
             f"the flagged values of {where} lie on one side and join the others without a gap: "
             "they may be right and the column skewed, so try its logarithm",
+        )
+
+    def _tailed(self) -> tuple[str, ...]:
+        """That values were perhaps flagged because noise has heavy tails."""
+        found = self.tailed
+        if not found:
+            return ()
+        where = "1 node" if len(found) == 1 else f"{len(found)} nodes"
+        return (
+            f"most flagged values of {where} join the others without a gap: if they are right and "
+            "the noise has heavy tails, intervals are too short, so compare kind='bootstrap'",
         )
 
     def _doubts(self) -> tuple[str, ...]:
