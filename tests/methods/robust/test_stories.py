@@ -169,7 +169,7 @@ def test_flagged_values_that_join_the_others_make_intervals_doubtful():
     y = x + rng.normal(size=1_000)
     rows = np.column_stack((x, y, y + rng.normal(size=1_000)))
     chosen = rng.choice(1_000, 30, replace=False)
-    rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(4.0, 5.0, 30)
+    rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(2.8, 4.0, 30)
     dag = gn.Dag.parse("[x][y|x][z|y]", nodes="xyz")
     near = gn.fit(rows, dag, "robust")
     assert near.trimming.tailed == (1,)
