@@ -203,7 +203,7 @@ def test_tables_have_a_row_for_each_group():
 @pytest.mark.parametrize(
     ("groups", "error", "sentence"),
     [
-        ("city", DataError, "no column for"),
+        ("city", DataError, "no column .city."),
         ([None] * len(FRAME), DataError, "360 rows have no value in groups"),
         (["x"] * 10, DataError, "one value for each row"),
         (np.ones((len(FRAME), 2)), DataError, "of shape"),

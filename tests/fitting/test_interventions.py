@@ -323,7 +323,7 @@ def frame_with(column):
     [
         (frame_with("bb"), "t", DataError, "name 'bb', which is no node of the graph"),
         (frame_with("A"), "t", DataError, r"is no node .*leave the cell empty"),
-        (frame_with(""), "T", DataError, "no column for"),
+        (frame_with(""), "T", DataError, "no column 'T'"),
         (frame_with("b"), "t", EstimationError, "'b' was set from outside in every row"),
         (frame_with("x"), {"t": {"y": "a"}}, SettingError, "no row has 'y' in the column 't'"),
         (frame_with("x"), {"t": "a"}, SettingError, "expected one column and what its values"),
