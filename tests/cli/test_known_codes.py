@@ -85,3 +85,10 @@ def test_odd_fields_are_refused_in_one_sentence(field, folder):
     (folder / "model.json").write_text(json.dumps(content | field), encoding="utf-8")
     with pytest.raises(FileError, match="save the network again"):
         learnt_how("model.json")
+
+
+def test_a_network_learnt_with_an_infinite_code_can_be_read_back(tmp_path):
+    path = tmp_path / "model.json"
+    gn.write_network(NETWORK, path, method="robust", missing_values=[np.inf, -9.0])
+    assert gn.read_network(path) == NETWORK
+    assert learnt_how(path) == LearntHow("robust", (-9.0,))

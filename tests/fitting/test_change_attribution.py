@@ -255,3 +255,15 @@ def test_errors_with_categories():
     assert list(found.errors.mean) == list(found.mean)
     # The mean moves with the share of gas: 5 times the error of a difference of shares.
     assert found.errors.mean["fuel"] == pytest.approx(5.0 * np.sqrt(0.46 / 300), rel=0.15)
+
+
+@pytest.mark.parametrize(("x", "y"), [(1e20, 1.0), (1.0, 1e-20), (1e60, 1e60)])
+def test_errors_of_contributions_do_not_depend_on_units(x, y):
+    dag = gn.Dag.parse("y ~ x", nodes=["x", "y"])
+    truth = gn.GaussianNetwork(dag, {("x", "y"): 0.7}, {"x": 1.0, "y": 0.5})
+    pairs = []
+    for units in (np.ones(2), np.array([x, y])):
+        fits = [gn.fit(np.array(truth.sample(300, seed=seed)) * units, dag) for seed in (1, 2)]
+        found = gn.attribute_change(*fits, "y")
+        pairs.append([found.errors.variance[node] / units[1] ** 2 for node in ("x", "y")])
+    np.testing.assert_allclose(pairs[1], pairs[0], rtol=1e-6)

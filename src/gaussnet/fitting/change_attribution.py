@@ -214,7 +214,7 @@ def _derivatives(
     """Derivatives of all contributions by the parameters of each family that matters.
 
     Contributions are polynomials of at most the second degree in each parameter by itself, for
-    which central differences of any step are exact.
+    which central differences of any step are exact, but for rounding.
     """
     families, dag, network = learnt.model.families, fit.dag, fit.network
     wanted = {dag.position(name) for name in nodes}
@@ -235,7 +235,7 @@ def _derivatives(
             continue
         edges = range(*families.offsets[family : family + 2].tolist())
         first = int(dag.families.offsets[node])
-        sizes = np.maximum(np.abs(given[0][first : first + len(edges)]), 1.0)
+        sizes = _coefficient_sizes(network, node, first, len(edges))
         slopes = [
             slope(0, first + rank, 0.1 * float(sizes[rank]), (node, -float(learnt.centres[edge])))
             for rank, edge in enumerate(edges)
@@ -245,6 +245,17 @@ def _derivatives(
         by_slopes = np.array(slopes).reshape(len(slopes), len(by_constant)).T
         by_noise = slope(1, node, 0.5 * variance) if variance > 0.0 else 0.0 * by_constant
         yield Derivatives(family, by_slopes, by_constant, by_noise)
+
+
+def _coefficient_sizes(network: GaussianNetwork, node: int, first: int, count: int) -> FloatArray:
+    """What is large for the coefficients of a node, in units of child and parent, (parents,)."""
+    sizes = np.abs(network.coefficient_array[first : first + count])
+    noise = np.sqrt(network.variance_array)
+    parents = network.dag.families.parents[first : first + count]
+    with np.errstate(divide="ignore", invalid="ignore"):
+        ratios = noise[node] / noise[parents]
+    usable = np.isfinite(ratios) & (ratios > 0.0)
+    return np.asarray(np.maximum(sizes, np.where(usable, ratios, np.where(sizes > 0.0, 0.0, 1.0))))
 
 
 class _Pass(NamedTuple):

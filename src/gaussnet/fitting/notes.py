@@ -256,7 +256,7 @@ def _kind_of_values(report: NodeReport) -> list[str]:
     found = []
     if report.shaped:
         found.append(
-            "does not look Gaussian (skewed, heavy tails or groups), but its relatives do not call "
+            "does not look Gaussian (skewed, heavy tails or groups), but no parent or child calls "
             f"its {'other ' * bool(report.flagged)}values wrong, so they were believed: "
             "consider a transformation, or a variable that is missing from the graph"
         )

@@ -80,7 +80,8 @@ class LearntHow(NamedTuple):
     @property
     def fields(self) -> str:
         """The lines of a JSON file that say so."""
-        known = {"method": self.method, "missing_values": list(self.missing_values)}
+        codes = [code for code in self.missing_values if math.isfinite(code)]  # as JSON has them
+        known = {"method": self.method, "missing_values": codes}
         return "".join(f'"{key}": {json.dumps(own)},\n' for key, own in known.items() if own)
 
 

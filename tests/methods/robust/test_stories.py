@@ -177,3 +177,17 @@ def test_flagged_values_that_join_the_others_make_intervals_doubtful():
     assert "Trust the intervals at y only if" in near.summary().trust
     rows[chosen, 1] += 500.0
     assert gn.fit(rows, dag, "robust").trimming.tailed == ()
+
+
+@many_rows
+@pytest.mark.parametrize("shape", ["exponential", "laplace"])
+def test_clean_columns_without_relatives_are_believed(shape):
+    rows = getattr(np.random.default_rng(7), shape)(size=(2_000, 3))
+    fit = gn.fit(rows, gn.Dag.parse("[a][b][c]", nodes="abc"), "robust")
+    assert len(fit.outliers()) == 0
+    np.testing.assert_allclose(fit.network.mean(), rows.mean(axis=0), rtol=1e-9)
+    rows[::200, 1] += 900.0  # nobody needs relatives to see these
+    found = gn.fit(rows, fit.dag, "robust").outliers()
+    assert set(zip(found.rows.tolist(), found.nodes, strict=True)) == {
+        (row, "b") for row in range(0, 2_000, 200)
+    }

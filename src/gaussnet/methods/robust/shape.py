@@ -28,7 +28,14 @@ from gaussnet import kernels
 from gaussnet.kernels.families import Families
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.robust.mixture import MISSING, Equation, Mixture
-from gaussnet.methods.robust.stories import UNUSUAL, Stories, chances_of_errors, groups
+from gaussnet.methods.robust.stories import (
+    FREE_WIDTHS,
+    UNUSUAL,
+    WIDTHS,
+    Stories,
+    chances_of_errors,
+    groups,
+)
 from gaussnet.types import BoolArray, FloatArray
 
 PRICE = 5.0
@@ -36,6 +43,9 @@ PRICE = 5.0
 
 MOST_PER_ROW = 10.0
 """What one row can say, at most."""
+
+ANY_NOISE = float(WIDTHS[FREE_WIDTHS - 1])
+"""Noise may be as wide as it likes up to so many standard deviations."""
 
 CLEARLY_WRONG, FEW_DOUBTED = 0.8, 0.25
 """Single cells are called wrong in a column that is believed if they are so with this probability,
@@ -166,11 +176,18 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
     if believed.any():
         chances = chances_of_errors(model, rows, doubted, scales)
         few = has_cells & (believed | _parents(model.families, believed)) & (share < FEW_DOUBTED)
-        apart = few & (chances > CLEARLY_WRONG)
+        told = ~_alone(model.families) | (events > ANY_NOISE**2)
+        apart = few & (chances > CLEARLY_WRONG) & told
         wrong &= ~few
     for column in np.flatnonzero(has_cells & ~wrong & ~known).tolist():
         apart[:, column] |= doubted[:, column] & _stands_apart(np.sqrt(events[:, column]))
     return Shape(words, wrong, apart)
+
+
+def _alone(families: Families) -> BoolArray:
+    """Nodes without parents and children: nothing tells noise from errors there, (nodes,)."""
+    is_parent = _parents(families, np.ones(len(families), dtype=bool))
+    return np.asarray((families.sizes == 0) & ~is_parent)
 
 
 def _parents(families: Families, children: BoolArray) -> BoolArray:

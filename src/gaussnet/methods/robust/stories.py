@@ -35,9 +35,9 @@ FREE_WIDTHS = 3
 UNUSUAL, NEAR = 3.5, 2.5
 """Residuals beyond so many standard deviations are unusual, and usual below."""
 
-ROUNDS, MOST_ROWS, MOST_COMBINED = 20, 2_000, 4
-"""Rounds in which shares and widths are learnt, from no more rows than this; and up to how many
-doubted cells of a row are looked at in all combinations."""
+ROUNDS, MOST_ROWS, MOST_CELLS, MOST_COMBINED = 20, 2_000, 200_000, 4
+"""Rounds in which shares and widths are learnt, from no more rows and cells than this; and up to
+how many doubted cells of a row are looked at in all combinations."""
 
 FEWEST = 2.0
 """Cells that are taken off what speaks for errors, so that these die out where there are none."""
@@ -265,12 +265,17 @@ def _combinations(size: int) -> BoolArray:
     return np.concatenate((np.zeros((1, size), dtype=bool), one, ~one, np.ones((1, size), bool)))
 
 
+def _rows_at_a_time(nodes: int) -> int:
+    return min(MOST_ROWS, max(MOST_CELLS // nodes, 50))
+
+
 def groups(doubted: BoolArray, rows: IntArray) -> Iterator[IntArray]:
-    """These rows by the number of their doubted cells, no more than `MOST_ROWS` at a time."""
+    """These rows by the number of their doubted cells, some at a time."""
+    most = _rows_at_a_time(doubted.shape[1])
     sizes = doubted[rows].sum(axis=1)
     for size in np.unique(sizes[sizes > 0]).tolist():
         same = rows[sizes == size]
-        yield from np.array_split(same, 1 + (len(same) - 1) // MOST_ROWS)
+        yield from np.array_split(same, 1 + (len(same) - 1) // most)
 
 
 def chances_of_errors(
@@ -281,7 +286,8 @@ def chances_of_errors(
     `scales` are the standard deviations of the columns, (nodes,).
     """
     chosen = np.flatnonzero(doubted.any(axis=1))
-    some = chosen[np.unique(np.linspace(0, len(chosen) - 1, MOST_ROWS).astype(np.int64))]
+    most = _rows_at_a_time(rows.shape[1])
+    some = chosen[np.unique(np.linspace(0, len(chosen) - 1, most).astype(np.int64))]
     parts = [
         Stories.told(model, rows[same], doubted[same], scales) for same in groups(doubted, some)
     ]
