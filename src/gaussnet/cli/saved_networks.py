@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import gaussnet as gn
+from gaussnet.cli.options import DEFAULT_METHOD
 from gaussnet.cli.printing import (
     console,
     in_shell_words,
@@ -22,8 +23,9 @@ from gaussnet.errors import EstimationError, GaussnetError, NetworkError, Settin
 from gaussnet.files import suffix
 from gaussnet.fitting.effects import effect_words, no_path
 from gaussnet.graph.dag import counted
+from gaussnet.methods.names import METHODS
 from gaussnet.model.checks import level_values
-from gaussnet.model.files import learnt_how
+from gaussnet.model.files import LearntHow, learnt_how
 from gaussnet.model.inference.effects import has_path, stations
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
@@ -150,10 +152,42 @@ class TotalEffect:
         return found | ({"note": self.note} if self.note else {})
 
 
-NO_ERRORS = (
-    "no interval: a network file holds no standard errors. Ask a summary of the rows instead, made "
-    "by gaussnet update all.npz rows.csv --dag graph.txt"
-)
+NO_ERRORS = "no interval: a network file holds no standard errors. "
+
+WITHOUT_SUMMARIES = ("cauchy", "sequential-trim")
+
+
+def no_errors(how: LearntHow) -> str:
+    """Why a saved network gives no interval, and a command that learns as it was learnt.
+
+    Examples
+    --------
+    >>> print(no_errors(LearntHow("robust", (-999.0,))).removeprefix(NO_ERRORS))
+    Ask a summary of the rows instead, made by gaussnet update all.npz rows.csv --dag graph.txt \
+--method robust --missing likelihood --missing-values=-999
+    """
+    method = how.method if how.method in METHODS else None
+    if method == "auto":  # whose network is that of robust
+        method = "robust"
+    if method in WITHOUT_SUMMARIES:
+        return (
+            f"{NO_ERRORS}The network was learnt by {method}, for which there are no summaries: ask "
+            "fit.effect in Python, or learn by --method robust"
+        )
+    options = ["--dag graph.txt"]
+    if method not in (None, DEFAULT_METHOD):
+        options.append(f"--method {method}")
+    if method == "robust":
+        options.append("--missing likelihood")
+    elif how.missing_values:
+        options.append("--missing drop-rows")
+    if how.missing_values:
+        codes = ",".join(f"{code:.15g}" for code in how.missing_values)
+        options.append(f"--missing-values={codes}")
+    return (
+        f"{NO_ERRORS}Ask a summary of the rows instead, made by gaussnet update all.npz rows.csv "
+        f"{' '.join(options)}"
+    )
 
 
 def find_total_effect(
@@ -161,19 +195,24 @@ def find_total_effect(
 ) -> TotalEffect:
     """The effect in a saved network; with its error and method if a summary knows them."""
     found = read_model(model)
-    effect = _total_effect(found, (cause, target, tuple(via or ())), level)
-    return replace(effect, method=found.method.name) if isinstance(found, gn.Fit) else effect
+    asked = (cause, target, tuple(via or ()))
+    if isinstance(found, gn.Fit):
+        return replace(_total_effect(found, asked, level), method=found.method.name)
+    return _total_effect(found, asked, level, no_errors(learnt_how(model)))
 
 
 def _total_effect(
-    found: gn.GaussianNetwork | gn.Fit, asked: tuple[str, str, tuple[str, ...]], level: float
+    found: gn.GaussianNetwork | gn.Fit,
+    asked: tuple[str, str, tuple[str, ...]],
+    level: float,
+    note: str = "",
 ) -> TotalEffect:
-    """The effect of a cause on a target through some nodes."""
+    """The effect of a cause on a target through some nodes; the note says why it has no error."""
     cause, target, stops = asked
-    error, note = None, NO_ERRORS
+    error = None
     if isinstance(found, gn.Fit):
         try:
-            error, note = found.effect(cause, target, via=stops or None, level=level), ""
+            error = found.effect(cause, target, via=stops or None, level=level)
         except EstimationError as problem:
             note = f"no interval: {in_shell_words(str(problem))}"
         network = found.network
