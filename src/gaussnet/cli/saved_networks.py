@@ -1,6 +1,6 @@
 """Commands about networks that are known: query one, compare two, list and import."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from gaussnet.methods.names import METHODS
 from gaussnet.model.checks import level_values
 from gaussnet.model.files import LearntHow, learnt_how
 from gaussnet.model.inference.effects import has_path, stations
+from gaussnet.named_rows import did_you_mean
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
 
@@ -51,19 +52,26 @@ class Answer:
         return {"given": self.given, "do": self.do, "level": self.level, "nodes": nodes}
 
 
-def parse_values(texts: list[str] | None, option: str, categories: Iterable[str] = ()) -> Values:
+def parse_values(
+    texts: list[str] | None,
+    option: str,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    nodes: Collection[str] = (),
+) -> Values:
     """Values by node from texts such as "wet=2"; a name may hold "=".
 
-    Those of categories are levels.
+    Those of categories, which have levels by name, are levels. `nodes` are those of the network, to
+    say what was mistyped.
 
     Examples
     --------
-    >>> parse_values(["wet=2", "a=b=-1e3", "fuel=Gas"], "--given", ["fuel"])
+    >>> parse_values(["wet=2", "a=b=-1e3", "fuel=Gas"], "--given", {"fuel": ("Diesel", "Gas")})
     {'wet': 2.0, 'a=b': -1000.0, 'fuel': 'Gas'}
     """
     values: Values = {}
+    known = categories or {}
     for text in texts or ():
-        named = [name for name in categories if text.startswith(f"{name}=")]
+        named = [name for name in known if text.startswith(f"{name}=")]
         if named:
             name = max(named, key=len)
             value: float | str = text.removeprefix(f"{name}=").strip()
@@ -74,13 +82,26 @@ def parse_values(texts: list[str] | None, option: str, categories: Iterable[str]
             except ValueError:
                 equals = ""
             if not equals or not name:
-                raise SettingError(
-                    f"got {option} {text!r}, expected a node and a number as in wet=2"
-                )
+                raise SettingError(_not_a_value(f"{option} {text!r}", name, known, nodes))
         if name in values:
             raise SettingError(f"got {option} twice for the node {name!r}: give it once")
         values[name] = value
     return values
+
+
+def _not_a_value(
+    given: str, name: str, categories: Mapping[str, Sequence[str]], nodes: Collection[str]
+) -> str:
+    """What to say of a text that gives no number, and whose name is no category."""
+    expected = "a node and a number as in wet=2"
+    if categories:
+        category, levels = next(iter(categories.items()))
+        expected += f", or a category and one of its levels as in {category}={levels[-1]}"
+    if not name or not nodes or name in nodes:
+        return f"got {given}, expected {expected}"
+    what = "node or category" if categories else "node"
+    meant = did_you_mean(name, [*nodes, *categories]) or "."
+    return f"got {given}, but there is no {what} {name!r}{meant} Give {expected}"
 
 
 def query_network(
