@@ -107,7 +107,7 @@ def test_the_hint_of_an_effect_learns_as_the_model_was_learnt(folder, monkeypatc
     [
         (LearntHow(), "rows.csv --dag graph.txt"),
         (LearntHow("least-squares"), "rows.csv --dag graph.txt"),
-        (LearntHow("a-method-of-mine"), "rows.csv --dag graph.txt"),
+        (LearntHow("likelihood"), "ask fit.effect in Python, or learn by --method robust"),
         (LearntHow("batch-median"), "graph.txt --method batch-median"),
         (LearntHow(None, (-9.0, 99.5)), "graph.txt --missing drop-rows --missing-values=-9,99.5"),
         (LearntHow("auto"), "graph.txt --method robust --missing likelihood"),

@@ -23,7 +23,7 @@ from gaussnet.errors import EstimationError, GaussnetError, NetworkError, Settin
 from gaussnet.files import suffix
 from gaussnet.fitting.effects import effect_words, no_path
 from gaussnet.graph.dag import counted
-from gaussnet.methods.names import METHODS
+from gaussnet.methods.names import METHODS, method_named
 from gaussnet.model.checks import level_values
 from gaussnet.model.files import LearntHow, learnt_how
 from gaussnet.model.inference.effects import has_path, stations
@@ -175,8 +175,6 @@ class TotalEffect:
 
 NO_ERRORS = "no interval: a network file holds no standard errors. "
 
-WITHOUT_SUMMARIES = ("cauchy", "sequential-trim")
-
 
 def no_errors(how: LearntHow) -> str:
     """Why a saved network gives no interval, and a command that learns as it was learnt.
@@ -187,18 +185,17 @@ def no_errors(how: LearntHow) -> str:
     Ask a summary of the rows instead, made by gaussnet update all.npz rows.csv --dag graph.txt \
 --method robust --missing likelihood --missing-values=-999
     """
-    method = how.method if how.method in METHODS else None
-    if method == "auto":  # whose network is that of robust
-        method = "robust"
-    if method in WITHOUT_SUMMARIES:
+    name = how.method or DEFAULT_METHOD
+    summarized_by = method_named(name).summarized_by if name in METHODS else None
+    if summarized_by is None:
         return (
-            f"{NO_ERRORS}The network was learnt by {method}, for which there are no summaries: ask "
-            "fit.effect in Python, or learn by --method robust"
+            f"{NO_ERRORS}The network was learnt by {shown(name)}, for which there are no "
+            "summaries: ask fit.effect in Python, or learn by --method robust"
         )
     options = ["--dag graph.txt"]
-    if method not in (None, DEFAULT_METHOD):
-        options.append(f"--method {method}")
-    if method == "robust":
+    if summarized_by != DEFAULT_METHOD:
+        options.append(f"--method {summarized_by}")
+    if method_named(summarized_by).keeps_sample:
         options.append("--missing likelihood")
     elif how.missing_values:
         options.append("--missing drop-rows")

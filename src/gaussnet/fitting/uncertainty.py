@@ -363,7 +363,7 @@ def find_notes(
 
 def _has_mean_squares_of_flagged(fit: "Fit") -> bool:
     """Whether the variances count values that the method does not believe."""
-    if fit.trimming is None or fit.scale.name != "mean-square":
+    if fit.trimming is None or not fit.scale.counts_flagged:
         return False
     return any(fit.node(name).flagged for name in fit.dag.nodes)
 
