@@ -18,6 +18,11 @@ def html(kind: str, value: Any) -> str:
     return found
 
 
+def text(kind: str, value: Any) -> str:
+    """The text of a table, which a function of `gaussnet.report.notebook` makes of a value."""
+    return str(getattr(import_module("gaussnet.report.notebook"), kind)(value))
+
+
 def as_printed(value: Any) -> str:
     """The HTML of a value that prints well: its text, with long lines wrapped."""
     style = "color:inherit;background:transparent;white-space:pre-wrap;font-family:monospace"

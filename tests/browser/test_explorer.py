@@ -644,7 +644,7 @@ def test_a_category_is_a_choice_of_levels(tmp_path, look, monkeypatch, mode):
         words = shlex.split(free_text(page, "shell"))
         pairs = list(zip(words[3::2], words[4::2], strict=True))
         asked = [
-            parse_values([v for f, v in pairs if f == flag], flag, ["fuel"])
+            parse_values([v for f, v in pairs if f == flag], flag, {"fuel": ()})
             for flag in ("--given", "--do")
         ]
         assert asked == [given, do]

@@ -170,13 +170,13 @@ BAD_DATA = [
     (
         FIT,
         rows("x,z\n1,2\n"),
-        "'rows.csv' has no column for 1 of 2 nodes ('y'), only 'z', 'x': rename the columns or "
+        "'rows.csv' has no column for 1 node ('y'), only 'z', 'x': rename the columns or "
         "leave these nodes out of the graph",
     ),
     (
         "fit rows.csv --dag graph.txt",
         {"rows.csv": "e\u0301,y\n1,2\n", "graph.txt": "y ~ \u00e9"},
-        "'rows.csv' has no column for 1 of 2 nodes ('\u00e9'), only 'e\u0301', 'y': rename the "
+        "'rows.csv' has no column for 1 node ('\u00e9'), only 'e\u0301', 'y': rename the "
         "columns or leave these nodes out of the graph (some only look the same: an accent may be "
         "part of its letter or follow it)",
     ),
@@ -226,7 +226,7 @@ BAD_DATA = [
     (
         "fit rows.parquet --dag graph.txt",
         {"rows.parquet": WHOLE_PARQUET, "graph.txt": "z ~ y"},
-        "'rows.parquet' has no column for 1 of 2 nodes ('z'), only 'x', 'y': rename the columns "
+        "'rows.parquet' has no column for 1 node ('z'), only 'x', 'y': rename the columns "
         "or leave these nodes out of the graph",
     ),
     (

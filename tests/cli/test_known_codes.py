@@ -7,7 +7,9 @@ import pytest
 
 import gaussnet as gn
 from gaussnet.cli import main
-from gaussnet.errors import FileError
+from gaussnet.cli.saved_networks import no_errors
+from gaussnet.errors import FileError, GaussnetError
+from gaussnet.methods.names import METHODS
 from gaussnet.model.files import LearntHow, learnt_how
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b]", nodes=["a", "b", "c"])
@@ -92,3 +94,43 @@ def test_a_network_learnt_with_an_infinite_code_can_be_read_back(tmp_path):
     gn.write_network(NETWORK, path, method="robust", missing_values=[np.inf, -9.0])
     assert gn.read_network(path) == NETWORK
     assert learnt_how(path) == LearntHow("robust", (-9.0,))
+
+
+def test_the_hint_of_an_effect_learns_as_the_model_was_learnt(folder, monkeypatch, capsys):
+    how = ["--method", "robust", "--missing", "likelihood", "--missing-values=-999"]
+    learn = ["rows.csv", "--dag", "graph.txt", *how]
+    run(monkeypatch, capsys, "fit", *learn, "--out", "model.json")
+    told = json.loads(run(monkeypatch, capsys, "effect", "model.json", "a", "c", "--json"))
+    hint = told["note"].partition("made by gaussnet ")[2].split()
+    assert hint == ["update", "all.npz", *learn]
+    run(monkeypatch, capsys, *hint)
+    again = json.loads(run(monkeypatch, capsys, "effect", "all.npz", "a", "c", "--json"))
+    assert again["effect"] == pytest.approx(told["effect"], rel=1e-9)
+    assert again["low"] < again["effect"] < again["high"]
+
+
+@pytest.mark.parametrize(
+    ("how", "end"),
+    [
+        (LearntHow(), "rows.csv --dag graph.txt"),
+        (LearntHow("least-squares"), "rows.csv --dag graph.txt"),
+        (LearntHow("likelihood"), "ask fit.effect in Python, or learn by --method robust"),
+        (LearntHow("batch-median"), "graph.txt --method batch-median"),
+        (LearntHow(None, (-9.0, 99.5)), "graph.txt --missing drop-rows --missing-values=-9,99.5"),
+        (LearntHow("auto"), "graph.txt --method robust --missing likelihood"),
+        (LearntHow("cauchy"), "ask fit.effect in Python, or learn by --method robust"),
+        (LearntHow("sequential-trim"), "ask fit.effect in Python, or learn by --method robust"),
+    ],
+)
+def test_hints_of_effects_name_what_the_file_says_and_summaries_know(how, end):
+    assert no_errors(how).endswith(end)
+
+
+def test_hints_of_effects_know_which_methods_have_no_summaries():
+    rows = np.array(NETWORK.sample(100, seed=0))
+    for method in METHODS:
+        if "gaussnet update" in no_errors(LearntHow(method)):
+            assert gn.summarize(rows, DAG, "robust" if method == "auto" else method).rows == 100
+        else:
+            with pytest.raises(GaussnetError, match="needs all rows more than once"):
+                gn.summarize(rows, DAG, method)

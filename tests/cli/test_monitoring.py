@@ -163,6 +163,11 @@ def test_a_model_that_fit_wrote_knows_its_rows(gaussnet):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
+        (
+            ("--fail-if", "drfit"),
+            "got --fail-if 'drfit', expected contaminated, drift or contradicted, did you mean "
+            "'drift'?",
+        ),
         (("--fail-if", "rain"), "got --fail-if 'rain', expected contaminated, drift or"),
         (("--level", "2"), "got level=2.0, expected"),
         (("--model", "none.json"), "cannot read 'none.json': no such file"),

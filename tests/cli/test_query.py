@@ -10,6 +10,8 @@ import pytest
 import gaussnet as gn
 from gaussnet.cli import main
 from gaussnet.cli.app import query
+from gaussnet.cli.saved_networks import parse_values
+from gaussnet.errors import SettingError
 
 DAG = gn.Dag.parse("season; rain ~ season; wet ~ rain + season", nodes=["season", "rain", "wet"])
 NETWORK = gn.simulate.random_network(DAG, seed=1, intercepts=(-1.0, 1.0))
@@ -71,6 +73,11 @@ def test_the_example_of_the_help_runs(gaussnet):
     [
         (["--given", "wet"], "got --given 'wet', expected a node and a number as in wet=2"),
         (["--given", "wet=much"], "got --given 'wet=much', expected a node and a number"),
+        (
+            ["--given", "wett=much"],
+            "got --given 'wett=much', but there is no node 'wett', did you mean 'wet'? Give a node "
+            "and a number as in wet=2",
+        ),
         (["--given", "=2"], "got --given '=2', expected a node and a number"),
         (["--given", "wet=1", "--given", "wet=2"], "got --given twice for the node 'wet'"),
         (["--given", "wet=nan"], "the evidence of 'wet' is nan"),
@@ -112,3 +119,14 @@ def test_explore_tells_json_and_takes_its_options(gaussnet, tmp_path, monkeypatc
     page = (tmp_path / "w.html").read_text(encoding="utf-8")
     assert "<title>Wet?</title>" in page
     assert '"level":0.8' in page
+
+
+def test_a_category_that_is_mistyped_is_asked_about():
+    levels = {"school": ("private", "public")}
+    with pytest.raises(SettingError) as told:
+        parse_values(["schol=public"], "--given", levels, ["school[public]", "score"])
+    assert str(told.value) == (
+        "got --given 'schol=public', but there is no node or category 'schol', did you mean "
+        "'school'? Give a node and a number as in wet=2, or a category and one of its levels as in "
+        "school=public"
+    )

@@ -144,7 +144,11 @@ def test_a_code_that_is_usual_elsewhere_is_no_code_for_all_columns():
     frame["rain"] += 900.0
     frame.loc[:11, "rain"], frame.loc[::9, "season"] = 10.0, 10.0
     (note,) = [note for note in gn.fit(frame, "rain ~ season").notes if "appears" in note]
-    assert note.endswith("set these cells to NaN (in season it is a usual value)")
+    assert note == (
+        "10 appears 12 times in rain, far from the other values: if it means missing, set these "
+        "cells to NaN. It also appears 45 times in season, within the other values: look at it, "
+        "and if it means missing there too, give missing_values=[10] and missing='likelihood'"
+    )
 
 
 def test_values_set_from_outside_are_no_codes():

@@ -69,7 +69,7 @@ def test_columns_go_by_name_and_others_are_told(tmp_path, csv_reader, ending):
 @pytest.mark.parametrize("ending", NAMED)
 def test_a_missing_column_is_named(tmp_path, ending):
     write_rows(tmp_path / f"rows{ending}", NAMES, [VALUES])
-    with pytest.raises(DataError, match=r"rows[.\w]+' has no column for 1 of 2 nodes \('z'\)"):
+    with pytest.raises(DataError, match=r"rows[.\w]+' has no column for 1 node \('z'\)"):
         read_rows(tmp_path / f"rows{ending}", ["a", "z"])
 
 
@@ -214,7 +214,7 @@ def test_long_files_are_the_same_in_both_ways(tmp_path):
         ("\n \n", "'rows.csv' is empty: expected a first line that names the columns"),
         (
             "a,c\n1,2\n",
-            "'rows.csv' has no column for 1 of 2 nodes ('b'), only 'c', 'a': rename the columns or "
+            "'rows.csv' has no column for 1 node ('b'), only 'c', 'a': rename the columns or "
             "leave these nodes out of the graph",
         ),
         ("a,b,a\n1,2,3\n", "'rows.csv' has 2 columns 'a': rename or drop them"),

@@ -59,7 +59,7 @@ def test_columns_that_the_graph_does_not_name_are_ignored(kind):
 
 @pytest.mark.parametrize("kind", frames())
 def test_missing_columns_are_named(kind):
-    with pytest.raises(gn.DataError, match=r"no column for 1 of 2 nodes \('z'\)"):
+    with pytest.raises(gn.DataError, match=r"no column for 1 node \('z'\)"):
         as_rows(frames()[kind], ["a", "z"])
 
 

@@ -530,6 +530,19 @@ def test_a_misspelt_level_is_answered_with_the_one_that_was_meant():
         fit.predict(pd.DataFrame({"fuel": ["Deisel"]}), "mpg")
 
 
+def test_columns_that_are_lacking_beside_a_category_are_told_as_the_user_sees_them(tmp_path):
+    renamed = FRAME.rename(columns={"weight": "wieght"})
+    write_csv(tmp_path / "cars.csv", renamed)
+    for data in (renamed, tmp_path / "cars.csv"):
+        with pytest.raises(gn.DataError) as told:
+            gn.fit(data, FIT.dag)
+        assert "no column for 1 node ('weight'), only " in str(told.value)
+        assert str(told.value).endswith("did you mean 'wieght'?")
+        assert "fuel[" not in str(told.value)
+    with pytest.raises(gn.DataError, match="did you mean 'fuell'"):
+        gn.fit(FRAME.rename(columns={"fuel": "fuell"}), FIT.dag)
+
+
 def test_missing_values_are_counted_by_column_and_not_by_level():
     frame = two_spellings()
     frame.loc[50:80, "fuel"] = "Electric"

@@ -293,3 +293,18 @@ def test_columns_of_the_equations_are_those_of_the_whole_matrix():
     whole = equation_matrix(errors.model.families, errors.model.coefficients)
     for nodes in (np.array([7]), np.array([0, 12, 29]), np.arange(30), np.empty(0, dtype=int)):
         np.testing.assert_array_equal(errors._equation_columns(nodes, 30), whole[:, nodes])
+
+
+def test_predictions_print_the_first_rows_with_their_intervals():
+    fit = gn.fit(TRUTH.sample(50, seed=1), DAG)
+    frame = pd.DataFrame(TRUTH.sample(12, seed=2), columns=list("abcd"), index=list("klmnopqrstuv"))
+    one = fit.predict(frame[:1], "c")
+    lines = str(one).splitlines()
+    assert lines[0] == "Prediction of c in 1 row"
+    cells = [one.mean[0], one.scale[0], one.low[0], one.high[0]]
+    assert lines[2].split()[0] == "k"
+    np.testing.assert_allclose([float(cell) for cell in lines[2].split()[1:]], cells, rtol=1e-3)
+    assert repr(one) == "Prediction('c', 1 row, level=0.95)"
+    lines = str(fit.predict(frame, "c")).splitlines()
+    assert len(lines) == 2 + 10 + 1
+    assert lines[-1] == "note: 2 more rows are in to_frame()"

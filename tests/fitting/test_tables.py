@@ -333,6 +333,15 @@ def test_notes_go_along_into_markdown_and_latex(fit):
     assert "Note: standard errors: least squares" in fit.table().to_latex()
 
 
+def test_tables_of_standardised_coefficients_say_so_in_all_forms(fit):
+    table = fit.table(standardized=True)
+    assert str(table).startswith("Standardised coefficients\n")
+    for text in (table.to_markdown().splitlines()[0], table.to_latex(notes=False)):
+        assert "standardised" in text
+        assert "estimate" not in text
+    assert "estimate" in table.names
+
+
 def test_r2_below_zero_is_explained_where_it_appears():
     dag = gn.Dag.parse("[a][b|a][c|b]", nodes="abc")
     rows = gn.simulate.random_network(dag, seed=0).sample(500, seed=1)

@@ -275,3 +275,18 @@ def assert_same_network(found, expected, units):
     sizes = np.sqrt(expected.variance_array) * units
     gap = found.intercept_array - expected.intercept_array * units
     np.testing.assert_allclose(gap / sizes, 0.0, atol=1e-10)
+
+
+def test_mean_squares_of_flagged_values_are_named_where_they_leave_no_errors():
+    rng = np.random.default_rng(0)
+    a, noise = rng.normal(0.0, 30.0, 400), rng.normal(0.0, 30.0, (2, 400))
+    b = 2.0 * a + noise[0]
+    rows = np.column_stack((a, b, a + b + noise[1]))
+    rows[:10, 1], rows[20:25, 2], rows[50:55, 0] = 20_000.0, -9_999.0, 9_999.0
+    dag = gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc")
+    fit = gn.fit(rows, dag, "robust", scale="mean-square")
+    assert np.isnan(fit.standard_errors.coefficient_array).any()
+    notes = fit.uncertainty().notes
+    assert notes
+    assert all("scale='mean-square' counts the flagged values" in str(note) for note in notes)
+    assert gn.fit(rows, dag, "robust").uncertainty().notes == ()

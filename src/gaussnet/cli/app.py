@@ -329,7 +329,7 @@ def query(
 
     network = read_network(model)
     known, fixed = (
-        parse_values(texts, option, network.dag.factors)
+        parse_values(texts, option, network.dag.factors, network.dag.nodes)
         for texts, option in ((given, "--given"), (do, "--do"))
     )
     show(query_network(network, known, fixed, target, level), as_json, print_answer)

@@ -17,6 +17,7 @@ from gaussnet.fitting.residuals import WORDS, ResidualShapes
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.cellwise import Auto
 from gaussnet.model.files import learnt_rows
+from gaussnet.named_rows import did_you_mean
 from gaussnet.tails import PValue
 
 CONDITIONS = ("contaminated", "drift", "contradicted")
@@ -129,6 +130,7 @@ def _conditions(given: Iterable[str]) -> tuple[str, ...]:
         if word not in CONDITIONS:
             raise SettingError(
                 f"got --fail-if {word!r}, expected {', '.join(CONDITIONS[:-1])} or {CONDITIONS[-1]}"
+                f"{did_you_mean(word, CONDITIONS)}"
             )
     return found
 

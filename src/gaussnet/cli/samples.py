@@ -41,7 +41,8 @@ def write_sample(
     """
     network = gn.read_network(model)
     if do:
-        network = network.do(parse_values(do, "--do", network.dag.factors))
+        dag = network.dag
+        network = network.do(parse_values(do, "--do", dag.factors, dag.nodes))
     network.require_levels("rows can be drawn")
     pages = sample_pages(network, row_count(rows), seed)
     if out == STANDARD_OUTPUT:

@@ -1,6 +1,6 @@
 """Commands about networks that are known: query one, compare two, list and import."""
 
-from collections.abc import Iterable
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 import gaussnet as gn
+from gaussnet.cli.options import DEFAULT_METHOD
 from gaussnet.cli.printing import (
     console,
     in_shell_words,
@@ -22,9 +23,11 @@ from gaussnet.errors import EstimationError, GaussnetError, NetworkError, Settin
 from gaussnet.files import suffix
 from gaussnet.fitting.effects import effect_words, no_path
 from gaussnet.graph.dag import counted
+from gaussnet.methods.names import METHODS, method_named
 from gaussnet.model.checks import level_values
-from gaussnet.model.files import learnt_how
+from gaussnet.model.files import LearntHow, learnt_how
 from gaussnet.model.inference.effects import has_path, stations
+from gaussnet.named_rows import did_you_mean
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
 
@@ -49,19 +52,26 @@ class Answer:
         return {"given": self.given, "do": self.do, "level": self.level, "nodes": nodes}
 
 
-def parse_values(texts: list[str] | None, option: str, categories: Iterable[str] = ()) -> Values:
+def parse_values(
+    texts: list[str] | None,
+    option: str,
+    categories: Mapping[str, Sequence[str]] | None = None,
+    nodes: Collection[str] = (),
+) -> Values:
     """Values by node from texts such as "wet=2"; a name may hold "=".
 
-    Those of categories are levels.
+    Those of categories, which have levels by name, are levels. `nodes` are those of the network, to
+    say what was mistyped.
 
     Examples
     --------
-    >>> parse_values(["wet=2", "a=b=-1e3", "fuel=Gas"], "--given", ["fuel"])
+    >>> parse_values(["wet=2", "a=b=-1e3", "fuel=Gas"], "--given", {"fuel": ("Diesel", "Gas")})
     {'wet': 2.0, 'a=b': -1000.0, 'fuel': 'Gas'}
     """
     values: Values = {}
+    known = categories or {}
     for text in texts or ():
-        named = [name for name in categories if text.startswith(f"{name}=")]
+        named = [name for name in known if text.startswith(f"{name}=")]
         if named:
             name = max(named, key=len)
             value: float | str = text.removeprefix(f"{name}=").strip()
@@ -72,13 +82,26 @@ def parse_values(texts: list[str] | None, option: str, categories: Iterable[str]
             except ValueError:
                 equals = ""
             if not equals or not name:
-                raise SettingError(
-                    f"got {option} {text!r}, expected a node and a number as in wet=2"
-                )
+                raise SettingError(_not_a_value(f"{option} {text!r}", name, known, nodes))
         if name in values:
             raise SettingError(f"got {option} twice for the node {name!r}: give it once")
         values[name] = value
     return values
+
+
+def _not_a_value(
+    given: str, name: str, categories: Mapping[str, Sequence[str]], nodes: Collection[str]
+) -> str:
+    """What to say of a text that gives no number, and whose name is no category."""
+    expected = "a node and a number as in wet=2"
+    if categories:
+        category, levels = next(iter(categories.items()))
+        expected += f", or a category and one of its levels as in {category}={levels[-1]}"
+    if not name or not nodes or name in nodes:
+        return f"got {given}, expected {expected}"
+    what = "node or category" if categories else "node"
+    meant = did_you_mean(name, [*nodes, *categories]) or "."
+    return f"got {given}, but there is no {what} {name!r}{meant} Give {expected}"
 
 
 def query_network(
@@ -150,10 +173,39 @@ class TotalEffect:
         return found | ({"note": self.note} if self.note else {})
 
 
-NO_ERRORS = (
-    "no interval: a network file holds no standard errors. Ask a summary of the rows instead, made "
-    "by gaussnet update all.npz rows.csv --dag graph.txt"
-)
+NO_ERRORS = "no interval: a network file holds no standard errors. "
+
+
+def no_errors(how: LearntHow) -> str:
+    """Why a saved network gives no interval, and a command that learns as it was learnt.
+
+    Examples
+    --------
+    >>> print(no_errors(LearntHow("robust", (-999.0,))).removeprefix(NO_ERRORS))
+    Ask a summary of the rows instead, made by gaussnet update all.npz rows.csv --dag graph.txt \
+--method robust --missing likelihood --missing-values=-999
+    """
+    name = how.method or DEFAULT_METHOD
+    summarized_by = method_named(name).summarized_by if name in METHODS else None
+    if summarized_by is None:
+        return (
+            f"{NO_ERRORS}The network was learnt by {shown(name)}, for which there are no "
+            "summaries: ask fit.effect in Python, or learn by --method robust"
+        )
+    options = ["--dag graph.txt"]
+    if summarized_by != DEFAULT_METHOD:
+        options.append(f"--method {summarized_by}")
+    if method_named(summarized_by).keeps_sample:
+        options.append("--missing likelihood")
+    elif how.missing_values:
+        options.append("--missing drop-rows")
+    if how.missing_values:
+        codes = ",".join(f"{code:.15g}" for code in how.missing_values)
+        options.append(f"--missing-values={codes}")
+    return (
+        f"{NO_ERRORS}Ask a summary of the rows instead, made by gaussnet update all.npz rows.csv "
+        f"{' '.join(options)}"
+    )
 
 
 def find_total_effect(
@@ -161,19 +213,24 @@ def find_total_effect(
 ) -> TotalEffect:
     """The effect in a saved network; with its error and method if a summary knows them."""
     found = read_model(model)
-    effect = _total_effect(found, (cause, target, tuple(via or ())), level)
-    return replace(effect, method=found.method.name) if isinstance(found, gn.Fit) else effect
+    asked = (cause, target, tuple(via or ()))
+    if isinstance(found, gn.Fit):
+        return replace(_total_effect(found, asked, level), method=found.method.name)
+    return _total_effect(found, asked, level, no_errors(learnt_how(model)))
 
 
 def _total_effect(
-    found: gn.GaussianNetwork | gn.Fit, asked: tuple[str, str, tuple[str, ...]], level: float
+    found: gn.GaussianNetwork | gn.Fit,
+    asked: tuple[str, str, tuple[str, ...]],
+    level: float,
+    note: str = "",
 ) -> TotalEffect:
-    """The effect of a cause on a target through some nodes."""
+    """The effect of a cause on a target through some nodes; the note says why it has no error."""
     cause, target, stops = asked
-    error, note = None, NO_ERRORS
+    error = None
     if isinstance(found, gn.Fit):
         try:
-            error, note = found.effect(cause, target, via=stops or None, level=level), ""
+            error = found.effect(cause, target, via=stops or None, level=level)
         except EstimationError as problem:
             note = f"no interval: {in_shell_words(str(problem))}"
         network = found.network

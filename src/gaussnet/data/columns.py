@@ -11,7 +11,7 @@ from unicodedata import normalize
 import numpy as np
 
 from gaussnet.errors import DataError
-from gaussnet.graph.dag import shorten
+from gaussnet.graph.dag import counted, shorten
 from gaussnet.named_rows import did_you_mean, names_of
 from gaussnet.types import Rows
 
@@ -42,7 +42,8 @@ def column_indices(
     missing = [name for name in names if not exact[name] and not bare[name]]
     if missing:
         asked = set(names)
-        others = sorted(columns, key=asked.__contains__)  # those that no node calls come first
+        given = [one for one in columns if one not in asked or not _is_made(one, columns)]
+        others = sorted(given, key=asked.__contains__)  # those that no node calls come first
         free = [column for column in columns if column not in asked]
         if len(names) == 1:  # of labels, keys, weights, or the only node
             raise DataError(
@@ -50,10 +51,10 @@ def column_indices(
                 f"or rename a column{_hint(columns, missing) or did_you_mean(missing[0], free)}"
             )
         raise DataError(
-            f"{who_has} no column for {len(missing)} of {len(names)} nodes "
+            f"{who_has} no column for {counted(len(missing), 'node')} "
             f"({', '.join(map(repr, missing[:6]))}), only {shorten(others)}: "
             f"rename the columns or leave these nodes out of the graph"
-            f"{_hint(columns, missing) or did_you_mean(missing[0], free)}"
+            f"{_hint(columns, missing) or _meant(missing[0], free)}"
         )
     for name in names:
         if (exact[name] or bare[name]) > 1:
@@ -65,6 +66,17 @@ def column_indices(
     index_of = {column.strip(): index for index, column in enumerate(columns)}
     index_of |= {column: index for index, column in enumerate(columns)}
     return [index_of[name] for name in names]
+
+
+def _meant(name: str, columns: Sequence[str]) -> str:
+    """Which column may be meant by a node, or by the category of an indicator."""
+    return did_you_mean(name, columns) or did_you_mean(name.partition("[")[0], columns)
+
+
+def _is_made(column: str, columns: Sequence[str]) -> bool:
+    """Whether this is an indicator as "fuel[Gas]" beside its category, which the user has not."""
+    category, bracket, _ = column.partition("[")
+    return bool(bracket) and column.endswith("]") and category in columns
 
 
 def _hint(columns: Sequence[str], missing: Sequence[str]) -> str:

@@ -12,6 +12,7 @@ from gaussnet.data.table import Table, ask
 from gaussnet.errors import DataError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
+from gaussnet.named_rows import did_you_mean
 from gaussnet.types import BoolArray, IntArray, Rows
 
 Missing = Literal["raise", "drop-rows", "drop-by-node", "likelihood"]
@@ -141,7 +142,10 @@ def check_missing(missing: Missing) -> None:
     """Refuse an unknown setting."""
     if missing not in CHOICES:
         known = ", ".join(map(repr, CHOICES[:-1]))
-        raise SettingError(f"got missing={missing!r}, expected {known} or {CHOICES[-1]!r}")
+        raise SettingError(
+            f"got missing={missing!r}, expected {known} or {CHOICES[-1]!r}"
+            f"{did_you_mean(str(missing), CHOICES)}"
+        )
 
 
 @dataclass(frozen=True)

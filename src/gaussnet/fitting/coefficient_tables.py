@@ -82,7 +82,7 @@ def edge_table(
         columns.append(Column("label", "label", labels, "text"))
     level = f"{100 * choice.level:.4g}%"
     columns += [
-        _numbers("estimate", "estimate", estimates),
+        _numbers("estimate", "standardised" if standardized else "estimate", estimates),
         _numbers("std_error", "std. error", errors),
         Column("p_value", "p-value", tests.tolist(), "p-value"),
         _numbers("low", f"{level} low", ends[0]),

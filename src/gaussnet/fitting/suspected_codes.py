@@ -1,5 +1,6 @@
 """Values that recur far from the others of their column, as codes for a missing value do."""
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -32,23 +33,29 @@ class SuspectedCode:
     value: float
     counts: tuple[tuple[str, int], ...]
     """How often it appears, by node, where it is far from the other values."""
-    usual_in: tuple[str, ...] = ()
-    """Other nodes in which it appears, where it is not far."""
+    within: tuple[tuple[str, int], ...] = ()
+    """How often it appears in other nodes or categories, where it is not far."""
 
     @property
     def found(self) -> str:
         """How often it appears, and where."""
-        times = (f"{counted(count, 'time')} in {shown(node)}" for node, count in self.counts)
-        return f"{self.value:.15g} appears {listed(times)}"
+        return f"{self.value:.15g} appears {_times(self.counts)}"
 
     def note(self, missing: str) -> str:
         """The same, and what to do if it means missing; `missing` is the setting of the fit."""
         start = f"{self.found}, far from the other values: if it means missing"
-        if self.usual_in:
-            usual = listed(map(shown, self.usual_in))
-            return f"{start}, set these cells to NaN (in {usual} it is a usual value)"
         more = " and missing='likelihood'" if missing == "raise" else ""
-        return f"{start}, give missing_values=[{self.value:.15g}]{more}"
+        give = f"give missing_values=[{self.value:.15g}]{more}"
+        if self.within:
+            return (
+                f"{start}, set these cells to NaN. It also appears {_times(self.within)}, within "
+                f"the other values: look at it, and if it means missing there too, {give}"
+            )
+        return f"{start}, {give}"
+
+
+def _times(counts: Iterable[tuple[str, int]]) -> str:
+    return listed(f"{counted(count, 'time')} in {shown(name)}" for name, count in counts)
 
 
 def find_suspected_codes(fit: "Fit") -> tuple[SuspectedCode, ...]:
@@ -79,9 +86,13 @@ def find_suspected_codes(fit: "Fit") -> tuple[SuspectedCode, ...]:
 
 def _counted(fit: "Fit", rows: Rows, value: float, positions: list[int]) -> SuspectedCode:
     nodes, counts = fit.dag.nodes, np.count_nonzero(rows == value, axis=0).tolist()
-    others = [node for place, node in enumerate(nodes) if counts[place] and place not in positions]
-    named = dict.fromkeys(fit.dag.indicators.get(node, (node, ""))[0] for node in others)
-    return SuspectedCode(value, tuple((nodes[p], counts[p]) for p in positions), tuple(named))
+    others: dict[str, int] = {}
+    for place, node in enumerate(nodes):
+        if counts[place] and place not in positions:
+            name = fit.dag.indicators.get(node, (node, ""))[0]
+            others[name] = max(counts[place], others.get(name, 0))
+    far = tuple((nodes[place], counts[place]) for place in positions)
+    return SuspectedCode(value, far, tuple(others.items()))
 
 
 def far_repeats(values: FloatArray) -> list[float]:

@@ -41,6 +41,12 @@ FEWEST = 20
 """Repetitions below which the ends of an interval mean nothing."""
 REPETITIONS, FEW_REPETITIONS = 500, 200
 """Repetitions that nobody asked for, and those of robust methods, whose fits take longer."""
+TOO_FEW = "the rows are too few, or too many are equal, to judge the errors by"
+COUNTS_FLAGGED = (
+    "scale='mean-square' counts the flagged values in the variances, and the errors are those of "
+    "the other values, which contradict them: leave scale out unless the flagged values are right"
+)
+"""Why there are no errors, where the counts of a node do not say it."""
 MOST_KEPT = 20_000_000
 """Numbers of repetitions up to which these are kept."""
 
@@ -349,10 +355,21 @@ def find_notes(
     np.logical_or.at(lacking, families.family_of_edge, np.isnan(coefficients).any(axis=0))
     names = (fit.dag.nodes[position] for position in np.flatnonzero(lacking).tolist())
     needed = fit.method.fewest_batches(level)
-    return tuple(Note(name, _reason(fit.node(name), fit.intercept, needed)) for name in names)
+    otherwise = COUNTS_FLAGGED if _has_mean_squares_of_flagged(fit) else TOO_FEW
+    return tuple(
+        Note(name, _reason(fit.node(name), fit.intercept, needed) or otherwise) for name in names
+    )
+
+
+def _has_mean_squares_of_flagged(fit: "Fit") -> bool:
+    """Whether the variances count values that the method does not believe."""
+    if fit.trimming is None or not fit.scale.counts_flagged:
+        return False
+    return any(fit.node(name).flagged for name in fit.dag.nodes)
 
 
 def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
+    """Why a node lacks errors, if its own rows say it."""
     if report.rank < report.regressors:
         return (
             f"{rank_words(report)}: the rows do not determine "
@@ -365,7 +382,7 @@ def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
         )
     if report.rows <= report.regressors + intercept:
         return f"{report.rows} rows leave nothing over to judge the errors by: give more rows"
-    return "the rows are too few, or too many are equal, to judge the errors by"
+    return ""
 
 
 def bootstrap(

@@ -216,6 +216,8 @@ class Method(ABC):
     """Whether a method that needs all rows can do with pages of them where they are too many."""
     flags_cells: ClassVar[bool] = False
     """Whether it says which cells are wrong."""
+    summarized_by: ClassVar[str | None] = None
+    """Name of the method whose summaries give its network; None if there is none."""
     keeps_sample: ClassVar[bool] = False
     """Whether its summaries hold a sample of the rows beside sums over all."""
     fills_holes: ClassVar[bool] = False
@@ -338,6 +340,8 @@ class Scale(ABC):
     """Whether variances are to be multiplied by `factors`."""
     uses_weights: ClassVar[bool] = False
     """Whether rows may have weights."""
+    counts_flagged: ClassVar[bool] = True
+    """Whether variances count the values that a robust method flags."""
 
     @abstractmethod
     def first(self, equations: Equations, coefficients: FloatArray) -> Pass:

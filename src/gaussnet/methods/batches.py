@@ -69,6 +69,7 @@ class BatchAverage(Batches):
     """
 
     name = "batch-average"
+    summarized_by = "batch-average"
     passes = "all rows are read once"
     error_kinds = ("between-batch",)
 
@@ -105,6 +106,7 @@ class BatchMedian(Batches):
     """
 
     name = "batch-median"
+    summarized_by = "batch-median"
     passes = "all rows are read once, and again if a sample did not say where the medians lie"
     error_kinds = ("order-statistic",)
 

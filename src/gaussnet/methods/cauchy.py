@@ -119,6 +119,7 @@ class CauchyTree(SquareWindows):
     """
 
     name = "cauchy-tree"
+    summarized_by = "cauchy-tree"
     passes = "all rows are read once, and again if a sample did not say where the medians lie"
 
     def first(self, equations: Equations, scale: Scale) -> Pass:

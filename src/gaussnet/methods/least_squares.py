@@ -31,6 +31,7 @@ class LeastSquares(Method):
     """
 
     name = "least-squares"
+    summarized_by = "least-squares"
     passes = "all rows are read once, and again if moments lose digits"
     finds_mean_squares = True
     maximizes_likelihood = True

@@ -8,6 +8,7 @@ from typing import Any
 from gaussnet.errors import SettingError
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
+from gaussnet.named_rows import did_you_mean
 
 METHODS: Mapping[str, str] = MappingProxyType(
     {
@@ -60,6 +61,7 @@ def method_named(method: str | Method) -> Method:
     known = ", ".join(map(repr, METHODS))
     raise SettingError(
         f"got method={method!r}, expected {known} or an estimator such as gn.BatchMedian(20)"
+        f"{did_you_mean(str(method), METHODS)}"
     )
 
 
@@ -79,7 +81,10 @@ def scale_named(scale: str | Scale | None, method: Method) -> Scale:
         found: Scale = class_at(SCALES[wanted])()
         return found
     known = ", ".join(map(repr, SCALES))
-    raise SettingError(f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()")
+    raise SettingError(
+        f"got scale={scale!r}, expected {known}, gn.MeanSquare() or gn.Mad()"
+        f"{did_you_mean(str(scale), SCALES)}"
+    )
 
 
 def check_together(method: Method, scale: Scale, split: Any = None) -> None:

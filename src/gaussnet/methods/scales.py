@@ -155,6 +155,7 @@ class KlOptimal(MeanSquare):
     """
 
     name = "kl-optimal"
+    counts_flagged = False
     source = "from the multiple of the mean square with the least expected error"
     has_factors = True
     uses_weights = False
@@ -192,4 +193,5 @@ class GaussianCore(MeanSquare):
     """
 
     name = "core"
+    counts_flagged = False
     source = "from the values kept"

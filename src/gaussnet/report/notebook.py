@@ -77,6 +77,11 @@ def gaussian(value: "Gaussian") -> str:
 
 def prediction(value: "Prediction") -> str:
     """The first rows of a prediction, with their intervals."""
+    return prediction_table(value).to_html()
+
+
+def prediction_table(value: "Prediction") -> ResultTable:
+    """The first rows of a prediction as a table."""
     level = f"{100 * value.level:.4g}%"
     first = slice(0, MOST_PREDICTIONS)
     columns = (
@@ -89,7 +94,7 @@ def prediction(value: "Prediction") -> str:
     more = len(value) - MOST_PREDICTIONS
     notes = (f"{more:,} more rows are in to_frame()",) if more > 0 else ()
     title = f"Prediction of {value.node} in {counted(len(value), 'row')}"
-    return ResultTable(title, columns, notes).to_html()
+    return ResultTable(title, columns, notes)
 
 
 def row_labels(value: "Prediction") -> list[Any]:

@@ -139,3 +139,17 @@ def test_nodes_without_noise_are_allowed():
     still = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]", nodes="ab"), [2.0], [1.0, 0.0])
     found = still.counterfactual({"b": 3.0}, do={"a": 0.0}).after
     np.testing.assert_allclose(found.mean, 0.0, atol=1e-14)  # 3 - 2 * 1.5, a few roundings of 3
+
+
+def test_a_category_that_was_not_observed_is_warned_of():
+    dag = gn.Dag.parse("score ~ hours + school").with_factors({"school": ("private", "public")})
+    network = gn.simulate.random_network(dag, seed=0)
+    row = {"hours": 1.0, "score": 9.0}
+    for do in ({"hours": 2.0}, {"school": "public"}):
+        (warning,) = network.counterfactual(row, do=do).warnings
+        assert warning.startswith("warning: the level of school was not observed: ")
+        assert warning.endswith("give the level in the row, as 'school': 'public'")
+        assert str(network.counterfactual(row, do=do)).startswith(warning)
+    for level in ("private", "public"):
+        known = network.counterfactual({**row, "school": level}, do={"hours": 2.0})
+        assert known.warnings == ()

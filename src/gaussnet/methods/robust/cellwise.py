@@ -61,6 +61,7 @@ class Cellwise(SequentialTrim):
     """
 
     name = "robust"
+    summarized_by = "robust"
     error_kinds = ("believed-cells",)
     reads_pages = True
     keeps_sample = True

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussnet import display, kernels
 from gaussnet.errors import DataError
-from gaussnet.graph.dag import Dag, counted
+from gaussnet.graph.dag import Dag, counted, indicator, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import propagate
 from gaussnet.model.gaussian import Gaussian
@@ -107,8 +107,15 @@ class Counterfactual:
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence on each value that looks wrong."""
-        return tuple(map(self._warning, self.doubtful))
+        """A sentence on each value that looks wrong, and on each category that is not known."""
+        unknown = (
+            f"warning: the level of {name} was not observed: the numbers of {shorten(own)} are "
+            "expected shares in a Gaussian approximation, which may be below 0 or above 1; give "
+            f"the level in the row, as {name!r}: {levels[-1]!r}"
+            for name, levels in self.network.dag.factors.items()
+            if self.evidence.keys().isdisjoint(own := [indicator(name, one) for one in levels[1:]])
+        )
+        return (*map(self._warning, self.doubtful), *unknown)
 
     def _warning(self, value: DoubtfulValue) -> str:
         kept = value.node in self.evidence

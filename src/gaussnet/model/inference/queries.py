@@ -222,6 +222,10 @@ class Prediction:
     def __repr__(self) -> str:
         return f"Prediction({self.node!r}, {counted(len(self), 'row')}, level={self.level})"
 
+    def __str__(self) -> str:
+        """The first rows with their intervals."""
+        return display.text("prediction_table", self)
+
     def _repr_html_(self) -> str:
         """The first rows as a table in a notebook."""
         return display.html("prediction", self)
