@@ -191,8 +191,8 @@ class Stories:
         """What each doubted cell says for errors, (rows, nodes), if each costs the same price.
 
         The row as a whole says what errors explain better than events do, but no more than `most`.
-        Its cells share that in the ratio of what each gains by being wrong, if all others are what
-        is likeliest then. Events are where residuals are unusual if all records are right.
+        Its cells share that in the ratio of what each gains or loses by being wrong, if all others
+        are what is likeliest then. Events are where residuals are unusual if all records are right.
         """
         squares = 0.5 * self.residuals**2
         unusual = np.abs(self.residuals[0]) > UNUSUAL
@@ -201,8 +201,8 @@ class Stories:
         all_wrong = int(self.chosen.sum(axis=1).argmax())
         whole = np.clip(prices[0] - prices[all_wrong], -most, most)
         gains = [prices[~one].min(axis=0) - prices[one].min(axis=0) for one in self.chosen.T]
-        own = np.clip(np.stack(gains, axis=1), -most, most)
-        own *= np.minimum(1.0, np.abs(whole) / np.maximum(np.abs(own).sum(axis=1), TINY))[:, None]
+        parts = np.minimum(np.abs(np.stack(gains, axis=1)), most) + TINY
+        own = parts * (whole / parts.sum(axis=1))[:, None]
         said = np.zeros(self.doubted.shape)
         said[self.doubted] = own.ravel()
         return said
