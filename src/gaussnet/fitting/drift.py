@@ -191,11 +191,12 @@ def check_drift(  # noqa: PLR0913 (every setting is one keyword)
     """Whether new rows follow the equations that a network was learnt with.
 
     For each node the mean of the residuals, the standard deviation of the noise and every
-    coefficient are compared, and for each level of a category its share of the rows; p-values are
-    adjusted by Holm's method, so that with a chance of `level` at most anything is called drift
-    where nothing drifted. A column whose values are all multiplied or shifted, as if its units had
-    changed, is told of first. Wrong cells are no drift: if the new rows look contaminated, the
-    robust method finds their equations. Rows are taken as independent, with noise of one variance.
+    coefficient are compared, and for each level of a category but the reference its share of the
+    rows; p-values are adjusted by Holm's method, so that with a chance of `level` at most anything
+    is called drift where nothing drifted. A column whose values are all multiplied or shifted, as
+    if its units had changed, is told of first. Wrong cells are no drift: if the new rows look
+    contaminated, the robust method finds their equations. Rows are taken as independent, with noise
+    of one variance.
 
     Parameters
     ----------

@@ -353,7 +353,7 @@ class Verdict:
     def _tails(self) -> str:
         """That intervals are too short if flagged values are right; or ""."""
         trimming = self.fit.trimming
-        nodes = () if trimming is None else trimming.tailed
+        nodes = () if trimming is None else trimming.heavy_tailed
         if not nodes:
             return ""
         names = listed([shown(self.fit.dag.nodes[node]) for node in nodes])

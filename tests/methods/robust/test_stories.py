@@ -89,7 +89,7 @@ def test_chances_are_those_of_the_formula(doubted):
         row = MEANS + rng.normal(size=3)
         row[doubted[0]] += size
         mask = np.isin(np.arange(3), doubted)[None]
-        found = Stories.told(MODEL, row[None], mask, SCALES).chances(rates)[0]
+        found = Stories.of(MODEL, row[None], mask, SCALES).chances(rates)[0]
         np.testing.assert_allclose(found, plain_chances(row, doubted, rates), rtol=1e-9, atol=1e-12)
 
 
@@ -172,11 +172,11 @@ def test_flagged_values_that_join_the_others_make_intervals_doubtful():
     rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(2.8, 4.0, 30)
     dag = gn.Dag.parse("[x][y|x][z|y]", nodes="xyz")
     near = gn.fit(rows, dag, "robust")
-    assert near.trimming.tailed == (1,)
+    assert near.trimming.heavy_tailed == (1,)
     assert any("join the others without a gap" in note for note in near.notes)
     assert "Trust the intervals at y only if" in near.summary().trust
     rows[chosen, 1] += 500.0
-    assert gn.fit(rows, dag, "robust").trimming.tailed == ()
+    assert gn.fit(rows, dag, "robust").trimming.heavy_tailed == ()
 
 
 @many_rows

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gaussnet.graph.dag import counted
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED
 from gaussnet.methods.robust.cells import SuspiciousCells
 from gaussnet.types import FloatArray, IntArray
@@ -86,7 +87,7 @@ class Trimming:
 
     def notes(self, columns: Sequence[int]) -> tuple[str, ...]:
         """What is worth knowing of the data as a whole; these nodes stand for columns of them."""
-        said = (*self._doubts(), *self._skewed(), *self._tailed())
+        said = (*self._doubts(), *self._shapes())
         said += () if self.contamination is None else (self.contamination.sentence,)
         flagged = [self.count(node, "flagged") for node in columns]
         if not any(flagged):
@@ -112,14 +113,14 @@ class Trimming:
         return tuple(found)
 
     @property
-    def tailed(self) -> tuple[int, ...]:
+    def heavy_tailed(self) -> tuple[int, ...]:
         """Nodes whose flagged values begin where right ones end, most of them not far off."""
-        found = []
+        found, skewed = [], self.skewed
         for node, indices in self.found("flagged"):
             far = np.abs(self.cells[node].deviations[indices])
             near = np.count_nonzero(far < TAIL_ENDS)
             is_joined = near >= max(FEWEST_SKEWED, 0.5 * len(far)) and far.min() < SKEWED_FROM
-            if is_joined and node not in self.skewed:
+            if is_joined and node not in skewed:
                 found.append(node)
         return tuple(found)
 
@@ -145,27 +146,20 @@ class Trimming:
             return ("1 row fits in no value and counts for nothing: is it from elsewhere?",)
         return (f"{whole} rows fit in no value and count for nothing: are they from elsewhere?",)
 
-    def _skewed(self) -> tuple[str, ...]:
-        """That values were perhaps flagged because a column is skewed."""
-        found = self.skewed
-        if not found:
-            return ()
-        where = "1 node" if len(found) == 1 else f"{len(found)} nodes"
-        return (
-            f"the flagged values of {where} lie on one side and join the others without a gap: "
-            "they may be right and the column skewed, so try its logarithm",
-        )
-
-    def _tailed(self) -> tuple[str, ...]:
-        """That values were perhaps flagged because noise has heavy tails."""
-        found = self.tailed
-        if not found:
-            return ()
-        where = "1 node" if len(found) == 1 else f"{len(found)} nodes"
-        return (
-            f"most flagged values of {where} join the others without a gap: if they are right and "
-            "the noise has heavy tails, intervals are too short, so compare kind='bootstrap'",
-        )
+    def _shapes(self) -> Iterator[str]:
+        """That values were perhaps flagged because a column is skewed or noise has heavy tails."""
+        if self.skewed:
+            yield (
+                f"the flagged values of {counted(len(self.skewed), 'node')} lie on one side and "
+                "join the others without a gap: they may be right and the column skewed, so try "
+                "its logarithm"
+            )
+        if self.heavy_tailed:
+            yield (
+                f"most flagged values of {counted(len(self.heavy_tailed), 'node')} join the others "
+                "without a gap: if they are right and the noise has heavy tails, intervals are too "
+                "short, so compare kind='bootstrap'"
+            )
 
     def _doubts(self) -> tuple[str, ...]:
         """Whether nodes lose so many rows that their equations are in doubt."""
@@ -176,8 +170,7 @@ class Trimming:
                 for node in range(len(self.cutoffs))
             )
             losing = sum(flagged > MANY_ROWS * rows for flagged, rows in counts)
-            where = "1 node" if losing == 1 else f"{losing} nodes"
-            words = f"in {where} more than a quarter of the values were flagged"
+            words = f"in {counted(losing, 'node')} more than a quarter of the values were flagged"
         else:
             counts = (
                 (len(rows) - own, self.rows - own)

@@ -50,11 +50,12 @@ def _levels(mixture: Mixture, node: int) -> Iterator[IntArray]:
     discrete = parents[~mixture.judged[parents]]
     if not len(discrete):
         return
-    _, numbers = np.unique(mixture.rows[:, discrete], axis=0, return_inverse=True)
-    numbers = numbers.reshape(-1)
-    if numbers.max() < MOST_LEVELS:
-        for number in range(int(numbers.max()) + 1):
-            yield np.flatnonzero(numbers == number)
+    values = mixture.rows[:, discrete]
+    known = np.flatnonzero(~np.isnan(values).any(axis=1))
+    levels, numbers = np.unique(values[known], axis=0, return_inverse=True)
+    if len(levels) < MOST_LEVELS:
+        for number in range(len(levels)):
+            yield known[numbers.reshape(-1) == number]
 
 
 def _agreeing(rest: FloatArray, doubted: BoolArray, sd: float) -> BoolArray:

@@ -368,7 +368,7 @@ class Findings:
     mixture: Mixture
     expected: Expectations
     outside: BoolArray
-    """Cells that stand apart from a column that is not judged, (rows, nodes)."""
+    """Cells of columns that are not judged which are wrong all the same, (rows, nodes)."""
     shaped: tuple[int, ...]
     """Nodes that are believed although they do not look Gaussian."""
 

@@ -146,7 +146,8 @@ class Shape:
     wrong: BoolArray
     """Columns whose doubted cells are errors."""
     apart: BoolArray
-    """Cells that stand apart from all others of a column that is not judged, (rows, nodes)."""
+    """Cells of columns that are believed which are wrong all the same: they stand apart from all
+    others, or their own row contradicts them, (rows, nodes)."""
 
 
 def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
@@ -160,7 +161,7 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
         known_noise = (share > 0.0) & (share < MOST_WRONG)
         return Shape(np.zeros(len(share)), known_noise, np.zeros_like(doubted))
     rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
-    _, model, events = _events(mixture, rows, doubted)
+    model, events = _events(mixture, rows, doubted)
     crowded = doubted & _crowded(doubted, events, FOREIGN_FROM)[:, None]
     single = doubted & ~crowded
     scales = np.sqrt(mixture.marginal)
@@ -175,10 +176,11 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
     believed = has_cells & ~wrong
     if believed.any():
         chances = chances_of_errors(model, rows, doubted, scales)
-        few = has_cells & (believed | _parents(model.families, believed)) & (share < FEW_DOUBTED)
-        told = ~_alone(model.families) | (events > ANY_NOISE**2)
-        apart = few & (chances > CLEARLY_WRONG) & told
-        wrong &= ~few
+        touched = has_cells & (believed | _parents(model.families, believed))
+        by_cell = touched & (share < FEW_DOUBTED)  # columns that are judged cell by cell
+        decidable = ~_alone(model.families) | (events > ANY_NOISE**2)
+        apart = by_cell & (chances > CLEARLY_WRONG) & decidable
+        wrong &= ~by_cell
     for column in np.flatnonzero(has_cells & ~wrong & ~known).tolist():
         apart[:, column] |= doubted[:, column] & _stands_apart(np.sqrt(events[:, column]))
     return Shape(words, wrong, apart)
@@ -203,7 +205,7 @@ def _words(
     """What the rows with doubted cells say for errors, (nodes,)."""
     said = np.zeros(doubted.shape)
     for same in groups(doubted, np.arange(len(rows))):
-        stories = Stories.told(model, rows[same], doubted[same], scales)
+        stories = Stories.of(model, rows[same], doubted[same], scales)
         said[same] = stories.words(PRICE, MOST_PER_ROW)
     return np.asarray(said.sum(axis=0))
 
@@ -213,18 +215,18 @@ def crowded_rows(mixture: Mixture, doubted: BoolArray) -> BoolArray:
     if not _crowded(doubted, np.full(doubted.shape, np.inf), CROWDED_FROM).any():
         return np.zeros(len(doubted), dtype=bool)
     rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
-    return _crowded(doubted, _events(mixture, rows, doubted)[2], CROWDED_FROM)
+    return _crowded(doubted, _events(mixture, rows, doubted)[1], CROWDED_FROM)
 
 
 def _events(
     mixture: Mixture, rows: FloatArray, doubted: BoolArray
-) -> tuple[Equation, Parameters, FloatArray]:
+) -> tuple[Parameters, FloatArray]:
     """The believed equations, and squared residuals if all records are right, (rows, nodes)."""
     equation = _believed_equation(mixture, rows, doubted)
     model = Parameters(
         mixture.layout.families, equation.coefficients, equation.means, equation.variances
     )
-    return equation, model, _squares(mixture, equation, model.expect(rows).rows)
+    return model, _squares(mixture, equation, model.expect(rows).rows)
 
 
 def _crowded(doubted: BoolArray, events: FloatArray, fewest: int) -> BoolArray:

@@ -51,8 +51,9 @@ FIRST_SHARE, LEAST, LARGEST = 0.01, 1e-5, 0.49
 ROW_WIDTHS = np.array([1.6, 2.5, 4.0, 8.0])
 """Of noise that all equations of a row have in common."""
 
-LEAST_ROWS = 0.1
-"""Rows of each kind that are taken for granted, so that their stories can be told at all."""
+LEAST_ROWS, MOST_OF_ROWS = 0.1, 0.1
+"""Rows of each kind that are taken for granted, so that their stories can be told at all; and the
+largest share of each kind."""
 
 TINY = np.finfo(np.float64).tiny
 
@@ -114,7 +115,7 @@ class Counts:
             _with_finite_variance(by_width * often[:, None]),
             np.clip(_pooled(wrong, rows), LEAST, LARGEST),
             (self.sizes + 0.2) / (self.sizes.sum() + 0.2 * len(WIDTHS)),
-            np.clip((self.rows + LEAST_ROWS) / rows, LEAST, 0.1),
+            np.clip((self.rows + LEAST_ROWS) / rows, LEAST, MOST_OF_ROWS),
         )
 
 
@@ -169,7 +170,7 @@ class Stories:
     """Log of the ratio of noise to column standard deviations, added up over the nodes."""
 
     @classmethod
-    def told(
+    def of(
         cls, model: Parameters, rows: FloatArray, doubted: BoolArray, scales: FloatArray
     ) -> "Stories":
         """Of rows with as many doubted cells each; `scales` are those of the columns, (nodes,)."""
@@ -288,9 +289,7 @@ def chances_of_errors(
     chosen = np.flatnonzero(doubted.any(axis=1))
     most = _rows_at_a_time(rows.shape[1])
     some = chosen[np.unique(np.linspace(0, len(chosen) - 1, most).astype(np.int64))]
-    parts = [
-        Stories.told(model, rows[same], doubted[same], scales) for same in groups(doubted, some)
-    ]
+    parts = [Stories.of(model, rows[same], doubted[same], scales) for same in groups(doubted, some)]
     rates, count = Rates.initial(rows.shape[1]), len(rows) * len(some) / len(chosen)
     for _ in range(ROUNDS):
         total = parts[0].weigh(rates)[2]
@@ -299,5 +298,5 @@ def chances_of_errors(
         rates = total.rates(count)
     found = np.zeros(doubted.shape)
     for same in groups(doubted, chosen):
-        found[same] = Stories.told(model, rows[same], doubted[same], scales).chances(rates)
+        found[same] = Stories.of(model, rows[same], doubted[same], scales).chances(rates)
     return found
