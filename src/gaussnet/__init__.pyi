@@ -80,7 +80,7 @@ from .model.files import read_network as read_network, write_network as write_ne
 from .model.formats.pgmpy import from_pgmpy as from_pgmpy, to_pgmpy as to_pgmpy
 from .model.inference.counterfactual import Counterfactual as Counterfactual
 from .model.inference.effects import PathEffect as PathEffect
-from .model.inference.queries import Prediction as Prediction
+from .model.inference.predicted_rows import Prediction as Prediction
 from .model.scores import robust_score as robust_score
 from .named_rows import NamedRows as NamedRows
 from .planning import Certificate as Certificate, Plan as Plan, certify as certify, plan as plan

@@ -36,9 +36,11 @@ def plot(kind: str, *values: Any, **settings: Any) -> Any:
     return getattr(import_module("gaussnet.report.plots"), kind)(*values, **settings)
 
 
-def frame_like(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
+def frame_like(
+    frame: Any, names: Sequence[str], values: FloatArray, texts: Mapping[str, Sequence[str]] = {}
+) -> Any:
     """A frame with the kind and index of another and these columns, by `gaussnet.data.frames`."""
-    return import_module("gaussnet.data.frames").frame_like(frame, names, values)
+    return import_module("gaussnet.data.frames").frame_like(frame, names, values, texts)
 
 
 def with_indicators(frame: Any, factors: Mapping[str, tuple[str, ...]]) -> Any:
@@ -49,3 +51,8 @@ def with_indicators(frame: Any, factors: Mapping[str, tuple[str, ...]]) -> Any:
 def named_frame(values: FloatArray, names: Sequence[str], kind: str, by_node: bool) -> Any:
     """A "pandas" or "polars" frame of columns of these names; `by_node` names the rows too."""
     return import_module("gaussnet.data.frames").named_frame(values, names, kind, by_node)
+
+
+def new_frame(columns: Mapping[str, Sequence[Any]], kind: str) -> Any:
+    """A "pandas" or "polars" frame of these columns, by `gaussnet.data.frames`."""
+    return import_module("gaussnet.data.frames").new_frame(columns, kind)

@@ -73,6 +73,23 @@ def names_of(data: object) -> tuple[str, ...] | None:
     return data.names if isinstance(data, NamedRows) else None
 
 
+def row_labels(data: object) -> list[Any] | None:
+    """The labels of the rows of a pandas frame; None where they are numbers from 0, or absent.
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> row_labels(pd.Series([1.0, 2.0], index=["ann", "bob"])), row_labels(pd.Series([1.0, 2.0]))
+    (['ann', 'bob'], None)
+    """
+    index: Any = getattr(data, "index", None)
+    if type(index).__module__.split(".")[0] != "pandas":
+        return None
+    labels = np.asarray(index)
+    is_counted = labels.dtype.kind in "iu" and np.array_equal(labels, np.arange(len(labels)))
+    return None if is_counted else list(index)
+
+
 def did_you_mean(name: str, columns: Iterable[str]) -> str:
     """A question that adds the column which is most like a name, or nothing.
 

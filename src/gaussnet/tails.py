@@ -54,10 +54,29 @@ class PValue(float):
 
     __slots__ = ()
 
+    def __new__(cls, value: float | str) -> "PValue":
+        """The p-value itself if it is one already."""
+        return value if isinstance(value, cls) else super().__new__(cls, value)
+
     def __str__(self) -> str:
         if math.isnan(self):
             return "-"
         return f"<{SMALLEST_P}" if 0.0 <= self < SMALLEST_P else f"{float(self):.3f}"
+
+
+class LeastPValue(PValue):
+    """The least p-value that repetitions can tell of, which is written as below it.
+
+    Examples
+    --------
+    >>> print(LeastPValue(2 / 201), LeastPValue(2 / 5_001), PValue(LeastPValue(2 / 21)))
+    <0.010 <0.001 <0.096
+    """
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return f"<{math.ceil(1000.0 * self) / 1000.0:.3f}"
 
 
 def normal_cdf(values: ArrayLike) -> FloatArray:
@@ -87,7 +106,7 @@ def student_tail(freedom: FloatArray, values: FloatArray) -> FloatArray:
     [0.25, 0.025]
     """
     normal = np.isposinf(freedom)
-    if len(values) > MOST_VALUES or _is_rare(freedom[~normal]):
+    if len(values) > MOST_VALUES or any(map(_is_odd, set(freedom[~normal].tolist()))):
         from scipy.special import stdtr
 
         return np.asarray(stdtr(freedom, -np.abs(values)), dtype=np.float64)
@@ -128,12 +147,12 @@ def student_quantile(freedom: ArrayLike, chance: float) -> FloatArray:
     [12.706204736, 2.228138852]
     """
     given = np.asarray(freedom, dtype=np.float64)
-    tail = min(chance, 1.0 - chance)
-    if tail < SMALLEST_TAIL or _is_rare(given):
+    tail, distinct = min(chance, 1.0 - chance), set(given.ravel().tolist())
+    if tail < SMALLEST_TAIL or any(map(_is_odd, distinct)):
         from scipy.special import stdtrit
 
         return np.asarray(stdtrit(given, chance), dtype=np.float64)
-    found = _by_value(given, lambda one: _student_point(one, tail))
+    found = _by_value(given, lambda one: _student_point(one, tail), distinct)
     return found if chance > 0.5 else -found
 
 
@@ -146,24 +165,27 @@ def chi_square_quantile(freedom: ArrayLike, chance: float) -> FloatArray:
     [1.386294361, 9.341817766]
     """
     given = np.asarray(freedom, dtype=np.float64)
-    if min(chance, 1.0 - chance) < SMALLEST_TAIL or _is_rare(given):
+    distinct = set(given.ravel().tolist())
+    if min(chance, 1.0 - chance) < SMALLEST_TAIL or any(map(_is_odd, distinct)):
         from scipy.special import chdtri
 
         return np.asarray(chdtri(given, 1.0 - chance), dtype=np.float64)
-    return _by_value(given, lambda one: _chi_square_point(one, chance))
+    return _by_value(given, lambda one: _chi_square_point(one, chance), distinct)
 
 
-def _is_rare(freedom: FloatArray) -> bool:
-    """Whether there are degrees of freedom that SciPy is asked for: below 1, or very many."""
-    odd = (freedom > 0.0) & ((freedom < 1.0) | (freedom > MOST_FREEDOM))
-    return bool(odd.any())
+def _is_odd(freedom: float) -> bool:
+    """Whether these degrees of freedom are left to SciPy: fewer than 1, or very many."""
+    return 0.0 < freedom < 1.0 or freedom > MOST_FREEDOM
 
 
-def _by_value(given: FloatArray, function: Callable[[float], float]) -> FloatArray:
+def _by_value(
+    given: FloatArray, function: Callable[[float], float], distinct: set[float]
+) -> FloatArray:
     """A function of the distinct values of an array, most of which are equal; NaN stays."""
-    values = given.ravel().tolist()
-    known = {one: function(one) for one in set(values) if one > 0.0}
-    found = [known.get(one, math.nan) for one in values]
+    known = {one: function(one) for one in distinct if one > 0.0}
+    if len(distinct) == 1:
+        return np.full(given.shape, known.get(distinct.pop(), math.nan))
+    found = [known.get(one, math.nan) for one in given.ravel().tolist()]
     return np.array(found, dtype=np.float64).reshape(given.shape)
 
 
@@ -173,7 +195,7 @@ def _student_point(freedom: float, tail: float) -> float:
     if tail == 0.5:
         return 0.0
     one = np.array([freedom])
-    point = _first_normal_point(tail)
+    point = first_normal_point(tail)
     point *= 1.0 + (point * point + 1.0) / (4.0 * freedom)  # for many degrees of freedom
     log_density = math.log(float(_gamma_ratios(0.5 * one)[0]) / math.sqrt(math.pi * freedom))
     for _ in range(100):
@@ -186,7 +208,7 @@ def _student_point(freedom: float, tail: float) -> float:
     return point
 
 
-def _first_normal_point(tail: float) -> float:
+def first_normal_point(tail: float) -> float:
     """The point beyond which a tail of the normal law lies, to 4.5e-4 (Abramowitz, 26.2.23)."""
     t = math.sqrt(-2.0 * math.log(tail))
     above = 2.515517 + t * (0.802853 + t * 0.010328)
@@ -197,7 +219,7 @@ def _first_normal_point(tail: float) -> float:
 def _chi_square_point(freedom: float, chance: float) -> float:
     """Newton's method on the logarithm of the smaller tail, from Wilson and Hilferty's point."""
     half = 0.5 * freedom
-    normal = math.copysign(_first_normal_point(min(chance, 1.0 - chance)), chance - 0.5)
+    normal = math.copysign(first_normal_point(min(chance, 1.0 - chance)), chance - 0.5)
     spread = 2.0 / (9.0 * freedom)
     point = half * max(1.0 - spread + normal * math.sqrt(spread), 0.0) ** 3
     if point < 0.1 * half:  # where the law is far from normal
@@ -234,7 +256,7 @@ def _log_gamma_term(shape: float, point: float) -> float:
 
 def _gamma_ratios(shapes: FloatArray) -> FloatArray:
     r""":math:`\Gamma(a + 1/2) / \Gamma(a)`, (shapes,)."""
-    return _by_value(shapes, _gamma_ratio)
+    return _by_value(shapes, _gamma_ratio, set(shapes.tolist()))
 
 
 def _gamma_ratio(shape: float) -> float:

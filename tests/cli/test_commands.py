@@ -86,7 +86,7 @@ def test_robust_fit_prints_and_tells_what_it_flagged(folder, gaussnet):
     assert told["outliers"] == found.to_dicts()
     assert told["flagged_shares"] == dict(found.shares)
     printed = gaussnet(*arguments)
-    assert "30 flagged values (--json lists them)" in printed
+    assert "30 flagged values (--outliers PATH lists them)" in printed
     assert "note: rain: 30 of its values flagged; believed values of these rows count" in printed
 
 

@@ -163,12 +163,6 @@ def test_a_model_that_fit_wrote_knows_its_rows(gaussnet):
 @pytest.mark.parametrize(
     ("arguments", "sentence"),
     [
-        (
-            ("--fail-if", "drfit"),
-            "got --fail-if 'drfit', expected contaminated, drift or contradicted, did you mean "
-            "'drift'?",
-        ),
-        (("--fail-if", "rain"), "got --fail-if 'rain', expected contaminated, drift or"),
         (("--level", "2"), "got level=2.0, expected"),
         (("--model", "none.json"), "cannot read 'none.json': no such file"),
         (("--missing", "raise", "--missing-values", "x"), "got --missing-values 'x', expected"),
@@ -178,6 +172,16 @@ def test_bad_input_is_one_sentence(gaussnet, arguments, sentence):
     told = gaussnet("check", "today.csv", "--model", "model.json", *arguments, code=1)
     assert told.err.startswith(f"gaussnet: {sentence}")
     assert told.err.count("\n") == 1
+    assert told.out == ""
+
+
+@pytest.mark.usefixtures("folder")
+@pytest.mark.parametrize(("word", "hint"), [("drfit", ", did you mean 'drift'?"), ("rain", "")])
+def test_a_condition_that_there_is_not_is_wrong_usage(gaussnet, word, hint):
+    arguments = ("check", "today.csv", "--model", "model.json", "--fail-if", word)
+    told = gaussnet(*arguments, code=2)
+    said = f"got --fail-if {word!r}, expected contaminated, drift or contradicted{hint}"
+    assert told.err == f"gaussnet: {said}\n"
     assert told.out == ""
 
 

@@ -100,6 +100,22 @@ def test_rows_are_counted_where_a_source_cannot_tell():
     assert FileTable(Counting(11, is_counted=False), NAMES, 2).rows == 11
 
 
+@dataclass(frozen=True)
+class Growing(Counting):
+    """A source that has more rows than it says."""
+
+    said: int = 1
+
+    def count(self):
+        return self.said
+
+
+@pytest.mark.parametrize("said", [1, 3, 5, 30])
+def test_pages_hold_all_rows_also_where_more_or_fewer_come_than_were_counted(said):
+    expected = MemoryTable.of(Counting(11).array(), NAMES, 8, Run(1)).fold(Tree())
+    assert FileTable(Growing(11, said=said), NAMES, 8, Run(1)).fold(Tree()) == expected
+
+
 def test_a_stream_is_sampled_by_its_first_rows():
     for is_counted in (True, False):
         table = FileTable(Counting(90, is_counted), NAMES, 4)

@@ -164,7 +164,7 @@ def test_the_table_shows_the_worst_first_and_odd_names_safely():
     assert repr(check) == "GraphCheck(21 missing edges, 1 contradicted)"
 
 
-def test_a_robust_fit_is_checked_without_its_suspicious_cells():
+def test_a_robust_fit_is_checked_without_its_flagged_cells():
     """Spoilt cells in two unrelated nodes correlate; without them the graph agrees."""
     dag = gn.simulate.erdos_renyi(8, 3, seed=1)
     rows = gn.simulate.random_network(dag, seed=1).sample(1_000, seed=3)
@@ -173,7 +173,7 @@ def test_a_robust_fit_is_checked_without_its_suspicious_cells():
     assert not gn.fit(rows, dag).check_graph().agrees
     check = gn.fit(rows, dag, "robust").check_graph()
     assert check.agrees
-    assert check.notes[0].startswith("suspicious cells count as missing")
+    assert check.notes[0].startswith("flagged cells count as missing")
 
 
 @pytest.mark.parametrize(

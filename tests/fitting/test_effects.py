@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import gaussnet as gn
+from gaussnet.tails import PValue
 
 
 def chain_fit(rows, seed, weights=(0.8, -1.2)):
@@ -143,3 +144,21 @@ def test_an_effect_through_a_node_does_not_pass_for_one_path():
     assert found.path == "a -> d through b"
     assert fit.effect("a", "d", via=["c", "b"]).path == "a -> d through b and c"
     assert fit.effect("a", "d").path == "a -> d"
+
+
+@pytest.mark.parametrize("kind", ["classical", "heteroscedastic", "expected"])
+def test_p_values_of_a_single_edge_are_those_of_its_coefficient(kind):
+    fit = chain_fit(30, seed=1, weights=(0.3, -1.2))
+    found = fit.effect("a", "b", kind=kind)
+    (row,) = [row for row in fit.table(kind=kind).to_dicts() if row["child"] == "b"]
+    assert found.p_value == pytest.approx(row["p_value"], rel=1e-9)
+    assert f"p-value {PValue(found.p_value)!s})" in str(found)
+    assert found.table().to_dicts()[0]["p_value"] == found.p_value
+
+
+def test_an_interval_ends_at_0_where_the_p_value_is_one_minus_its_level():
+    fit = chain_fit(40, seed=3)
+    p_value = fit.effect("a", "c").p_value
+    found = fit.effect("a", "c", level=1.0 - p_value)
+    assert min(abs(found.low), abs(found.high)) == pytest.approx(0.0, abs=1e-6)
+    assert np.isnan(fit.effect("c", "a").p_value)

@@ -622,3 +622,55 @@ def test_the_baseline_of_measures_of_fit_keeps_covariances_within_a_category():
     # Both are maxima of one likelihood, which EM finds to 1e-7 of itself.
     expected = 2.0 * (holed["unrestricted.logl"] - alone)
     assert holed["baseline.chisq"] == pytest.approx(expected, rel=1e-5)
+
+
+def sites():
+    """Rows with a category, of which one level and one value are wrong or missing."""
+    rng = np.random.default_rng(1)
+    site = np.array(["A", "B", "C"], dtype=object)[rng.integers(3, size=300)]
+    age = rng.normal(50.0, 10.0, 300)
+    bmi = 20.0 + 0.1 * age + 2.0 * (site == "B") + rng.normal(size=300)
+    frame = pd.DataFrame(
+        {"site": site, "age": age, "bmi": bmi, "score": bmi + rng.normal(size=300)}
+    )
+    frame.loc[3, "site"] = None
+    frame.loc[7, "bmi"] = 900.0
+    return frame
+
+
+def site_fit(frame):
+    return gn.fit(frame, "bmi ~ age + site; score ~ bmi", "robust", missing="likelihood")
+
+
+def test_the_name_of_a_category_stands_for_its_levels_among_the_given_nodes():
+    frame = sites()
+    fit = site_fit(frame)
+    found = fit.predict(frame[:5], "score", given=["age", "site"])
+    same = fit.predict(frame[:5], "score", given=["age", "site[B]", "site[C]"])
+    assert found.mean.tolist() == same.mean.tolist()
+    with pytest.raises(gn.GraphError, match="no node 'sites'"):
+        fit.predict(frame[:5], "score", given=["sites"])
+
+
+def test_rows_may_be_a_list_of_values_by_node():
+    fit = site_fit(sites())
+    rows = [{"age": 60.0, "site": "B"}, {"age": 50.0, "site": None}, {"site": "A"}]
+    together = fit.predict(rows, "bmi")
+    alone = [fit.predict(row, "bmi").mean[0] for row in ({**rows[0]}, {"age": 50.0}, {"site": "A"})]
+    np.testing.assert_allclose(together.mean, alone, rtol=1e-12)
+    assert fit.network.predict(rows, "bmi").mean.tolist() == together.mean.tolist()
+
+
+def test_tables_count_a_category_as_one_parent():
+    table = site_fit(sites()).node_table()
+    counts = dict(zip(table["node"], table["parents"], strict=True))
+    assert counts == {"bmi": 2, "age": 0, "site[B]": 0, "site[C]": 0, "score": 1}
+
+
+def test_cleaned_frames_have_the_columns_of_the_user_and_categories_as_they_were():
+    frame = sites()
+    cleaned = site_fit(frame).cleaned()
+    assert list(cleaned.columns) == list(frame.columns)
+    assert cleaned["site"].isna().tolist() == frame["site"].isna().tolist()
+    assert (cleaned["site"].dropna() == frame["site"].dropna()).all()
+    assert cleaned.loc[7, "bmi"] < 40.0

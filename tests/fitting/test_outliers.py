@@ -248,3 +248,34 @@ def test_a_category_counts_as_one_node():
     cars.loc[7, "mpg"] = 500.0
     found = gn.fit(cars, gn.Dag.parse("mpg ~ fuel + weight"), "robust").outliers()
     assert repr(found) == "Outliers(1 flagged cell in 1 of 3 nodes)"
+
+
+def test_cells_are_named_by_the_index_of_the_frame():
+    frame = pd.DataFrame(
+        CLEAN.copy(), columns=list(DAG.nodes), index=[f"p{i}" for i in range(1_000)]
+    )
+    frame.iloc[7, WET] = 900.0
+    frame.iloc[3, RAIN] = np.nan
+    fit = gn.fit(frame, DAG, "robust", missing="drop-rows")
+    found = fit.outliers()
+    worst = next(iter(found))
+    assert (worst.row, worst.label) == (7, "p7")
+    assert str(found).splitlines()[1].split()[:3] == ["row", "label", "node"]
+    assert str(found).splitlines()[2].split()[:3] == ["7", "p7", "wet"]
+    assert found.to_frame().loc[0, "label"] == "p7"
+    assert json.loads(json.dumps(found.to_dicts()))[0]["label"] == "p7"
+    assert "| 7 | p7 | wet |" in found.to_markdown()
+    assert "p7" in found._repr_html_()
+
+
+def test_labels_of_any_kind_are_written_and_numbers_from_0_are_not_repeated():
+    frame = pd.DataFrame(CLEAN.copy(), columns=list(DAG.nodes))
+    frame.iloc[7, WET] = 900.0
+    assert gn.fit(frame, DAG, "robust").outliers().labels is None
+    assert "label" not in gn.fit(frame, DAG, "robust").outliers().to_frame().columns
+    frame.index = pd.date_range("2020-01-01", periods=1_000)
+    found = gn.fit(frame, DAG, "robust").outliers()
+    assert "2020-01-08" in str(found)
+    assert json.loads(json.dumps(found.to_dicts()))[0]["label"].startswith("2020-01-08")
+    frame.index = pd.array([None, *range(1, 1_000)], dtype="Int64")
+    assert "900" in str(gn.fit(frame, DAG, "robust").outliers())

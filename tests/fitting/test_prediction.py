@@ -264,6 +264,49 @@ def test_a_case_is_judged_as_the_rows_of_the_fit_were():
             np.testing.assert_allclose(value.z, cells[key].z, rtol=1e-6)
 
 
+@pytest.mark.parametrize("method", ["robust", "auto", "sequential-trim"])
+def test_a_wrong_value_that_is_predicted_from_does_not_count_and_is_named(method):
+    fit, rows = robust_fit(method)
+    holed = rows.copy()
+    for row, node in WRONG:
+        holed[row, node] = np.nan
+    for target in "abcd":
+        found, without = fit.predict(rows, target), fit.predict(holed, target)
+        told = {(value.row, value.node) for value in found.doubtful}
+        wrong = {(row, DAG.nodes[node]) for row, node in WRONG if DAG.nodes[node] != target}
+        assert wrong <= told
+        own = [row for row, _ in WRONG]
+        assert found.mean[own].tolist() == without.mean[own].tolist()
+        assert found.high[own].tolist() == without.high[own].tolist()
+
+
+def test_a_wild_parent_alone_says_nothing_of_its_child_unless_it_is_believed():
+    fit, _ = robust_fit()
+    plain = fit.network.predict({"a": 480.0}, "b")
+    judged, believed = (fit.predict({"a": 480.0}, "b", believe=own) for own in (False, True))
+    assert judged.mean == pytest.approx(fit.network.mean()[1])
+    assert believed.mean.tolist() == plain.mean.tolist()
+    for found, end in (
+        (judged, "does not count; believe=True takes it as given"),
+        (believed, "counts as given"),
+    ):
+        first = str(found).splitlines()[0]
+        assert first.startswith("warning: row 0: a = 480 looks wrong")
+        assert first.endswith(end)
+        assert "a = 480 looks wrong" in found._repr_html_()
+
+
+def test_warnings_of_predictions_name_rows_by_the_index_and_count_what_they_leave_out():
+    fit, rows = robust_fit()
+    frame = pd.DataFrame(rows[10:18], columns=list("abcd"), index=list("stuvwxyz"))
+    frame["b"] = 1e4 + np.arange(8.0)
+    lines = fit.predict(frame, "c").warnings
+    assert len(lines) == 6
+    assert lines[0].startswith("warning: row z: b = ")
+    assert lines[-1] == "warning: 3 more values like these; see doubtful"
+    assert gn.fit(rows, DAG).predict(frame, "c").doubtful == ()
+
+
 def test_a_doubtful_value_counts_where_the_user_believes_it_and_the_warning_stays():
     fit, rows = robust_fit()
     case = fit.counterfactual(rows[90], do={"a": 0.0}, believe=True)
@@ -276,7 +319,7 @@ def test_values_that_look_right_and_other_methods_give_no_warning():
     fit, rows = robust_fit()
     case = fit.counterfactual(rows[1], do={"a": 0.0})
     assert case.doubtful == ()
-    assert str(case) == str(fit.network.counterfactual(rows[1], do={"a": 0.0}))
+    assert case.warnings == ()
     assert gn.fit(rows, DAG).counterfactual(rows[90], do={"a": 0.0}).doubtful == ()
 
 
@@ -292,7 +335,7 @@ def test_columns_of_the_equations_are_those_of_the_whole_matrix():
     errors = find_learnt_errors(gn.fit(rows, dag))
     whole = equation_matrix(errors.model.families, errors.model.coefficients)
     for nodes in (np.array([7]), np.array([0, 12, 29]), np.arange(30), np.empty(0, dtype=int)):
-        np.testing.assert_array_equal(errors._equation_columns(nodes, 30), whole[:, nodes])
+        np.testing.assert_array_equal(errors.equation_columns(nodes, 30), whole[:, nodes])
 
 
 def test_predictions_print_the_first_rows_with_their_intervals():
@@ -308,3 +351,91 @@ def test_predictions_print_the_first_rows_with_their_intervals():
     lines = str(fit.predict(frame, "c")).splitlines()
     assert len(lines) == 2 + 10 + 1
     assert lines[-1] == "note: 2 more rows are in to_frame()"
+
+
+def skewed_fit(method="robust"):
+    """A fit to a skewed cause, which a robust fit believes, and its range."""
+    rng = np.random.default_rng(1)
+    income = np.exp(rng.normal(10.2, 0.6, 1_000))
+    activity = 300.0 + 0.002 * income + 60.0 * rng.normal(size=1_000)
+    steps = activity + 30.0 * rng.normal(size=1_000)
+    frame = pd.DataFrame({"income": income, "activity": activity, "steps": steps})
+    return gn.fit(frame, "activity ~ income; steps ~ activity", method), income
+
+
+@pytest.mark.parametrize("income", [3e6, -3e6, 1e9])
+def test_a_value_far_outside_a_skewed_column_is_doubted_before_its_neighbours(income):
+    fit, seen = skewed_fit()
+    assert fit.dag.nodes.index("income") in fit.trimming.shaped
+    found = fit.predict({"income": income, "steps": 350.0}, "activity")
+    assert [value.node for value in found.doubtful] == ["income"]
+    assert found.mean.tolist() == fit.predict({"steps": 350.0}, "activity").mean.tolist()
+    ends = f"({float(f'{seen.min():.4g}'):,g} to {float(f'{seen.max():.4g}'):,.10g})"
+    assert f"lies far outside what the fit has seen {ends} and looks wrong" in str(found)
+    for one in (fit, pickle.loads(pickle.dumps(fit))):
+        case = one.counterfactual({"income": income, "steps": 350.0}, do={"activity": 500.0})
+        assert case.evidence == {"steps": 350.0}
+        assert "looks wrong: it does not count" in str(case)
+    believed = fit.predict({"income": income}, "activity", believe=True)
+    assert believed.mean == fit.network.predict({"income": income}, "activity").mean
+
+
+@pytest.mark.parametrize("method", ["robust", "least-squares"])
+def test_values_far_outside_what_was_seen_extrapolate_by_any_method(method):
+    fit, seen = skewed_fit(method)
+    low, high = seen.min(), seen.max()
+    far = high + 0.3 * (high - low)
+    found = fit.predict({"income": [far, high + 0.2 * (high - low), low]}, "activity")
+    assert [(value.node, value.row) for value in found.outside] == [("income", 0)]
+    assert found.warnings[0].startswith("warning: row 0: income = ")
+    assert found.warnings[0].endswith("): the prediction extrapolates")
+    assert found.mean[0] == fit.network.predict({"income": far}, "activity").mean[0]
+    case = fit.counterfactual({"income": low, "steps": 350.0}, do={"income": far})
+    assert [value.recorded for value in case.outside] == [far]
+    assert "extrapolates" in str(case)
+
+
+def test_rows_learnt_from_and_fits_that_saw_no_rows_give_no_warning():
+    rows = TRUTH.sample(100, seed=1)
+    assert gn.fit(rows, DAG).predict(rows, "c").warnings == ()
+    kept = gn.solve(gn.summarize(rows, DAG))
+    assert kept.seen_range is None
+    assert kept.predict({"a": 480.0}, "b").warnings == ()
+
+
+@pytest.mark.parametrize("kind", ["frame", "array", "polars"])
+def test_a_frame_of_predictions_marks_rows_with_values_that_do_not_count(kind):
+    fit, rows = robust_fit()
+    new = pd.DataFrame(rows[[5, 6, 90]], columns=list("abcd"), index=list("xyz"))
+    if kind == "polars":
+        new = pytest.importorskip("polars").from_pandas(new)
+    found = fit.predict(np.array(rows[[5, 6, 90]]) if kind == "array" else new, "c")
+    frame = found.to_frame()
+    assert list(frame["doubtful"]) == ["a", "", "b"]
+    assert list(frame.columns) == ["mean", "scale", "low", "high", "doubtful"]
+    for same in (fit.predict(new[1:2], "c"), fit.predict(new, "c", believe=True)):
+        assert "doubtful" not in same.to_frame().columns
+
+
+def test_a_range_is_not_taken_from_rows_that_were_changed_since():
+    rows = np.array(TRUTH.sample(100, seed=1))
+    fit, same = gn.fit(rows, DAG), gn.fit(rows.copy(), DAG)
+    rows[:, 0] += 500.0
+    assert fit.seen_range is None
+    assert same.seen_range.high[0] == pytest.approx(rows[:, 0].max() - 500.0)
+    with pytest.raises(EstimationError, match="change"):
+        fit.predict({"a": 480.0}, "b")
+
+
+def test_rows_that_lack_most_values_are_not_judged():
+    # A pattern of wrong and missing cells holds 96 of them, and fewer values are known here.
+    nodes = [f"x{number}" for number in range(110)]
+    dag = gn.Dag.parse("; ".join(f"x{k + 1} ~ x{k}" for k in range(109)), nodes=nodes)
+    network = gn.GaussianNetwork.from_arrays(dag, np.full(109, 0.5), np.ones(110))
+    rows = np.array(network.sample(400, seed=1))
+    rows[:40] = np.random.default_rng(2).normal(6.0, 0.5, (40, 110))
+    fit = gn.fit(rows, dag, "robust")
+    given = {f"x{k}": float(value) for k, value in enumerate(rows[100, :10])}
+    found = fit.predict(given, "x10")
+    assert not found.doubtful
+    assert found.mean[0] == pytest.approx(fit.predict(given, "x10", believe=True).mean[0])

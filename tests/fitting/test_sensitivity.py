@@ -226,7 +226,7 @@ def test_printing_tells_in_sentences(rows):
     lines = str(found).splitlines()
     assert lines[0].startswith("diet -> weight given age, sex: ")
     assert "would explain the effect away" in lines[1]
-    assert lines[3:] == list(found.notes)
+    assert lines[4:] == list(found.notes)
 
 
 def test_bad_questions_are_refused(rows):
@@ -248,3 +248,15 @@ def test_bad_questions_are_refused(rows):
     flat[:, 0] = 1.0
     with pytest.raises(gn.EstimationError, match="constant or collinear"):
         gn.fit(flat, DAG).sensitivity("diet", "weight")
+
+
+def test_the_effect_by_all_coefficients_stands_beside_that_of_one_regression():
+    rows = gn.simulate.random_network(DAG, seed=2).sample(500, seed=1)
+    fit = gn.fit(rows, DAG)
+    found, effect = (
+        fit.sensitivity("diet", "weight", level=0.9),
+        fit.effect("diet", "weight", level=0.9),
+    )
+    assert found.effect == effect
+    for words in (str(found), str(found.table())):
+        assert f"(fit.effect): {effect}" in words

@@ -80,7 +80,7 @@ def test_bootstrap_intervals_of_variances_hold_the_truth_with_few_rows():
 
 
 def test_intervals_of_variances_are_reflected_in_the_logarithm():
-    from gaussnet.fitting.uncertainty import variance_ends
+    from gaussnet.fitting.repetitions import variance_ends
 
     found = np.exp(np.linspace(-1.0, 2.0, 2_001))[:, None] * np.array([1.0, 0.0])
     low, high = variance_ends(found, np.array([1.0, 0.0]), 0.9, False)

@@ -11,6 +11,7 @@ from tests.forced import fit_with_run
 
 import gaussnet as gn
 from gaussnet.data.passes import Run
+from gaussnet.fitting.repetitions import percentiles
 from gaussnet.methods.standard_errors import overlap
 from gaussnet.methods.standard_errors.order_statistics import median_shares, order_statistic
 
@@ -425,7 +426,8 @@ def test_tables_of_one_bootstrap_learn_its_networks_once(monkeypatch):
     effect = fit.effect("a", "c", **asked)
     assert runs == [(20, 3)]
     assert again[0]["std_error"] == table["std_error"]
-    assert "standard errors: bootstrap, 20 repetitions; p-values: two-sided z tests" in table.notes
+    said = "p-values: two-sided shares of the repetitions beyond 0"
+    assert f"standard errors: bootstrap, 20 repetitions; {said}" in table.notes
     assert fit.table(kind="bootstrap", repetitions=20, seed=4)["low"] != table["low"]
     assert len(runs) == 2
     # The same numbers as those of a fit that was asked nothing else.
@@ -447,3 +449,52 @@ def test_robust_bootstraps_have_fewer_repetitions_unless_they_are_asked_for():
     assert repetitions_of(robust, 1_000) == 1_000
     with pytest.raises(gn.SettingError, match="got repetitions=3, expected at least 20"):
         repetitions_of(robust, 3)
+
+
+@given(st.integers(0, 10_000), st.floats(-3.0, 3.0), st.floats(0.5, 0.97))
+@settings(max_examples=60, deadline=None)
+def test_a_bootstrap_p_value_agrees_with_the_interval_of_any_level(seed, centre, level):
+    """An interval excludes 0 if and only if the p-value is below 1 - level."""
+    rng = np.random.default_rng(seed)
+    drawn = rng.gamma(2.0, size=(199, 1)) + centre
+    found = percentiles(drawn, np.array([centre + 2.2]), level, False)
+    excludes = found.low[0] > 0.0 or found.high[0] < 0.0
+    if abs(found.p_values[0] - (1.0 - level)) > 1e-9:  # else rounding decides
+        assert excludes == (found.p_values[0] < 1.0 - level)
+    assert found.p_values[0] >= 2.0 / 200.0
+
+
+def test_a_bootstrap_without_an_estimate_beyond_0_writes_its_least_p_value():
+    fit = gn.fit(problem(), DAG)
+    table = fit.table(kind="bootstrap", repetitions=99, seed=1)
+    own = {(row["parent"], row["child"]): row["p_value"] for row in table.to_dicts()}
+    assert own["a", "b"] == pytest.approx(2.0 / 100.0)
+    assert "<0.020" in str(table)
+    assert "p-values: two-sided shares of the repetitions beyond 0" in str(table)
+    effect = fit.effect("a", "b", kind="bootstrap", repetitions=99, seed=1)
+    assert "p-value <0.020" in str(effect)
+
+
+def test_a_few_repetitions_far_from_the_others_do_not_ruin_standard_errors():
+    """Of 200 standard normal repetitions the half width of the middle is known to 8 %."""
+    rng = np.random.default_rng(5)
+    drawn = 10.0 + rng.normal(size=(200, 2))
+    drawn[:4, 1] = -300.0
+    plain, ruined = percentiles(drawn, np.array([10.0, 10.0]), 0.95, False).errors
+    assert plain == pytest.approx(drawn[:, 0].std(ddof=1), rel=1e-12)
+    assert abs(ruined - 1.0) < 4.0 * 0.08
+    found = percentiles(drawn, np.array([10.0, 10.0]), 0.95, False)
+    assert found.far.tolist() == [0, 4]
+    assert found.note.startswith("4 of 200 repetitions lie far from the others")
+
+
+def test_tables_tell_of_repetitions_far_from_the_others():
+    fit = gn.fit(problem(), DAG)
+    networks = list(gn.fit(problem(seed=seed), DAG).network for seed in range(40))
+    wild = gn.GaussianNetwork(DAG, dict.fromkeys(DAG.edges, 90.0), dict.fromkeys(DAG.nodes, 1.0))
+    fit.bootstraps[42, 0] = (*networks, wild, wild)
+    sure = fit.uncertainty("bootstrap", repetitions=42)
+    assert sure.standard_errors.coefficients["a", "b"] < 1.0
+    said = "2 of 42 repetitions lie far from the others: standard errors are from their quantiles"
+    assert ("b", said) in {(note.node, note.text) for note in sure.notes}
+    assert said in str(fit.table(kind="bootstrap", repetitions=42))

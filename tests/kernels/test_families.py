@@ -102,6 +102,8 @@ def test_edges_of_families_are_their_places_among_all_parents(case):
     families = flat(plain)
     slow = [edge for f in chosen for edge in range(families.offsets[f], families.offsets[f + 1])]
     assert families.edges_of(np.array(chosen, dtype=np.int64)).tolist() == slow
+    for size, alike, _ in families.by_size:
+        assert families.edges_of(alike, size).tolist() == families.edges_of(alike.copy()).tolist()
 
 
 @given(plain_families)

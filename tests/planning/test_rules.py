@@ -5,6 +5,9 @@ import pytest
 from scipy import special, stats
 
 from gaussnet.planning.distributions import (
+    Crossed,
+    Distribution,
+    Rule,
     beta_odds,
     beta_rule,
     chi_square,
@@ -57,3 +60,27 @@ def test_gauss_rules_are_exact_for_polynomials(power):
         points, masses = gauss_beta(first, second, 6)
         expected = special.poch(first, power) / special.poch(first + second, power)
         assert points**power @ masses == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("freedom", [3, 40, 5_000])
+@pytest.mark.parametrize("probability", [0.5, 0.05, 1e-4, 1e-8])
+def test_crossed_points_have_the_quantiles_and_shortfalls_of_all_their_points(freedom, probability):
+    gamma, squares = chi_square(freedom, 48, inverse=True), chi_square(2, 48)
+    starts = 0.5 * (gamma.points / freedom - 1.0) ** 2
+    slopes = gamma.points / freedom**2
+    law = Crossed(starts, slopes, gamma.masses, squares, heavy=False)
+    plain = Distribution(law.values, law.masses)
+    assert law.moments == pytest.approx(plain.moments, rel=1e-11)
+    assert law.exceeded_with(probability) == pytest.approx(
+        plain.exceeded_with(probability), rel=1e-9
+    )
+    assert law.shortfall(probability) == pytest.approx(plain.shortfall(probability), rel=1e-9)
+
+
+def test_crossed_points_that_are_few_or_equal_have_quantiles():
+    one = Rule(np.array([2.0]), np.ones(1))
+    law = Crossed(np.zeros(2), np.array([1.0, 3.0]), np.array([0.5, 0.5]), one, heavy=True)
+    plain = Distribution(law.values, law.masses)
+    for probability in (0.9, 0.5, 0.1):
+        assert law.exceeded_with(probability) == plain.exceeded_with(probability)
+    assert law.shortfall(0.1) == law.mean == np.inf

@@ -149,3 +149,14 @@ def test_networks_of_one_node_or_without_noise_are_shown(path):
     huge = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [1e-150], [1e300, 1e-12])
     write(path, huge)
     assert np.isfinite(json.loads(json.dumps(write(path, huge)[1]["coefficients"]))[1]).all()
+
+
+def test_bows_between_nodes_that_covary_stand_in_the_legend(tmp_path):
+    words = "covary, neither causes the other"
+    for dag, count in (("x1 ~~ x2; y ~ x1 + x2", 1), ("y ~ x1 + x2", 0)):
+        network = gn.simulate.random_network(gn.Dag.parse(dag), seed=0)
+        gn.write_explorer(network, tmp_path / "page.html")
+        assert (tmp_path / "page.html").read_text(encoding="utf-8").count(words) == count
+        gn.write_report(gn.fit(network.sample(50, seed=1), network.dag), tmp_path / "fit.html")
+        page = (tmp_path / "fit.html").read_text(encoding="utf-8")
+        assert page.count(f"</i>{words}") == count

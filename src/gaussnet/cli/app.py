@@ -10,7 +10,7 @@ from typing import Annotated
 
 from gaussnet import __version__
 from gaussnet.cli import nightly
-from gaussnet.cli.arguments import Argument, Command, Option, run
+from gaussnet.cli.arguments import Argument, Command, Option, UsageError, run
 from gaussnet.cli.options import (
     DEFAULT_METHOD,
     GRAPHS,
@@ -516,7 +516,7 @@ def main() -> None:
     except GaussnetError as problem:
         from gaussnet.cli.printing import in_shell_words
 
-        _fail(in_shell_words(str(problem)))
+        _fail(in_shell_words(str(problem)), 2 if isinstance(problem, UsageError) else 1)
     except MemoryError:
         _fail("there is not enough memory: ask for fewer rows or nodes")
     except BrokenPipeError:  # the reader has seen enough
@@ -536,6 +536,6 @@ def _run(words: list[str]) -> None:
     run(COMMANDS, words, ABOUT)
 
 
-def _fail(sentence: str) -> None:
+def _fail(sentence: str, status: int = 1) -> None:
     print(f"gaussnet: {sentence}", file=sys.stderr)  # noqa: T201 (the message)
-    sys.exit(1)
+    sys.exit(status)

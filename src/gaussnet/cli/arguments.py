@@ -10,7 +10,13 @@ from textwrap import wrap
 from types import NoneType
 from typing import Any, get_args, get_origin
 
+from gaussnet.errors import SettingError
+
 Command = Callable[..., None]
+
+
+class UsageError(SettingError):
+    """A word that an option does not know: the command was typed wrongly."""
 
 
 @dataclass(frozen=True, slots=True)

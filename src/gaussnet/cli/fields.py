@@ -33,7 +33,7 @@ def residual_fields(shapes: ResidualShapes | None, nodes: Sequence[str]) -> list
             "rows": int(shapes.counts[place]),
             "skewness": float(shapes.skewness[place]),
             "excess_kurtosis": float(shapes.kurtosis[place]),
-            "furthest": float(shapes.furthest[place]),
+            "furthest": float(shapes.worst[place]),
         }
         for place, node in enumerate(nodes)
     ]

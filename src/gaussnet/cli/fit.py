@@ -23,13 +23,13 @@ from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
+from gaussnet.model.checks import check_level
 from gaussnet.tails import PValue
 
 
@@ -488,9 +488,8 @@ def _print_flagged(fit: gn.Fit) -> None:
     """Print how many values of each node are flagged."""
     found = fit.outliers()
     counts = {node: fit.node(node).flagged for node in fit.dag.nodes}
-    listed = "--json lists them" if found.total == len(found) else "--json lists the worst"
     print_table(
-        f"{counted(found.total, 'flagged value')} ({listed})",
+        f"{counted(found.total, 'flagged value')} (--outliers PATH lists them)",
         ("node", "flagged", "share"),
         ((node, count, found.shares[node]) for node, count in counts.items() if count),
     )

@@ -6,14 +6,15 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import gaussnet as gn
+from gaussnet.cli.arguments import UsageError
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
 from gaussnet.cli.printing import console, in_shell_words, number, print_table, progress
 from gaussnet.cli.reading_plans import tell_plan, whole_values
 from gaussnet.cli.saved_networks import read_model, with_known_codes
 from gaussnet.data.labelled_rows import LabelledRows
-from gaussnet.errors import GaussnetError, SettingError
+from gaussnet.errors import GaussnetError
 from gaussnet.fitting.drift import drift_between, learn_new_rows
-from gaussnet.fitting.residuals import WORDS, ResidualShapes
+from gaussnet.fitting.residuals import ResidualShapes
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.cellwise import Auto
 from gaussnet.model.files import learnt_rows
@@ -128,7 +129,7 @@ def _conditions(given: Iterable[str]) -> tuple[str, ...]:
     found = tuple(dict.fromkeys(word.strip() for one in given for word in one.split(",")))
     for word in found:
         if word not in CONDITIONS:
-            raise SettingError(
+            raise UsageError(
                 f"got --fail-if {word!r}, expected {', '.join(CONDITIONS[:-1])} or {CONDITIONS[-1]}"
                 f"{did_you_mean(word, CONDITIONS)}"
             )
@@ -184,8 +185,8 @@ def _shape_words(found: Checked) -> str:
         without = " without the flagged values" * bool(found.contamination.contaminated)
         return f"They look Gaussian{without}."
     worst = odd[0]
-    far = number(float(found.shapes.furthest[worst]))
+    far = number(float(found.shapes.worst[worst]))
     return (
         f"Those of {counted(len(odd), 'node')} are not Gaussian: look first at "
-        f"{found.nodes[worst]}, {WORDS[found.shapes.kinds[worst]]} (furthest {far} sd)."
+        f"{found.nodes[worst]}, {found.shapes.words(worst)} (furthest {far} sd of the noise)."
     )

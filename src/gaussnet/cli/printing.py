@@ -134,6 +134,8 @@ def in_shell_words(sentence: str) -> str:
     --------
     >>> in_shell_words("a value is missing: fill it, or give missing='drop-rows'")
     "a value is missing: fill it, or give --missing 'drop-rows'"
+    >>> in_shell_words("intervals are too short, so compare those of kind='bootstrap'")
+    "intervals are too short, so compare those of fit.table(kind='bootstrap') in Python"
     """
     sentence = re.sub(r"gn\.CsvPath\(path, (\w+)=('.*?')\)", r"--\1 \2", sentence)
     sentence = re.sub(r"\b(missing|method|scale|roots|sep|decimal|key)=(?=')", r"--\1 ", sentence)
@@ -142,7 +144,9 @@ def in_shell_words(sentence: str) -> str:
         "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"
     ).replace("give a frame", "give a file with named columns")
     sentence = re.sub(r"\boutliers_to\b", "--outliers", sentence)
-    sentence = sentence.replace("see fit.outliers()", "--json lists them")
+    sentence = sentence.replace("see fit.outliers()", "--outliers PATH lists them")
+    sentence = sentence.replace("give kind='bootstrap'", "use kind='bootstrap'")
+    sentence = sentence.replace("kind='bootstrap'", "fit.table(kind='bootstrap') in Python")
     sentence = sentence.replace(", as frame['log_x'] = np.log(frame['x']),", "")
     sentence = sentence.replace("call check_graph()", "gaussnet check tests it")
     sentence = re.sub(r"network\.do\(\{'(.*?)': '(.*?)'\}\)", r"--do '\1=\2'", sentence)

@@ -1,5 +1,6 @@
 """Commands about networks that are known: query one, compare two, list and import."""
 
+import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -30,6 +31,7 @@ from gaussnet.model.inference.effects import has_path, stations
 from gaussnet.named_rows import did_you_mean
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
+from gaussnet.tails import PValue
 
 Values = dict[str, float | str]
 """Numbers by node, and levels by category."""
@@ -167,6 +169,8 @@ class TotalEffect:
         if self.error is not None:
             names = ("standard_error", "level", "low", "high")
             found |= {name: getattr(self.error, name) for name in names}
+            p_value = self.error.p_value
+            found["p_value"] = None if math.isnan(p_value) else p_value
         if self.paths is not None:
             paths = [{"nodes": list(one.nodes), "effect": one.effect} for one in self.paths]
             found["paths"] = paths
@@ -259,7 +263,8 @@ def print_effect(found: TotalEffect) -> None:
         low, high = map(number, found.error.interval)
         page.print(
             f"standard error {number(found.error.standard_error)}, "
-            f"{100 * found.error.level:.4g} % interval {low} to {high}"
+            f"{100 * found.error.level:.4g} % interval {low} to {high}, "
+            f"p-value {PValue(found.error.p_value)!s}"
         )
     lines = [(" -> ".join(map(shown, one.nodes)), one.effect) for one in found.paths or ()]
     print_table("Paths, the strongest first", ("path", "effect"), lines)

@@ -91,7 +91,7 @@ def update_summary(request: UpdateRequest, verbose: bool = False) -> Updated:
     files = _fingerprints(request, history)
     old = gn.load_summary(request.summary) if history is not None else None
     if old is not None:
-        often = "a few times" if old.method.keeps_sample else "once"
+        often = "once or more" if old.method.keeps_sample else "once"
         tell_plan(verbose, request.data, old.dag, f"the new rows are read {often}")
     with progress(3) as tell:
         tell("adding rows")

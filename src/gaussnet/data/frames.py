@@ -224,8 +224,12 @@ def frame_labels(frame: Any, name: str) -> list[Any]:
     return values
 
 
-def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
+def with_columns(
+    frame: Any, names: Sequence[str], values: FloatArray, without: Sequence[str] = ()
+) -> Any:
     """A copy of a frame with the named columns replaced by those of `values`, (rows, names).
+
+    Columns of `without` are left out.
 
     Examples
     --------
@@ -241,11 +245,15 @@ def with_columns(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
         nw.new_series(labels[name], column, nw.Float64, backend=whole.implementation)
         for name, column in zip(names, values.T, strict=True)
     ]
-    return whole.with_columns(*made).to_native()
+    return whole.with_columns(*made).drop([labels[name] for name in without]).to_native()
 
 
-def frame_like(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
+def frame_like(
+    frame: Any, names: Sequence[str], values: FloatArray, texts: Mapping[str, Sequence[str]] = {}
+) -> Any:
     """A frame of the same kind and index as another, with these columns alone, (rows, names).
+
+    `texts` are columns of text after them, by name.
 
     Examples
     --------
@@ -260,7 +268,11 @@ def frame_like(frame: Any, names: Sequence[str], values: FloatArray) -> Any:
         nw.new_series(name, column, nw.Float64, backend=whole.implementation)
         for name, column in zip(names, values.T, strict=True)
     ]
-    return whole.with_columns(*made).select(list(names)).to_native()
+    made += [
+        nw.new_series(name, column, nw.String, backend=whole.implementation)
+        for name, column in texts.items()
+    ]
+    return whole.with_columns(*made).select([*names, *texts]).to_native()
 
 
 def named_frame(values: FloatArray, names: Sequence[str], kind: FrameKind, by_node: bool) -> Any:

@@ -647,12 +647,15 @@ class FileTable(Table):
         width, height = self.source.width, self.page_rows
         total = self.source.count()
         filled = seen = 0
-        buffer = np.empty((width, height))
+        # Memory that is never written costs time too, where the system hands it out by large pages.
+        buffer = np.empty((width, height if total is None else min(height, max(total, 1))))
         source = Complete(self.source) if self.drops_rows else self.source
         for chunk in source.chunks(self.first, self.last):
             rows, taken = len(chunk[0]) if width else 0, 0
             while taken < rows:
-                step = min(rows - taken, height - filled)
+                if filled == buffer.shape[1]:  # more rows than were counted
+                    buffer = np.concatenate((buffer, np.empty((width, height - filled))), axis=1)
+                step = min(rows - taken, buffer.shape[1] - filled)
                 target = slice(filled, filled + step)
                 for column, values in enumerate(chunk):
                     self._copy(values[taken : taken + step], buffer[column, target])

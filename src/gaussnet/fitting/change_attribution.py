@@ -10,14 +10,15 @@ from typing import NamedTuple
 import numpy as np
 
 from gaussnet.errors import CycleError, EstimationError, GaussnetError, GraphError, NetworkError
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.prediction import Derivatives, LearntErrors
+from gaussnet.fitting.residuals import excess_kurtosis, listed
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.algorithms import with_relatives
 from gaussnet.graph.dag import Dag, shorten
 from gaussnet.model import checks
+from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray
 
@@ -144,8 +145,9 @@ def attribute_change(
         The node whose change is to be explained, by its own equation and its ancestors'.
     level
         Of the intervals. Two fits have errors, which the delta method carries on to the
-        contributions: `errors` holds them, and the table has columns for them. The rows of the
-        fits are taken as different and independent. Networks are taken as known.
+        contributions: `errors` holds them, and the table has columns for them. Those of variances
+        allow for noise with heavier tails than the Gaussian, by the kurtosis of the residuals. The
+        rows of the fits are taken as different and independent. Networks are taken as known.
 
     Examples
     --------
@@ -176,7 +178,8 @@ def attribute_change(
     except GaussnetError as problem:
         return replace(found, notes=(f"no standard errors: {problem}",))
     own = (_by_name(order, np.sqrt(part)) for part in np.split(squares, 2))
-    return replace(found, errors=ContributionErrors(float(level), *own))
+    notes = _tail_notes((before, after), [node for unit in members for node in unit])
+    return replace(found, errors=ContributionErrors(float(level), *own), notes=notes)
 
 
 def _by_name(names: list[str], values: FloatArray) -> Mapping[str, float]:
@@ -201,8 +204,32 @@ def _error_squares(fits: tuple[Fit, Fit], units: list[tuple[str, ...]], target: 
             return np.concatenate(_Mixture.of(units, *pair, target).shapley()[:2])
 
         found = _derivatives(fit, learnt, nodes, contributions)
-        total += learnt.covariance.squares(found, len(total))
+        excess = excess_kurtosis(fit)[learnt.model.families.children]
+        covariance = learnt.covariance.with_noisier_variances(np.sqrt(1.0 + 0.5 * excess))
+        for _, part in covariance.parts(found, len(total)):
+            total += part
     return total
+
+
+def _tail_notes(fits: tuple[Fit, Fit], nodes: Iterable[str]) -> tuple[str, ...]:
+    """What heavy tails mean for intervals of variances; or that they were not looked for."""
+    if any(fit.residual_shapes is None for fit in fits):
+        return (
+            "intervals of variances take the noise as Gaussian: its tails could not be looked at",
+        )
+    heavy: dict[str, None] = {}
+    for fit in fits:
+        shapes = fit.residual_shapes
+        assert shapes is not None
+        found = shapes.nodes("heavy tails", "wild values")
+        heavy |= dict.fromkeys(fit.dag.nodes[node] for node in found)
+    names = [shown(node) for node in heavy if node in set(nodes)]
+    if not names:
+        return ()
+    return (
+        f"heavy tails in {listed(names)}: intervals of variances are wider for it, and may still "
+        "be too short",
+    )
 
 
 def _derivatives(

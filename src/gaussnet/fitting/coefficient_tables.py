@@ -8,8 +8,14 @@ import numpy as np
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.measures import find_r2, implied_r2, r2_note
 from gaussnet.fitting.notes import Note
+from gaussnet.fitting.repetitions import WORDS, BootstrapErrors, shown_p_values
 from gaussnet.fitting.residuals import listed
-from gaussnet.fitting.standardized import find_standardized, shown_coefficients
+from gaussnet.fitting.standardized import (
+    Standardized,
+    allows_for_tails,
+    find_standardized,
+    shown_coefficients,
+)
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.text import shown
 from gaussnet.fitting.uncertainty import (
@@ -68,7 +74,7 @@ def edge_table(
     if standardized:
         found = find_standardized(fit, asked, implied)
         estimates, errors, ends = found.values, found.errors, np.stack((found.low, found.high))
-        tests, words = p_values(estimates, errors, np.inf), p_value_words(np.inf)
+        tests, words = _standardized_p_values(found)
     else:
         estimates = fit.network.coefficient_array
         errors = sure.standard_errors.coefficient_array
@@ -81,10 +87,12 @@ def edge_table(
         labels = [named.get(edge, "") for edge in fit.dag.arrows]
         columns.append(Column("label", "label", labels, "text"))
     level = f"{100 * choice.level:.4g}%"
+    drawn_again = sure.kind == "bootstrap"
+    count = repetitions_of(fit, choice.repetitions) if drawn_again else None
     columns += [
         _numbers("estimate", "standardised" if standardized else "estimate", estimates),
         _numbers("std_error", "std. error", errors),
-        Column("p_value", "p-value", tests.tolist(), "p-value"),
+        Column("p_value", "p-value", shown_p_values(tests, count), "p-value"),
         _numbers("low", f"{level} low", ends[0]),
         _numbers("high", f"{level} high", ends[1]),
     ]
@@ -95,10 +103,12 @@ def edge_table(
     lacking = {fit.dag.arrows[edge][1] for edge in np.flatnonzero(np.isnan(errors)).tolist()}
     notes = [
         f"standard errors: {error_words(fit, sure.kind, choice)}; {words}",
-        *_reasons(sure.notes, lacking),
+        *_reasons(sure.notes, set(fit.dag.nodes) if drawn_again else lacking),
     ]
     if not implied and fit.data is not None and fit.sample_scales is None:
         notes.append("standardised by the standard deviations that the network implies")
+    if standardized and allows_for_tails(sure.kind) and fit.residual_shapes is None:
+        notes.append("no allowance for heavy tails, which need the rows themselves")
     return ResultTable(title, tuple(columns), tuple(notes))
 
 
@@ -108,7 +118,11 @@ def covariance_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
     title, level = "Covariances", f"{100 * choice.level:.4g}%"
     asked = (choice.kind, choice.level, choice.repetitions, choice.seed)
     values = np.array(list(network.covariances.values()))
-    errors, low, high = find_root_covariances(fit, asked) if pairs else np.zeros((3, 0))
+    known = find_root_covariances(fit, asked) if pairs else np.zeros((3, 0))
+    drawn = known if isinstance(known, BootstrapErrors) else None
+    errors, low, high = known[:3]
+    tests = p_values(values, errors, np.inf) if drawn is None else drawn.p_values
+    count = None if drawn is None else drawn.repetitions
     scales = dict(zip(fit.dag.nodes, network.noise_scales.tolist(), strict=True))
     with np.errstate(divide="ignore", invalid="ignore"):
         correlations = values / np.array([scales[a] * scales[b] for a, b in pairs])
@@ -117,12 +131,12 @@ def covariance_table(fit: "Fit", choice: ErrorChoice) -> ResultTable:
         Column("second", "second", [other for _, other in pairs], "text"),
         _numbers("estimate", "estimate", values),
         _numbers("std_error", "std. error", errors),
-        Column("p_value", "p-value", p_values(values, errors, np.inf).tolist(), "p-value"),
+        Column("p_value", "p-value", shown_p_values(tests, count), "p-value"),
         _numbers("low", f"{level} low", low),
         _numbers("high", f"{level} high", high),
         _numbers("correlation", "correlation", correlations),
     )
-    notes = []
+    notes = [] if drawn is None or drawn.note is None else [drawn.note]
     if np.isnan(errors).any():
         notes.append("no standard errors of covariances from these rows: give kind='bootstrap'")
     return ResultTable(title, columns, tuple(notes))
@@ -147,7 +161,7 @@ def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> Result
         notes.append(f"no R2: {problem}")
     columns = [
         Column("node", "node", list(fit.dag.nodes), "text"),
-        Column("parents", "parents", fit.dag.parent_counts.tolist(), "count"),
+        Column("parents", "parents", fit.dag.parent_columns.tolist(), "count"),
         _numbers("intercept", "intercept", network.constants),
         _numbers("std_error", "std. error", errors),
         _numbers("noise_sd", "noise sd", network.noise_scales),
@@ -197,6 +211,8 @@ def coefficient_p_values(fit: "Fit", sure: Uncertainty) -> tuple[FloatArray, str
     Where intervals are Student's t with degrees of freedom of their own, so are the tests: an
     interval excludes 0 if and only if the p-value is below 1 - level.
     """
+    if sure.p_values is not None:
+        return sure.p_values, WORDS
     family, estimates = fit.dag.families.family_of_edge, fit.network.coefficient_array
     errors = sure.standard_errors.coefficient_array
     if sure.freedom is None:
@@ -206,6 +222,13 @@ def coefficient_p_values(fit: "Fit", sure: Uncertainty) -> tuple[FloatArray, str
         widths = intervals.coefficient_array[:, 1] - intervals.coefficient_array[:, 0]
         errors = 0.5 * widths / student(intervals.level, freedom)
     return p_values(estimates, errors, freedom), p_value_words(freedom)
+
+
+def _standardized_p_values(found: Standardized) -> tuple[FloatArray, str]:
+    """P-values of standardised coefficients, (edges,), and by which test, in words."""
+    if found.drawn is not None:
+        return found.drawn.p_values, WORDS
+    return p_values(found.values, found.errors, np.inf), p_value_words(np.inf)
 
 
 def p_value_words(freedom: FloatArray | float) -> str:

@@ -50,10 +50,10 @@ def find_scores(fit: Fit) -> Scores:
     doubted = doubted_count(fit)
     if doubted:
         raise EstimationError(
-            f"this fit does not believe {counted(doubted, 'value')} (flagged, or in doubt), and a "
-            "likelihood of the others does not compare with that of a fit that believes other "
-            "values: gaussnet.compare([fit, ...]) scores fits of rows in memory on the values that "
-            "all of them believe"
+            f"this fit does not believe {counted(doubted, 'value')} (flagged, or too uncertain to "
+            "judge), and a likelihood of the others does not compare with that of a fit that "
+            "believes other values: gaussnet.compare([fit, ...]) scores fits of rows in memory on "
+            "the values that all of them believe"
         )
     if fit.rests_on_sums:
         return _scores(fit, _summed_likelihoods(fit))

@@ -12,13 +12,18 @@ import numpy as np
 from gaussnet.errors import GraphError, SettingError
 from gaussnet.fitting.coefficient_tables import p_value_words, p_values
 from gaussnet.fitting.effects import effect_error
+from gaussnet.fitting.repetitions import (
+    WORDS,
+    BootstrapErrors,
+    percentiles,
+    shown_p_values,
+)
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.uncertainty import (
     PURPOSE,
     ErrorChoice,
     bootstrap_networks,
     checked_kind,
-    percentiles,
     repetitions_of,
 )
 from gaussnet.graph.dag import Dag, shorten
@@ -177,39 +182,40 @@ def find_defined(fit: "Fit", more: str | None, choice: ErrorChoice) -> ResultTab
         )
     duals = definition_values(fit.dag, definitions, fit.network.coefficient_array)
     chosen = checked_kind(fit, choice.kind, choice.level)
+    estimates, notes = np.array([one.value for one in duals]), []
     if chosen == "bootstrap":
-        rows = _bootstrap(fit, definitions, duals, choice)
+        drawn = _bootstrap(fit, definitions, estimates, choice)
+        (errors, low, high), words = drawn.table, WORDS
+        tests = shown_p_values(drawn.p_values, drawn.repetitions)
+        notes += [] if drawn.note is None else [drawn.note]
     else:
         rows = [effect_error(fit, one.value, one.gradient, choice.level, chosen) for one in duals]
-    estimates = np.array([one.value for one in duals])
-    errors, low, high, freedom = np.array(rows).T
-    tests = p_values(estimates, errors, freedom)
+        errors, low, high, freedom = np.array([one[:4] for one in rows]).T
+        tests, words = p_values(estimates, errors, freedom).tolist(), p_value_words(freedom)
     level = f"{100 * choice.level:.4g}%"
     columns = (
         Column("name", "name", list(definitions), "text"),
         Column("definition", "definition", list(definitions.values()), "text"),
         Column("estimate", "estimate", estimates.tolist()),
         Column("std_error", "std. error", errors.tolist()),
-        Column("p_value", "p-value", tests.tolist(), "p-value"),
+        Column("p_value", "p-value", tests, "p-value"),
         Column("low", f"{level} low", low.tolist()),
         Column("high", f"{level} high", high.tolist()),
     )
     how = "delta method"
     if chosen == "bootstrap":
         how = f"bootstrap, {repetitions_of(fit, choice.repetitions)} repetitions"
-    note = f"standard errors: {how}; {p_value_words(freedom)}"
-    return ResultTable("Defined quantities", columns, (note,))
+    notes.insert(0, f"standard errors: {how}; {words}")
+    return ResultTable("Defined quantities", columns, tuple(notes))
 
 
 def _bootstrap(
-    fit: "Fit", definitions: Mapping[str, str], duals: list[Dual], choice: ErrorChoice
-) -> list[tuple[float, ...]]:
-    """Standard error, low, high and freedom of each quantity, from rows drawn again."""
+    fit: "Fit", definitions: Mapping[str, str], estimates: FloatArray, choice: ErrorChoice
+) -> BootstrapErrors:
+    """Standard error, interval and p-value of each quantity, from rows drawn again."""
     drawn = bootstrap_networks(fit, fit.required_data(PURPOSE), choice.repetitions, choice.seed)
     found = [
         [one.value for one in definition_values(fit.dag, definitions, net.coefficient_array)]
         for net in drawn
     ]
-    estimates = np.array([one.value for one in duals])
-    table = percentiles(np.array(found), estimates, choice.level, fit.method.uses_row_order)
-    return [(*column, math.inf) for column in table.T.tolist()]
+    return percentiles(np.array(found), estimates, choice.level, fit.method.uses_row_order)

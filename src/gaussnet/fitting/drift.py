@@ -26,7 +26,6 @@ import numpy as np
 from gaussnet import display
 from gaussnet.data.missing import Missing
 from gaussnet.errors import SettingError
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.equation_changes import (
     COEFFICIENT,
     MEAN,
@@ -40,6 +39,7 @@ from gaussnet.fitting.equation_changes import (
     differences,
 )
 from gaussnet.fitting.learn import fit as learn
+from gaussnet.fitting.residuals import excess_kurtosis
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, Format, ResultTable
 from gaussnet.fitting.text import shown
@@ -47,6 +47,7 @@ from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.robust.cellwise import Auto
 from gaussnet.methods.robust.contamination import ContaminationTest
 from gaussnet.methods.standard_errors import adjusted
+from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import FloatArray
 
@@ -264,7 +265,7 @@ def drift_between(
     _check_same_graph(before.dag, new.fit.dag)
     if new.contamination is not None and new.contamination.contaminated:
         notes += ("the rows look contaminated: their equations are those of the robust method",)
-    return compare(before, Side.of_fit(new.fit), level, _kurtosis(new.fit), notes)
+    return compare(before, Side.of_fit(new.fit), level, excess_kurtosis(new.fit), notes)
 
 
 def _graph_of(model: Any) -> Dag:
@@ -313,14 +314,6 @@ def _check_same_graph(before: Dag, after: Dag) -> None:
             "the model and the fit to new rows have other graphs: fit the new rows with the graph "
             "of the model, in its order of nodes"
         )
-
-
-def _kurtosis(fit: Fit) -> FloatArray:
-    """Excess kurtosis of the residuals, where all rows count; at least 0."""
-    shapes = fit.residual_shapes if fit.trimming is None else None
-    if shapes is None:
-        return np.zeros(len(fit.dag))
-    return np.maximum(np.nan_to_num(shapes.kurtosis), 0.0)
 
 
 def compare(

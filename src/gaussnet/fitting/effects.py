@@ -1,12 +1,13 @@
 """Effects of a fit with their standard errors, by the delta method."""
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.repetitions import percentiles, shown_p_values
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.uncertainty import (
     PURPOSE,
@@ -14,9 +15,10 @@ from gaussnet.fitting.uncertainty import (
     bootstrap_networks,
     checked_kind,
     find_covariances,
-    percentiles,
 )
+from gaussnet.model.checks import check_level
 from gaussnet.model.inference.effects import gradient, has_path, stations
+from gaussnet.tails import PValue, student_tail
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -38,6 +40,10 @@ class Effect(Tabular):
     """Nodes that the paths pass through; none for the total effect."""
     has_path: bool = True
     """Whether a directed path of the graph leads from the cause to the target."""
+    p_value: float = math.nan
+    """Two-sided, that the effect is 0; NaN without a path or a standard error."""
+    note: str | None = None
+    """What is worth knowing of the standard error; None for nothing."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -56,10 +62,12 @@ class Effect(Tabular):
             Column("effect", "effect", [self.path], "text"),
             Column("estimate", "estimate", [self.value]),
             Column("std_error", "std. error", [self.standard_error]),
+            Column("p_value", "p-value", [self.p_value], "p-value"),
             Column("low", f"{level} low", [self.low]),
             Column("high", f"{level} high", [self.high]),
         )
-        notes = () if self.has_path else (no_path(self.cause, self.target, self.via),)
+        absent = None if self.has_path else no_path(self.cause, self.target, self.via)
+        notes = tuple(text for text in (absent, self.note) if text is not None)
         return ResultTable("Effect through nodes" if self.via else "Total effect", columns, notes)
 
     def __str__(self) -> str:
@@ -67,7 +75,8 @@ class Effect(Tabular):
             return f"{self.path}: 0, for {no_path(self.cause, self.target, self.via)}"
         return (
             f"{self.path}: {self.value:.4g} "
-            f"({100 * self.level:.4g}% interval {self.low:.4g} to {self.high:.4g})"
+            f"({100 * self.level:.4g}% interval {self.low:.4g} to {self.high:.4g}, "
+            f"p-value {PValue(self.p_value)!s})" + (f"; {self.note}" if self.note else "")
         )
 
 
@@ -121,7 +130,8 @@ def find_effect(
         found = _bootstrap_error(fit, (cause, target, through), value, choice)
     else:
         found = effect_error(fit, value, gradient(fit.network, stops), level, choice.kind)
-    return Effect(cause, target, value, found.error, level, found.low, found.high, through, there)
+    values = (value, found.error, level, found.low, found.high)
+    return Effect(cause, target, *values, through, there, found.p_value(value), found.note)
 
 
 class EffectError(NamedTuple):
@@ -132,6 +142,19 @@ class EffectError(NamedTuple):
     high: float
     freedom: float
     """Of Student's t; infinite for the normal law."""
+    tested: float | None = None
+    """The p-value that the quantity is 0, where the error comes with one."""
+    note: str | None = None
+    """What is worth knowing of the error."""
+
+    def p_value(self, value: float) -> float:
+        """Two-sided, that a quantity of this value is 0; NaN where it has no error."""
+        if self.tested is not None:
+            return self.tested
+        if not self.error > 0.0:
+            return math.nan
+        t = np.array([abs(value) / self.error])
+        return 2.0 * float(student_tail(np.array([self.freedom]), t)[0])
 
 
 def _bootstrap_error(
@@ -147,8 +170,9 @@ def _bootstrap_error(
     ]
     by_order = fit.method.uses_row_order
     found = percentiles(np.array(drawn), np.array([value]), choice.level, by_order)
-    error, low, high = found[:, 0].tolist()
-    return EffectError(error, low, high, np.inf)
+    error, low, high = found.table[:, 0].tolist()
+    (tested,) = shown_p_values(found.p_values, found.repetitions)
+    return EffectError(error, low, high, np.inf, tested, found.note)
 
 
 def effect_error(

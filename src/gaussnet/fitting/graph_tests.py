@@ -9,7 +9,6 @@ import numpy as np
 
 from gaussnet.data.table import Table, ask, cut_pages
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.partial_correlations import (
     CompleteRows,
     Correlated,
@@ -24,7 +23,7 @@ from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
 from gaussnet.methods.standard_errors import Adjustment, adjusted
-from gaussnet.model.checks import as_names
+from gaussnet.model.checks import as_names, check_level
 from gaussnet.tails import PValue, student_tail
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
@@ -209,7 +208,7 @@ def check_graph(
 
 
 def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
-    """The rows learnt from, suspicious cells of a robust fit as missing, and notes."""
+    """The rows learnt from, cells that a robust fit does not believe as missing, and notes."""
     data = fit.required_data(purpose)
     _refuse_dependent_rows(fit)
     table = data.table()
@@ -218,19 +217,23 @@ def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
             "the rows were judged page by page, and this needs them in memory: fit a sample of the "
             "rows to ask"
         )
-    if fit.trimming is None or not fit.trimming.cells:
+    left_out = {} if fit.trimming is None else fit.trimming.disbelieved_cells
+    if fit.trimming is None or not left_out:
         return table, []
     held = table.in_memory("this")
     known = held.stripe().known
     rows = np.array(held.array if known is None else np.hstack((held.array, known)), dtype=float)
-    for node, cells in fit.trimming.cells.items():
-        rows[cells.rows, node] = np.nan
+    for node, own in left_out.items():
+        rows[own, node] = np.nan
     pages = cut_pages(rows, held.page_rows)
     believed = replace(held, pages=pages, whole=rows, is_complete=False, sums=None)
-    return believed, [APPROXIMATE]
+    return believed, [_approximate(fit.trimming.disbelieved)]
 
 
-APPROXIMATE = "suspicious cells count as missing, so that p-values are approximate"
+def _approximate(statuses: tuple[str, ...] = ("flagged",)) -> str:
+    """That cells of these statuses are left out."""
+    which = " and ".join(statuses)
+    return f"{which} cells count as missing, so that p-values are approximate"
 
 
 def judge_of_pages(fit: "Fit") -> "Judge | None":
@@ -290,7 +293,7 @@ def _correlating(fit: "Fit", errors: Noise, points: Points | None) -> tuple[Corr
     if judge is not None and errors == "classical":
         _refuse_dependent_rows(fit)
         rows = fit.required_data(purpose).table().surveyed(False)
-        return IncompleteRows(rows, fit.dag.order, fit.intercept, judge), [APPROXIMATE]
+        return IncompleteRows(rows, fit.dag.order, fit.intercept, judge), [_approximate()]
     table, notes = tested_table(fit, purpose)
     return _correlating_rows(fit, table, errors, points), notes
 

@@ -13,7 +13,6 @@ from gaussnet import display
 from gaussnet.data.passes import Run
 from gaussnet.data.table import ask, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.graph_tests import NAMES
 from gaussnet.fitting.learn import fit_with
 from gaussnet.fitting.result import Fit
@@ -24,6 +23,7 @@ from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import Groups, ReadOptions
 from gaussnet.methods.moments import MomentsPass, unpacked
 from gaussnet.methods.standard_errors import Adjustment, adjusted
+from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
 from gaussnet.tails import PValue

@@ -44,12 +44,12 @@ def draw_imputations(fit: "Fit", count: int, seed: int) -> list[Any]:
 
 
 def _believed(fit: "Fit", rows: FloatArray) -> FloatArray:
-    """The rows with NaN for cells that the fit has flagged: these say nothing of the others."""
+    """The rows with NaN for cells that the fit does not believe: they say nothing of the others."""
     if fit.trimming is None:
         return rows
     found = rows.copy()
-    for node, indices in fit.trimming.found("flagged"):
-        found[fit.trimming.numbered(fit.trimming.cells[node].rows[indices]), node] = np.nan
+    for node, own in fit.trimming.disbelieved_cells.items():
+        found[fit.trimming.numbered(own), node] = np.nan
     return found
 
 

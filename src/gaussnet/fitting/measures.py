@@ -5,7 +5,7 @@ with the likelihood that divides by the number of rows.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -24,6 +24,7 @@ from gaussnet.methods.moments import CrossMoments, CrossMomentsPass, Moments, Mo
 from gaussnet.methods.standard_errors.regressions import regress
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.named_rows import named
+from gaussnet.tails import PValue
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -66,7 +67,9 @@ class FitMeasures(Tabular, Mapping[str, float]):
 
     def table(self) -> ResultTable:
         """The measures as a table, one row each."""
-        values = [int(value) if name in COUNTS else float(value) for name, value in self.items()]
+        kinds: dict[str, Callable[[float], float]] = dict.fromkeys(COUNTS, int)
+        kinds |= {name: PValue for name in self if name.endswith("pvalue")}
+        values = [kinds.get(name, float)(value) for name, value in self.items()]
         columns = (
             Column("measure", "measure", list(self), "text"),
             Column("value", "value", values, "measure"),
@@ -403,15 +406,21 @@ class ExplainedPass(Pass):
     network: GaussianNetwork
     intercept: bool
 
-    @np.errstate(over="ignore", invalid="ignore")
     def summarize(self, stripe: Stripe) -> Explained:
         """Sums over a stripe; rows that lack a value of a family do not count there."""
+        return self.summed(stripe, {})
+
+    @np.errstate(over="ignore", invalid="ignore")
+    def summed(self, stripe: Stripe, left_out: Mapping[int, IntArray]) -> Explained:
+        """The same without the rows that the equations of some nodes leave out."""
         network = self.network
         errors = kernels.residuals(stripe.rows, network.dag.families, network.coefficient_array)
         errors -= network.intercept_array[:, None]
         known = np.isfinite(errors)
         if stripe.set_cells is not None:
             known &= ~stripe.set_cells.T
+        for node, rows in left_out.items():
+            known[node, rows] = False
         counts = known.astype(np.float64)
         if stripe.weights is not None:
             counts *= stripe.weights
@@ -505,15 +514,15 @@ def find_r2(fit: "Fit") -> FloatArray:
 
 def _believed_r2(fit: "Fit", table: Table, question: ExplainedPass) -> FloatArray:
     """The same without the cells that a robust fit does not believe."""
-    from gaussnet.fitting.graph_tests import judge_of_pages, tested_rows  # much to import
+    from gaussnet.fitting.graph_tests import judge_of_pages  # much to import
     from gaussnet.methods.robust.judge import BelievedPass
 
     judge = judge_of_pages(fit)
     if judge is not None:
         answer: FloatArray = ask(table.surveyed(False), BelievedPass(question, judge))
         return answer
-    if fit.trimming is None or not fit.trimming.cells:
+    if fit.trimming is None or not fit.trimming.left_out:
         found: FloatArray = ask(table, question)
         return found
-    rows, _ = tested_rows(fit, "ask for R2 where the data are, or fit again")
-    return question.then(question.summarize(table.in_memory("this").stripe(rows)))
+    stripe = table.in_memory("this").stripe()
+    return question.then(question.summed(stripe, fit.trimming.left_out))

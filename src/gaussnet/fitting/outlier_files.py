@@ -152,7 +152,8 @@ def _finder(fit: "Fit") -> "FindByJudge | FindInList":
 
 
 def _judging(fit: "Fit") -> "FindByJudge":
-    judge = required_trimming(fit).judge
+    trimming = required_trimming(fit)
+    judge = trimming.judged_by or trimming.judge
     assert judge is not None
     behind = fit.required_data("write its outliers where the rows are")
     return FindByJudge(judge, behind.options.missing == "drop-rows")

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
-from itertools import islice
+from itertools import islice, repeat
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -15,7 +15,7 @@ from gaussnet.fitting.tables import Column, Format, ResultTable, Tabular, probab
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import STATUSES, Trimming
-from gaussnet.named_rows import named
+from gaussnet.named_rows import named, row_labels
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -29,7 +29,12 @@ LARGEST_PLAIN = 1e6
 """Larger deviations are printed with a power of ten."""
 
 
-KINDS: dict[str, Format] = {"row": "count", "node": "text", "probability": "probability"}
+KINDS: dict[str, Format] = {
+    "row": "count",
+    "label": "text",
+    "node": "text",
+    "probability": "probability",
+}
 
 
 class Outlier(NamedTuple):
@@ -39,12 +44,15 @@ class Outlier(NamedTuple):
     node: str
     recorded: float
     expected: float
-    """Prediction from the other cells of the row that are believed; of "sequential-trim" from the
-    parents alone, themselves replaced by their prediction if suspicious."""
+    """Prediction from the other cells of the row that are believed; of confirmed cells and of
+    "sequential-trim" from the parents alone, themselves replaced by their prediction if
+    suspicious."""
     z: float
     """Recorded minus expected value, in standard deviations given what it is expected from."""
     probability: float = math.nan
     """That the value is wrong; NaN where the method gives none."""
+    label: Any = None
+    """What the index of a pandas frame calls the row; None where it counts from 0, or is absent."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -72,8 +80,9 @@ class Outliers(Tabular):
     recorded: FloatArray
     """Values in the data; NaN where missing."""
     expected: FloatArray
-    """Predictions from the other cells of their rows that are believed; of "sequential-trim" from
-    the parents alone, themselves replaced by their prediction if suspicious."""
+    """Predictions from the other cells of their rows that are believed; of confirmed cells and of
+    "sequential-trim" from the parents alone, themselves replaced by their prediction if
+    suspicious."""
     z: FloatArray
     """Recorded minus expected values, in standard deviations; NaN where missing."""
     shares: Mapping[str, float]
@@ -84,6 +93,8 @@ class Outliers(Tabular):
     """Cells of this status; of more than 10,000 in large data the worst are listed."""
     categories: Mapping[str, str] = field(default_factory=dict)
     """The category of each node that is an indicator of one: they are one column of the data."""
+    labels: tuple[Any, ...] | None = None
+    """What the index of a pandas frame calls the row of each cell; None where it counts from 0."""
 
     @property
     def has_probabilities(self) -> bool:
@@ -96,14 +107,20 @@ class Outliers(Tabular):
     def __iter__(self) -> Iterator[Outlier]:
         arrays = (self.recorded, self.expected, self.z, self.probabilities)
         values = (array.tolist() for array in arrays)
-        return map(Outlier, self.rows.tolist(), self.nodes, *values)
+        labels = repeat(None) if self.labels is None else self.labels
+        return map(Outlier, self.rows.tolist(), self.nodes, *values, labels)
+
+    @property
+    def fields(self) -> tuple[str, ...]:
+        """What there is to show of each cell, in the order of columns."""
+        label = () if self.labels is None else ("label",)
+        chance = ("probability",) if self.has_probabilities else ()
+        return "row", *label, "node", "recorded", "expected", "z", *chance
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The cells as plain values, for JSON; a probability that there is none of is None."""
-        return [
-            cell._asdict() | ({"probability": None} if math.isnan(cell.probability) else {})
-            for cell in self
-        ]
+        fields = tuple(dict.fromkeys((*self.fields, "probability")))
+        return [{name: _plain(getattr(cell, name)) for name in fields} for cell in self]
 
     def to_frame(self, kind: "FrameKind" = "pandas") -> Any:
         """The cells as a "pandas" or "polars" data frame, worst first.
@@ -120,21 +137,18 @@ class Outliers(Tabular):
         """
         from gaussnet.data.frames import new_frame  # slow to import
 
-        columns = zip(*self, strict=True) if len(self) else ((),) * len(Outlier._fields)
-
-        return new_frame(
-            {name: list(own) for name, own in zip(Outlier._fields, columns, strict=True)}, kind
-        )
+        fields = dict.fromkeys((*self.fields, "probability"))
+        return new_frame({name: [getattr(cell, name) for cell in self] for name in fields}, kind)
 
     def __repr__(self) -> str:
         return f"Outliers({self._words})"
 
     def table(self) -> ResultTable:
         """The cells as a table, for `to_markdown` and `to_latex`."""
-        fields: tuple[str, ...] = Outlier._fields[: None if self.has_probabilities else -1]
+        cells = [cell._replace(label=str(cell.label)) for cell in self]
         columns = tuple(
-            Column(name, name, [getattr(cell, name) for cell in self], KINDS.get(name, "number"))
-            for name in fields
+            Column(name, name, [getattr(cell, name) for cell in cells], KINDS.get(name, "number"))
+            for name in self.fields
         )
         return ResultTable(self._words, columns)
 
@@ -155,9 +169,10 @@ class Outliers(Tabular):
         if not len(self):
             return repr(self)
         first = list(islice(self, LONGEST_TABLE))
-        count = len(Outlier._fields) - (not self.has_probabilities)
-        lines = [_line(cell)[:count] for cell in first]
-        table = text_table(Outlier._fields[:count], lines, left=(1,))
+        fields = self.fields
+        lines = [[_words(name, getattr(cell, name)) for name in fields] for cell in first]
+        left = [place for place, name in enumerate(fields) if KINDS.get(name) == "text"]
+        table = text_table(fields, lines, left)
         more = len(self) - len(first)
         return "\n".join([repr(self), *table, *([f"... and {more} more"] if more else [])])
 
@@ -197,13 +212,20 @@ def find_outliers(fit: "Fit", status: str) -> Outliers:
         chances[order],
         sum(counts.values()),
         MappingProxyType({node: name for node, (name, _) in fit.dag.indicators.items()}),
+        _labels(fit, rows[order]),
     )
+
+
+def _labels(fit: "Fit", rows: IntArray) -> tuple[Any, ...] | None:
+    """What the index of the data calls these rows, if it has names for them."""
+    labels = None if fit.data is None else row_labels(fit.data.given)
+    return None if labels is None else tuple(labels[row] for row in rows.tolist())
 
 
 def cleaned_data(fit: "Fit") -> Any:
     """The data of a fit with flagged and missing cells replaced by their expected values.
 
-    A frame gives a frame, anything else an array.
+    A frame gives a frame, anything else an array. Categories stay as they were given.
     """
     trimming = required_trimming(fit)
     behind = fit.required_data("ask for cleaned data where the data are, or fit again")
@@ -214,9 +236,12 @@ def cleaned_data(fit: "Fit") -> Any:
         cleaned[trimming.numbered(cells.rows[indices]), node] = cells.expected[indices]
     if not is_frame(data):
         return named(cleaned, fit.dag.nodes)
-    from gaussnet.data.frames import with_columns
+    from gaussnet.data.frames import has_column, with_columns
 
-    return with_columns(data, fit.dag.nodes, cleaned)
+    made = [node for node, (name, _) in fit.dag.indicators.items() if has_column(data, name)]
+    own = [place for place, node in enumerate(fit.dag.nodes) if node not in made]
+    names = [fit.dag.nodes[place] for place in own]
+    return with_columns(data, names, cleaned[:, own], without=made)
 
 
 def required_trimming(fit: "Fit") -> Trimming:
@@ -239,7 +264,17 @@ def required_test(fit: "Fit") -> "ContaminationTest":
     return fit.trimming.contamination
 
 
-def _line(cell: Outlier) -> tuple[str, ...]:
-    z = f"{cell.z:.1f}" if abs(cell.z) < LARGEST_PLAIN else f"{cell.z:.4g}"
-    numbers = (f"{value:.4g}" for value in cell[2:4])
-    return str(cell.row), shown(cell.node), *numbers, z, probability_words(cell.probability)
+def _words(name: str, value: Any) -> str:
+    """One number, name or label of a cell, as it is printed."""
+    if name == "probability":
+        return probability_words(value)
+    if name == "z":
+        return f"{value:.1f}" if abs(value) < LARGEST_PLAIN else f"{value:.4g}"
+    return shown(str(value)) if name in KINDS else f"{value:.4g}"
+
+
+def _plain(value: Any) -> Any:
+    """A value as JSON has it: NaN as None, and labels that are no text or number as text."""
+    if isinstance(value, float) and math.isnan(value):
+        return None
+    return value if isinstance(value, str | int | float) else str(value)

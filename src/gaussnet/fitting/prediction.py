@@ -13,9 +13,9 @@ and the delta method carries their covariance on to m. Given its parents alone a
 cov(t, r) = s, and this is the textbook interval of a regression, which is exact.
 """
 
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol, Self
 
 import numpy as np
 
@@ -28,15 +28,8 @@ from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
 from gaussnet.model import checks
-from gaussnet.model.inference.counterfactual import (
-    Counterfactual,
-    DoubtfulValue,
-    as_evidence,
-    counterfactual,
-)
+from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue, Prediction
 from gaussnet.model.inference.queries import (
-    Prediction,
-    as_values,
     known_rows,
     open_rows,
     patterns,
@@ -67,8 +60,17 @@ class Derivatives(NamedTuple):
 class Covariance(Protocol):
     """What is known of the errors of all parameters."""
 
-    def squares(self, derivatives: Iterable[Derivatives], rows: int) -> FloatArray:
-        """Variances of a prediction that moves with the parameters so, (rows,)."""
+    def parts(
+        self, derivatives: Iterable[Derivatives], rows: int
+    ) -> Iterator[tuple[int | None, FloatArray]]:
+        """Variances (rows,) of a prediction that moves with the parameters so, to be added up.
+
+        Each comes with the number of its family; None is a part of all of them together.
+        """
+        ...
+
+    def with_noisier_variances(self, factors: FloatArray) -> Self:
+        """The same, with the errors of the families' variances so many times as large."""
         ...
 
 
@@ -83,15 +85,21 @@ class ByFamily:
     noise: FloatArray
     """Variances of the variances, (families,)."""
 
-    def squares(self, derivatives: Iterable[Derivatives], rows: int) -> FloatArray:
-        """Sums over families."""
-        total = np.zeros(rows)
+    def parts(
+        self, derivatives: Iterable[Derivatives], rows: int
+    ) -> Iterator[tuple[int | None, FloatArray]]:
+        """One for each family."""
         for own in derivatives:
+            total = np.zeros(rows)
             covariance = self.slopes[own.family]
             total += np.einsum("rp,pq,rq->r", own.slopes, covariance, own.slopes)
             total += own.constant**2 * self.constants[own.family]
             total += own.noise**2 * self.noise[own.family]
-        return total
+            yield own.family, total
+
+    def with_noisier_variances(self, factors: FloatArray) -> Self:
+        """Standard errors (families,) times these factors."""
+        return replace(self, noise=self.noise * factors**2)
 
 
 @dataclass(frozen=True)
@@ -102,7 +110,9 @@ class Jointly:
     offsets: IntArray
     covariance: FloatArray
 
-    def squares(self, derivatives: Iterable[Derivatives], rows: int) -> FloatArray:
+    def parts(
+        self, derivatives: Iterable[Derivatives], rows: int
+    ) -> Iterator[tuple[int | None, FloatArray]]:
         """One form of all derivatives."""
         gradient = np.zeros((rows, len(self.covariance)))
         for own in derivatives:
@@ -113,7 +123,13 @@ class Jointly:
         used = np.flatnonzero(gradient.any(axis=0))
         chosen = gradient[:, used]
         inner = self.covariance[np.ix_(used, used)]
-        return np.asarray(np.einsum("rp,pq,rq->r", chosen, inner, chosen))
+        yield None, np.einsum("rp,pq,rq->r", chosen, inner, chosen)
+
+    def with_noisier_variances(self, factors: FloatArray) -> Self:
+        """Standard errors (families,) times these factors; correlations stay."""
+        units = np.ones(len(self.covariance))
+        units[self.scores.variances] = factors
+        return replace(self, covariance=self.covariance * np.outer(units, units))
 
 
 @dataclass(frozen=True)
@@ -133,19 +149,20 @@ class LearntErrors:
         squares, freedom = np.zeros(len(rows)), np.full(len(rows), np.inf)
         for observed, chosen in patterns(~np.isnan(rows)):
             gone = np.flatnonzero(~observed)
-            matrix = self._equation_columns(gone, rows.shape[1])
+            matrix = self.equation_columns(gone, rows.shape[1])
             precision = matrix.T @ (matrix / self.model.variances[:, None])
             own = np.linalg.solve(precision, (gone == target).astype(np.float64))
             column = np.zeros(rows.shape[1])
             column[gone] = own
             joint = matrix @ own
             found = self._derivatives(rows[chosen], column, joint)
-            squares[chosen] = self.covariance.squares(found, len(chosen))
+            for _, part in self.covariance.parts(found, len(chosen)):
+                squares[chosen] += part
             parts = joint**4 / (self.model.variances**2 * self.freedom)
             freedom[chosen] = column[target] ** 2 / parts.sum()
         return squares, freedom
 
-    def _equation_columns(self, nodes: IntArray, width: int) -> FloatArray:
+    def equation_columns(self, nodes: IntArray, width: int) -> FloatArray:
         """Columns of the equations: 1 at a child, minus the coefficient at a parent.
 
         (families, nodes)
@@ -240,13 +257,14 @@ def _joint_errors(fit: "Fit", law: ParameterLaw, left: FloatArray) -> LearntErro
     return LearntErrors(network, model, freedom, given.means[families.parents], covariance)
 
 
-def predict_with_errors(
+def predict_with_errors(  # noqa: PLR0913, PLR0917 (as Fit.predict)
     fit: "Fit",
     data: object,
     nodes: Sequence[str],
     level: float,
     given: Iterable[str] | None,
     columns: Iterable[object] | None = None,
+    believe: bool = False,
 ) -> dict[str, Prediction]:
     """The prediction of each of these nodes in each row; see `Fit.predict`."""
     names = None if given is None else list(given)
@@ -254,44 +272,41 @@ def predict_with_errors(
     frame = data if checks.is_frame(data) else None
     if fit.missing_values:
         rows = open_rows(data, fit.dag, labels)
-        data, labels = named(recoded_rows(rows, _in_any_precision(fit)), fit.dag.nodes), None
+        data, labels = named(recoded_rows(rows, known_codes(fit)), fit.dag.nodes), None
+    rows = named(known_rows(fit.dag, data, nodes, names, labels), fit.dag.nodes)
+    doubtful = doubtful_values(fit, rows)
+    outside = outside_values(fit, rows, doubtful)
+    if doubtful and not believe:
+        for value in doubtful:
+            rows[value.row, same_column(fit.dag, value.node)] = np.nan
+        data, labels = rows, None
     plain = predict_several(fit.network, data, nodes, level, names, labels)
     learnt = fit.learnt_errors
-    rows = named(known_rows(fit.dag, data, nodes, names, labels), fit.dag.nodes)
     noise = predict_several(learnt.network, rows, nodes, level, None)
     found = {}
     for node in nodes:
         squares, freedom = learnt.spread(rows, fit.dag.position(node))
         scale = np.sqrt(noise[node].scale ** 2 + squares)
         reach, known = student(level, freedom), plain[node]
-        found[node] = Prediction(node, known.level, known.mean, scale, reach, frame)
+        values = (node, known.level, known.mean, scale, reach)
+        found[node] = Prediction(*values, frame, doubtful, believe, outside)
     return found
 
 
-def _in_any_precision(fit: "Fit") -> Codes:
+def known_codes(fit: "Fit") -> Codes:
     """The codes of a fit as rows of float64 and of float32 have them."""
     codes = fit.missing_values
     return (*codes, *np.array(codes).astype(np.float32).astype(np.float64).tolist())
 
 
-def counterfactual_of_fit(
-    fit: "Fit", row: object, do: Mapping[str, float | str], believe: bool
-) -> Counterfactual:
-    """What the case of a row would have been; codes of the fit are not observed."""
-    codes = _in_any_precision(fit)
-    given = {name: value for name, value in as_evidence(fit.dag, row).items() if value not in codes}
-    seen = checks.level_values(fit.dag, given, "evidence")
-    doubtful = _doubtful_values(fit, seen)
-    if doubtful and not believe:
-        wrong = {_column(fit.dag, value.node) for value in doubtful}
-        seen = {name: value for name, value in seen.items() if _column(fit.dag, name) not in wrong}
-    return replace(counterfactual(fit.network, seen, do), doubtful=doubtful)
+def doubtful_values(fit: "Fit", rows: FloatArray) -> tuple[DoubtfulValue, ...]:
+    """The values of rows (rows, nodes) that a robust fit would flag; of other fits none.
 
-
-def _doubtful_values(fit: "Fit", seen: Mapping[str, float]) -> tuple[DoubtfulValue, ...]:
-    """The values of a case that a robust fit would flag; of other fits none."""
+    Rows that lack more values than the robust method can bridge are not judged.
+    """
     if fit.trimming is None:
         return ()
+    from gaussnet.methods.robust.cellwise import MOST_MISSING
     from gaussnet.methods.robust.judge import Judge, listed_cells
 
     judge = fit.trimming.judge
@@ -299,15 +314,34 @@ def _doubtful_values(fit: "Fit", seen: Mapping[str, float]) -> tuple[DoubtfulVal
         if not (fit.network.variance_array > 0.0).all():
             return ()
         judge = Judge.of_network(fit.network)
-    row = np.full((1, len(fit.dag)), np.nan)
-    for position, value in zip(*as_values(fit.dag, seen, "evidence"), strict=True):
-        row[0, position] = value
-    found = listed_cells(judge, row, judge.judged(row)).flagged
-    values = (found.recorded, found.expected, found.deviations, found.chances)
-    names = (fit.dag.nodes[node] for node in found.nodes.tolist())
-    return tuple(map(DoubtfulValue, names, *(array.tolist() for array in values)))
+    far: dict[tuple[int, str], OutsideValue] = {}
+    if fit.seen_range is not None:
+        seen = np.where(judge.mixture.judged, np.nan, rows)
+        far = {(one.row, one.node): one for one in fit.seen_range.outside(fit.dag, seen)}
+        judge = fit.seen_range.limiting(judge)
+    known = np.flatnonzero(np.isnan(rows).sum(axis=1) <= MOST_MISSING)
+    own = rows[known]
+    found = listed_cells(judge, own, judge.judged(own)).flagged
+    numbers = known[found.rows]
+    values = (found.recorded, found.expected, found.deviations, found.chances, numbers)
+    names = [fit.dag.nodes[node] for node in found.nodes.tolist()]
+    beyond = [far.get(cell) for cell in zip(numbers.tolist(), names, strict=True)]
+    return tuple(map(DoubtfulValue, names, *(array.tolist() for array in values), beyond))
 
 
-def _column(dag: Dag, node: str) -> str:
-    """The column that a node stands for: the indicators of a category are one."""
-    return dag.indicators.get(node, (node, ""))[0]
+def outside_values(
+    fit: "Fit", rows: FloatArray, doubtful: Iterable[DoubtfulValue] = ()
+) -> tuple[OutsideValue, ...]:
+    """The values of rows (rows, nodes) far outside what the fit has seen, but doubtful ones."""
+    if fit.seen_range is None:
+        return ()
+    told = {(value.row, value.node) for value in doubtful}
+    found = fit.seen_range.outside(fit.dag, rows)
+    return tuple(value for value in found if (value.row, value.node) not in told)
+
+
+def same_column(dag: Dag, node: str) -> list[int]:
+    """Positions of the nodes that stand for the column of a node: of a category all indicators."""
+    column, _ = dag.indicators.get(node, (node, ""))
+    own = [name for name, (other, _) in dag.indicators.items() if other == column]
+    return [dag.position(name) for name in own or [node]]

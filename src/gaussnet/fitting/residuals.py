@@ -39,7 +39,7 @@ Shape = Literal["Gaussian", "wild values", "skewed", "heavy tails", "light tails
 WORDS: dict[Shape, str] = {
     "Gaussian": "close to Gaussian",
     "wild values": "far from Gaussian: wild values",
-    "skewed": "skewed: consider a logarithm or root",
+    "skewed": "skewed",
     "heavy tails": "heavier tails than the Gaussian",
     "light tails": "flatter than the Gaussian: bounds, or two groups",
     "unknown": "too few values to judge",
@@ -69,7 +69,10 @@ class ResidualShapes:
 
     @property
     def furthest(self) -> FloatArray:
-        """The residual furthest from 0; in standard deviations of the middle, if that is far."""
+        """How far off the worst residual is; in standard deviations of the middle, if that is far.
+
+        By this nodes are judged. What is printed is `worst`, in standard deviations of the noise.
+        """
         found = self.worst / np.fmin(self.middle, 1.0)
         return np.where(np.abs(found) > FAR, found, self.worst)
 
@@ -105,6 +108,17 @@ class ResidualShapes:
     def shape(self, node: int) -> Shape:
         """What the residuals of a node look like."""
         return self.kinds[node]
+
+    def words(self, node: int) -> str:
+        """What the residuals of a node look like, how clearly, and what may mend it."""
+        kind, skewness = self.kinds[node], float(self.skewness[node])
+        if kind == "skewed" and skewness > 0.0:
+            return f"long upper tail (skewness {skewness:.2g}): consider a logarithm or root"
+        if kind == "skewed":
+            return f"long lower tail (skewness {skewness:.2g}): consider a square or exponential"
+        if kind == "heavy tails":
+            return f"{WORDS[kind]} (excess kurtosis {float(self.kurtosis[node]):.2g})"
+        return WORDS[kind]
 
     def nodes(self, *shapes: Shape) -> list[int]:
         """The nodes whose residuals have one of these shapes, the worst first."""
@@ -183,6 +197,18 @@ def standardized_residuals(network: GaussianNetwork, rows: Rows) -> FloatArray:
     return errors
 
 
+def excess_kurtosis(fit: "Fit") -> FloatArray:
+    """That of the residuals where all rows count, at least 0, (nodes,); else 0.
+
+    A variance found from noise of excess kurtosis g varies 1 + g / 2 times as much as one found
+    from Gaussian noise.
+    """
+    shapes = fit.residual_shapes if fit.trimming is None else None
+    if shapes is None:
+        return np.zeros(len(fit.dag))
+    return np.maximum(np.nan_to_num(shapes.kurtosis), 0.0)
+
+
 def shapes_of_fit(fit: "Fit") -> ResidualShapes:
     """The shapes of the residuals over the rows learnt from, without cells not believed."""
     return find_shapes(fit.network, *believed_rows(fit, MOST_ROWS))
@@ -222,14 +248,16 @@ def shape_words(fit: "Fit | None", shapes: ResidualShapes | None, node: int) -> 
     """What the residuals of a node look like, and how many values were left out for it."""
     if shapes is None:
         return ""
-    words = WORDS[shapes.shape(node)]
+    words = shapes.words(node)
     trimming = None if fit is None else fit.trimming
     if trimming is None:
         return words
-    flagged, doubted = (trimming.count(node, one) for one in ("flagged", "unverified"))
-    without = [counted(flagged, "flagged value")] if flagged else []
-    without += [f"{counted(doubted, 'value')} in doubt"] if doubted else []
-    return f"{words} (without {' and '.join(without)})" if without else words
+    left_out = {status: trimming.count(node, status) for status in trimming.disbelieved}
+    without = [counted(count, f"{status} value") for status, count in left_out.items() if count]
+    if not without:
+        return words
+    tails = ", which may be its tails" * (node in (*trimming.heavy_tailed, *trimming.skewed))
+    return f"{words} (without {' and '.join(without)}{tails})"
 
 
 def doubted_cells(fit: "Fit") -> dict[int, IntArray]:
@@ -237,8 +265,7 @@ def doubted_cells(fit: "Fit") -> dict[int, IntArray]:
     trimming = fit.trimming
     if trimming is None:
         return {}
-    found = trimming.found("flagged", "unverified")
-    return {node: trimming.cells[node].rows[indices] for node, indices in found}
+    return trimming.disbelieved_cells
 
 
 def doubted_count(fit: "Fit") -> int:
@@ -246,8 +273,8 @@ def doubted_count(fit: "Fit") -> int:
     trimming = fit.trimming
     if trimming is None or not doubted_cells(fit):
         return 0
-    nodes, statuses = range(len(fit.dag)), ("flagged", "unverified")
-    return sum(trimming.count(node, status) for node in nodes for status in statuses)
+    nodes = range(len(fit.dag))
+    return sum(trimming.count(node, status) for node in nodes for status in trimming.disbelieved)
 
 
 def find_residuals(fit: "Fit", standardized: bool) -> Any:

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.outliers import Outliers
     from gaussnet.fitting.prediction import LearntErrors
     from gaussnet.fitting.residuals import ResidualShapes
+    from gaussnet.fitting.seen_ranges import SeenRange
     from gaussnet.fitting.sensitivity import Sensitivity
     from gaussnet.fitting.standardized import SampleScales
     from gaussnet.fitting.summaries import Summary
@@ -45,7 +46,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.standard_errors import Adjustment
     from gaussnet.methods.sums import KeptSums
     from gaussnet.model.inference.counterfactual import Counterfactual
-    from gaussnet.model.inference.queries import Prediction
+    from gaussnet.model.inference.predicted_rows import Prediction
     from gaussnet.planning import Certificate
 
 
@@ -432,6 +433,7 @@ class Fit:
 
         As `GaussianNetwork.effect`, with the error of the learnt coefficients carried through
         by the delta method. `kind`, `repetitions` and `seed` are those of `uncertainty`.
+        `sensitivity` shows it beside the estimate of one regression.
 
         Examples
         --------
@@ -542,7 +544,8 @@ class Fit:
 
         A "flagged" cell is more likely wrong than not. One that is "confirmed" is far from what
         its equation expects, but its relatives agree with it: rare, yet real. One that is
-        "unverified" is in doubt, and one that is "missing" has no value.
+        "unverified" is in doubt, and one that is "missing" has no value. Expected value and z of a
+        confirmed cell are those for which it was suspected, by its own equation.
 
         Examples
         --------
@@ -565,7 +568,9 @@ class Fit:
         there is an array (rows, nodes), in the order of ``dag.nodes``.
 
         Expected is the prediction from the parents; if a parent's cell is suspicious itself,
-        from what is expected there. Rows dropped by ``missing="drop-rows"`` stay as they were.
+        from what is expected there. Rows dropped by ``missing="drop-rows"`` stay as they were, and
+        so do categories of a frame: a linear network expects no level, so a missing one stays
+        missing.
         """
         from gaussnet.fitting.outliers import cleaned_data
 
@@ -580,6 +585,7 @@ class Fit:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
+        believe: bool = False,
     ) -> "Prediction": ...
     @overload
     def predict(
@@ -590,6 +596,7 @@ class Fit:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
+        believe: bool = False,
     ) -> "dict[str, Prediction]": ...
     def predict(
         self,
@@ -599,6 +606,7 @@ class Fit:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
+        believe: bool = False,
     ) -> "Prediction | dict[str, Prediction]":
         """One node in each row, from the other columns: mean, scale and an interval.
 
@@ -610,6 +618,12 @@ class Fit:
         `level` however few the rows are. The codes that the fit was given as `missing_values`
         are missing here too.
 
+        A robust fit judges the values that it predicts from, as it judged those that it was learnt
+        from. One that is more likely wrong than not is listed in `doubtful`, with a warning above
+        the printed table, and does not count, as if it were missing; with `believe` it does. Other
+        values far outside those that the fit was learnt from are listed in `outside`, with a
+        warning that the prediction extrapolates; this is known of rows in memory.
+
         Examples
         --------
         >>> import gaussnet as gn
@@ -619,11 +633,15 @@ class Fit:
         >>> known, learnt = fit.network.predict(new, "wet"), fit.predict(new, "wet")
         >>> bool(known.mean == learnt.mean), bool(learnt.high > known.high)
         (True, True)
+        >>> robust = gn.fit(truth.sample(500, seed=1), truth.dag, "robust")
+        >>> found = robust.predict({"rain": 480.0}, "wet")
+        >>> [(value.node, value.recorded) for value in found.doubtful]
+        [('rain', 480.0)]
         """
         from gaussnet.fitting.prediction import predict_with_errors
 
         targets = [node] if isinstance(node, str) else as_names(node)
-        found = predict_with_errors(self, data, targets, level, given, columns)
+        found = predict_with_errors(self, data, targets, level, given, columns, believe)
         return found[node] if isinstance(node, str) else found
 
     def counterfactual(
@@ -632,11 +650,13 @@ class Fit:
         """What a case that was observed would have been, had nodes been set to other values.
 
         As `GaussianNetwork.counterfactual`; the codes that the fit was given as `missing_values`
-        are not observed. The network is taken as it was learnt, without its own errors.
+        are not observed. The variances of `after` and `change` are what the row leaves open;
+        `intervals` and the printed table hold the errors of the learnt parameters too.
 
         A robust fit judges the values of the case as it judged those that it was learnt from. One
         that is more likely wrong than not is listed in `doubtful`, with a warning above the printed
-        table, and does not count, as if it had not been observed; with `believe` it does.
+        table, and does not count, as if it had not been observed; with `believe` it does. Other
+        values, observed or set, far outside those that the fit was learnt from are in `outside`.
 
         Examples
         --------
@@ -646,6 +666,8 @@ class Fit:
         >>> case = fit.counterfactual({"rain": 2.0, "wet": 6.0}, do={"rain": 0.0})
         >>> case.after.mean.round(2).tolist()
         [1.88, 0.0]
+        >>> case.intervals(0.95).round(2).tolist()
+        [[1.58, 2.18], [0.0, 0.0]]
         >>> truth = gn.GaussianNetwork(dag, {("rain", "wet"): 2.0}, {"rain": 1.0, "wet": 0.1})
         >>> robust = gn.fit(truth.sample(500, seed=0), dag, "robust")
         >>> case = robust.counterfactual({"rain": 1.0, "wet": 90.0}, do={"rain": 0.0})
@@ -654,7 +676,7 @@ class Fit:
         >>> case.after.mean.round(1).tolist(), case.after.variances.round(1).tolist()
         ([-0.0, 0.0], [0.1, 0.0])
         """
-        from gaussnet.fitting.prediction import counterfactual_of_fit
+        from gaussnet.fitting.case_errors import counterfactual_of_fit
 
         return counterfactual_of_fit(self, row, do, believe)
 
@@ -664,6 +686,13 @@ class Fit:
         from gaussnet.fitting.prediction import find_learnt_errors
 
         return find_learnt_errors(self)
+
+    @cached_property
+    def seen_range(self) -> "SeenRange | None":
+        """The range of the values learnt from; None where the rows are not in memory."""
+        from gaussnet.fitting.seen_ranges import find_seen_range
+
+        return find_seen_range(self)
 
     def impute(self) -> Any:
         """The data with every missing cell at what is expected there, given the rest of its row.
@@ -879,7 +908,7 @@ class Fit:
         """Everything but the data, and what the notes tell of it."""
         left = ("bootstraps", "known_errors")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
-        told = ("notes", "suspected_codes", "missing_values")
+        told = ("notes", "suspected_codes", "missing_values", "seen_range")
         own |= {name: getattr(self, name) for name in told}
         if self.sums is not None and self.sums.holds_rows:
             own["sums"] = None
@@ -910,7 +939,8 @@ class Fit:
     ) -> Any:
         """A forest plot of the coefficients with their intervals; gives the axes of matplotlib.
 
-        `others` are fits to show side by side, by name or in a list.
+        `others` are fits to show side by side, by name or in a list. Coefficients are in units of
+        child and parent, so compare their sizes only with `standardized`.
         """
         fits, names = display.plot("named_fits", self, others)
         settings = {"level": level, "standardized": standardized, "ax": ax}

@@ -127,7 +127,7 @@ class RobustSummary(Summary):
         interventions: Any = None,
         weights: Any = None,
     ) -> "RobustSummary":
-        """The summary of these rows and then more, which are read a few times; old ones are not."""
+        """The summary of these rows and then more, which alone are read."""
         if interventions is not None or weights is not None:
             raise SettingError(
                 f"got interventions or weights for a summary for method={self.method.name!r}, "
@@ -181,7 +181,7 @@ class RobustSummary(Summary):
             past = Past(judge, round_summary(judge, self.sample.rows), self.sample.rows)
         else:
             past = old.past(self.sample)
-            if old.is_like(judge, shaped, discrete):  # a judge that all rows have taught
+            if old.is_like(judge, shaped, discrete):  # what was learnt before holds on
                 judge = old.judge
         kinds = (shaped, discrete)
         settings = (Held(sample.rows), *kinds, table.run.threads, past if self.rows else None)

@@ -9,13 +9,14 @@ import numpy as np
 
 from gaussnet import display
 from gaussnet.errors import EstimationError, GraphError
-from gaussnet.fitting.checks import check_level
+from gaussnet.fitting.effects import Effect, find_effect
 from gaussnet.fitting.graph_tests import set_cells, tested_rows
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
+from gaussnet.fitting.uncertainty import ErrorChoice
 from gaussnet.graph.adjustment import optimal_adjustment_set
 from gaussnet.graph.dag import Dag, shorten
-from gaussnet.model.checks import as_names, real_number
+from gaussnet.model.checks import as_names, check_level, real_number
 from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
@@ -74,6 +75,9 @@ class Sensitivity(Tabular):
     benchmarks: tuple[Benchmark, ...]
     """Unmeasured causes as strong as each member of `given`."""
     notes: tuple[str, ...] = ()
+    effect: Effect | None = None
+    """The same effect by all coefficients of the network, as `Fit.effect` finds it; None where it
+    has no error."""
 
     def adjusted(self, cause_r2: float, target_r2: float) -> float:
         """The effect nearer to 0, or beyond, if a common cause explains these shares."""
@@ -108,7 +112,7 @@ class Sensitivity(Tabular):
                 [self.robustness_value_interval],
             ),
         )
-        notes = (ROBUSTNESS, *self._comparisons, *self.notes)
+        notes = (ROBUSTNESS, *self._comparisons, *self._beside, *self.notes)
         return ResultTable("Sensitivity to an unmeasured common cause", columns, notes)
 
     def __str__(self) -> str:
@@ -122,7 +126,17 @@ class Sensitivity(Tabular):
             f"{self.robustness_value_interval:.1%} would bring 0 into the {self.level:.0%} "
             "interval.",
         ]
-        return "\n".join((*lines, *self._comparisons, *self.notes))
+        return "\n".join((*lines, *self._comparisons, *self._beside, *self.notes))
+
+    @property
+    def _beside(self) -> list[str]:
+        """The number that `Fit.effect` gives, and why it may be another."""
+        if self.effect is None:
+            return []
+        return [
+            "By all coefficients of the network instead of one regression (fit.effect): "
+            f"{self.effect}"
+        ]
 
     @property
     def _comparisons(self) -> list[str]:
@@ -138,6 +152,15 @@ class Sensitivity(Tabular):
             return math.inf if target_r2 > 0.0 else 0.0
         size = self.standard_error * math.sqrt(self.degrees_of_freedom)
         return size * math.sqrt(target_r2 * cause_r2 / (1.0 - cause_r2))
+
+
+def _beside(fit: "Fit", ends: tuple[str, str], level: float) -> Effect | None:
+    """The effect by the coefficients of the network, if it has an error."""
+    try:
+        found = find_effect(fit, ends, None, ErrorChoice(None, level, None, 0))
+    except EstimationError:
+        return None
+    return found if math.isfinite(found.standard_error) else None
 
 
 def find_sensitivity(
@@ -171,6 +194,7 @@ def find_sensitivity(
         interval_robustness_value(own, outcome.freedom, level),
         (),
         tuple(notes),
+        _beside(fit, ends, level),
     )
     if not chosen:
         return found

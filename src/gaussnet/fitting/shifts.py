@@ -22,7 +22,6 @@ from gaussnet.data.missing import MissingCells, SurveyPass, serving_rows
 from gaussnet.data.passes import NotFinite, Run
 from gaussnet.data.table import Table, ask, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.group_fits import AGREED, MOST_ROUNDS, FamilySums, family_sums
 from gaussnet.fitting.learn import EXTREME
 from gaussnet.fitting.tables import Column, ResultTable
@@ -30,6 +29,7 @@ from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import ReadOptions, equation_groups
 from gaussnet.methods.standard_errors import Adjustment, adjusted
+from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
 from gaussnet.tails import PValue

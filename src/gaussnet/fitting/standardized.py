@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gaussnet.data.table import ask
+from gaussnet.fitting.repetitions import BootstrapErrors, percentiles
+from gaussnet.fitting.residuals import excess_kurtosis
 from gaussnet.fitting.uncertainty import (
+    EXPECTED,
     PURPOSE,
     Errors,
     bootstrap_fits,
     bootstrap_networks,
     checked_kind,
     find_errors,
-    percentiles,
 )
 from gaussnet.methods.moments import MomentsPass, unpacked
 from gaussnet.model.network import GaussianNetwork
@@ -34,6 +36,8 @@ class Standardized(NamedTuple):
     errors: FloatArray
     low: FloatArray
     high: FloatArray
+    drawn: BootstrapErrors | None = None
+    """What the repetitions say, where the errors are those of the bootstrap."""
 
 
 def standardized_coefficients(network: GaussianNetwork) -> FloatArray:
@@ -125,15 +129,55 @@ def find_standardized(
         else:
             drawn = bootstrap_fits(fit, data, repetitions, seed)
             found = np.array([shown_coefficients(one, implied) for one in drawn])
-        table = percentiles(found, values, level, fit.method.uses_row_order)
-        return Standardized(values, *table)
+        own = percentiles(found, values, level, fit.method.uses_row_order)
+        return Standardized(values, own.errors, own.low, own.high, own)
     scales, plain = None if implied else fit.sample_scales, find_errors(fit, chosen, level)
     if scales is None:
         errors = _errors(fit.network, values, plain)
     else:
         errors = _sample_errors(values, scales, plain.table[0][0])
+    if allows_for_tails(chosen) and (scales is not None or chosen != "heteroscedastic"):
+        errors = np.sqrt(errors**2 + _tail_squares(fit, values))
     reach = errors * float(ndtri(0.5 + 0.5 * level))
     return Standardized(values, errors, values - reach, values + reach)
+
+
+def allows_for_tails(kind: str) -> bool:
+    """Whether standard errors of this kind grow where noise has heavier tails than the Gaussian."""
+    return kind not in {EXPECTED, "bootstrap"}  # the bootstrap has them in its rows
+
+
+def _tail_squares(fit: "Fit", values: FloatArray) -> FloatArray:
+    r"""What tails heavier than the Gaussian add to the squared standard errors, (edges,).
+
+    .. math:: \sum_k \Big(\frac{\partial b}{\partial s_k^2}\Big)^2 \frac{\gamma_k s_k^4}{n}
+
+    with :math:`\gamma_k` the excess kurtosis of the noise of node k: the fourth cumulants of rows
+    are those of the noise, carried on by the total effects.
+    """
+    excess = excess_kurtosis(fit)
+    if not excess.any():
+        return np.zeros(len(values))
+    network = fit.network
+    with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+        slopes = _by_variances(network, values, _total_effects(network), network.covariance())
+        more = excess * network.variance_array**2 / np.maximum(fit.details.rows, 1)
+        return np.asarray(np.where(slopes == 0.0, 0.0, slopes**2 * more).sum(axis=1))
+
+
+def _total_effects(network: GaussianNetwork) -> FloatArray:
+    """Of the node in each row on that in each column, (nodes, nodes)."""
+    return np.asarray(np.linalg.inv(np.eye(len(network.dag)) - network.to_matrix()))
+
+
+def _by_variances(
+    network: GaussianNetwork, values: FloatArray, totals: FloatArray, covariance: FloatArray
+) -> FloatArray:
+    """Derivatives of standardised coefficients by the noise variances, (edges, nodes)."""
+    families = network.dag.families
+    shares = (totals**2 / covariance.diagonal()).T  # (node k, noise i)
+    change = shares[families.parents] - shares[families.family_of_edge]
+    return np.asarray(0.5 * values[:, None] * change)
 
 
 def _sample_errors(values: FloatArray, scales: SampleScales, errors: FloatArray) -> FloatArray:
@@ -166,11 +210,10 @@ def _errors(network: GaussianNetwork, values: FloatArray, found: Errors) -> Floa
     parents, owners = families.parents, families.family_of_edge
     covariance = network.covariance()
     spread = np.sqrt(covariance.diagonal())
-    totals = np.linalg.inv(np.eye(len(network.dag)) - network.to_matrix())
+    totals = _total_effects(network)
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
         own = spread[parents] / spread[owners]
-        shares = (totals**2 / covariance.diagonal()).T  # (node k, noise i)
-        noise = 0.5 * values[:, None] * (shares[parents] - shares[owners])
+        noise = _by_variances(network, values, totals, covariance)
         squares = np.where(noise == 0.0, 0.0, (noise * found.table[2][0]) ** 2).sum(axis=1)
         slopes = 2.0 * totals / covariance.diagonal()  # (family i, node k)
 

@@ -118,19 +118,24 @@ class ResultTable:
 
         return new_frame({column.name: list(column.values) for column in self.columns}, kind)
 
-    def to_markdown(self, *, notes: bool = True) -> str:
-        """The table in Markdown, four digits that count, and its notes below."""
+    def to_markdown(self, *, notes: bool = True, caption: str | None = None) -> str:
+        """The table in Markdown, four digits that count, its caption above and its notes below."""
         heads = [column.heading for column in self.columns]
         rule = ["---" if column.kind == "text" else "---:" for column in self.columns]
         lines = [[cell.replace("|", "\\|") for cell in row] for row in self._cells()]
         table = "\n".join(f"| {' | '.join(row)} |" for row in (heads, rule, *lines))
-        return "\n\n".join((table, *(f"Note: {_markdown(note)}" for note in self.notes if notes)))
+        above = () if caption is None else (f"Table: {_markdown(caption)}",)
+        below = (f"Note: {_markdown(note)}" for note in self.notes if notes)
+        return "\n\n".join((*above, table, *below))
 
-    def to_latex(self, *, notes: bool = True) -> str:
+    def to_latex(
+        self, *, notes: bool = True, caption: str | None = None, label: str | None = None
+    ) -> str:
         r"""The table as a LaTeX `tabular` with the rules of the package booktabs.
 
         The document needs ``\usepackage{booktabs}``, as a comment above the table says. Its notes
-        follow as small paragraphs; ``notes=False`` leaves them out.
+        follow as small paragraphs; ``notes=False`` leaves them out. With a `caption` or a `label`
+        for ``\ref`` all stands in a `table` that floats; else put it into one of your own.
 
         Examples
         --------
@@ -152,11 +157,16 @@ class ResultTable:
             for row in self._cells()
         ]
         body = "".join(f"{_latex_start(line)} \\\\\n" for line in lines)
-        return (
-            f"{BOOKTABS}\\begin{{tabular}}{{{places}}}\n\\toprule\n{heads} \\\\\n\\midrule\n{body}"
+        table = (
+            f"\\begin{{tabular}}{{{places}}}\n\\toprule\n{heads} \\\\\n\\midrule\n{body}"
             "\\bottomrule\n\\end{tabular}\n"
             + "".join(f"\n{{\\footnotesize Note: {_latex(n)}\\par}}\n" for n in self.notes if notes)
         )
+        if caption is None and label is None:
+            return BOOKTABS + table
+        above = "" if caption is None else f"\\caption{{{_latex(caption)}}}\n"
+        above += "" if label is None else f"\\label{{{label}}}\n"
+        return f"{BOOKTABS}\\begin{{table}}\n\\centering\n{above}{table}\\end{{table}}\n"
 
     def __repr__(self) -> str:
         columns = counted(len(self.columns), "column")
@@ -214,13 +224,15 @@ class Tabular:
         """The table as a "pandas" or "polars" data frame, with all digits."""
         return self.table().to_frame(kind)
 
-    def to_markdown(self, *, notes: bool = True) -> str:
-        """The table in Markdown, and its notes below."""
-        return self.table().to_markdown(notes=notes)
+    def to_markdown(self, *, notes: bool = True, caption: str | None = None) -> str:
+        """The table in Markdown, its caption above and its notes below."""
+        return self.table().to_markdown(notes=notes, caption=caption)
 
-    def to_latex(self, *, notes: bool = True) -> str:
-        """The table as a LaTeX `tabular` with the rules of booktabs, and its notes below."""
-        return self.table().to_latex(notes=notes)
+    def to_latex(
+        self, *, notes: bool = True, caption: str | None = None, label: str | None = None
+    ) -> str:
+        """The table as a LaTeX `tabular`, as `ResultTable.to_latex`."""
+        return self.table().to_latex(notes=notes, caption=caption, label=label)
 
     def _repr_html_(self) -> str:
         """The table in a notebook."""
@@ -268,6 +280,8 @@ def probability_words(probability: float) -> str:
 
 def _measure_words(value: float) -> str:
     """Three decimals, or that a positive value is too small to be told in them."""
+    if isinstance(value, PValue):
+        return str(value)
     return f"<{SMALLEST_P}" if 0.0 < value < SMALLEST_P / 2 else f"{value:.3f}"
 
 

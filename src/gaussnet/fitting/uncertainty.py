@@ -14,15 +14,15 @@ import numpy as np
 from gaussnet.data.passes import RegimeCounts
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError, SettingError
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
+from gaussnet.fitting.repetitions import BootstrapErrors, far_words, percentiles, variance_ends
 from gaussnet.fitting.root_errors import joint_root_errors, log_ends, normal_ends
 from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import FitData, Fitted
-from gaussnet.methods.standard_errors.order_statistics import order_statistic
 from gaussnet.methods.standard_errors.regressions import SANDWICHES
 from gaussnet.methods.sums import ONLY_SUMS
+from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
 from gaussnet.seeds import children
@@ -135,10 +135,13 @@ class Uncertainty:
     standard_errors: StandardErrors
     confidence_intervals: ConfidenceIntervals
     notes: tuple[Note, ...] = ()
-    """The nodes whose errors the rows do not determine, and why."""
+    """The nodes whose errors the rows do not determine, and why; nodes that some repetitions of the
+    bootstrap learn far from the others."""
     freedom: FloatArray | None = None
     """Degrees of freedom of Student's t behind the intervals of each node's coefficients, (nodes,),
     where they are not those of rows or batches."""
+    p_values: FloatArray | None = None
+    """Of the coefficients, (edges,), where the errors come with them, as those of the bootstrap."""
 
     def __repr__(self) -> str:
         level = self.confidence_intervals.level
@@ -157,12 +160,15 @@ def find_uncertainty(
 ) -> Uncertainty:
     """Standard errors and confidence intervals of a fit."""
     chosen, freedom = checked_kind(fit, kind, level), None
+    drawn: tuple[BootstrapErrors, ...] = ()
     if chosen == "bootstrap":
-        table = bootstrap(fit, fit.required_data(PURPOSE), level, repetitions, seed)
+        drawn = bootstrap(fit, fit.required_data(PURPOSE), level, repetitions, seed)
+        table = (drawn[0].table, drawn[1].table, drawn[2].table)
     else:
         found = find_errors(fit, chosen, level)
         table, freedom = found.table, found.freedom
-    notes = find_notes(fit, table, level)
+    far = _far_notes(fit, *drawn) if drawn else ()
+    notes = (*find_notes(fit, table, level), *far)
     if fit.dag.covariances and chosen != "bootstrap":
         table, more = _with_root_errors(fit, chosen, level, table)
         notes += more
@@ -170,7 +176,18 @@ def find_uncertainty(
     errors = StandardErrors(fit.dag, first[0], second[0], third[0])
     ends = (np.ascontiguousarray(part[1:].T) for part in table)
     intervals = ConfidenceIntervals(fit.dag, level, *ends)
-    return Uncertainty(chosen, errors, intervals, notes, freedom)
+    p_values = drawn[0].p_values if drawn else None
+    return Uncertainty(chosen, errors, intervals, notes, freedom, p_values)
+
+
+def _far_notes(
+    fit: "Fit", coefficients: BootstrapErrors, intercepts: BootstrapErrors, noise: BootstrapErrors
+) -> tuple[Note, ...]:
+    """A note for each node that some repetitions learn far from the others."""
+    far = np.maximum(intercepts.far, noise.far)
+    np.maximum.at(far, fit.dag.families.family_of_edge, coefficients.far)
+    said = ((node, far_words(int(far[node]), noise.repetitions)) for node in np.flatnonzero(far))
+    return tuple(Note(fit.dag.nodes[node], text) for node, text in said if text is not None)
 
 
 Table = tuple[FloatArray, FloatArray, FloatArray]
@@ -212,7 +229,7 @@ def _with_root_errors(
 
 def find_root_covariances(
     fit: "Fit", choice: "tuple[str | None, float, int | None, int]"
-) -> FloatArray:
+) -> "FloatArray | BootstrapErrors":
     """Standard error, low and high of the covariances of ``dag.covariances``, (3, pairs)."""
     kind, level, repetitions, seed = choice
     chosen = checked_kind(fit, kind, level)
@@ -387,8 +404,8 @@ def _reason(report: NodeReport, intercept: bool, needed: int) -> str:
 
 def bootstrap(
     fit: "Fit", data: FitData, level: float, repetitions: int | None, seed: int
-) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """Standard error, low and high of coefficients (3, edges), intercepts and variances.
+) -> tuple[BootstrapErrors, BootstrapErrors, BootstrapErrors]:
+    """What repetitions say of coefficients, intercepts and variances.
 
     Each repetition draws as many rows with replacement, within each phase's rows if they are
     split, and learns by the same method. Intervals are percentiles, corrected for the median
@@ -405,8 +422,8 @@ def bootstrap(
         percentiles(np.array(kept), values, level, by_order)
         for kept, values in zip(found, _arrays(fit.network), strict=True)
     )
-    third[1:] = variance_ends(np.array(found[2]), fit.network.noise_variances, level, by_order)
-    return first, second, third
+    low, high = variance_ends(np.array(found[2]), fit.network.noise_variances, level, by_order)
+    return first, second, third._replace(low=low, high=high)
 
 
 def bootstrap_networks(
@@ -468,53 +485,6 @@ def _drawn(rows: int, split: tuple[int, int] | None, rng: "np.random.Generator")
     first, last = (int(part) for part in split)
     drawn = rng.integers(0, first, first)
     return np.concatenate((drawn, rng.integers(rows - last, rows, last)))
-
-
-def percentiles(
-    found: FloatArray, estimates: FloatArray, level: float, by_order: bool
-) -> FloatArray:
-    """Standard deviations and percentiles of (repetitions, values): (3, values)."""
-    from scipy.special import ndtr, ndtri  # slow to import
-
-    point = float(ndtri(0.5 + 0.5 * level))
-    ordered = np.sort(found, axis=0).T
-    shift, move = np.zeros(len(estimates)), np.zeros(len(estimates))
-    if by_order:
-        move = estimates - np.median(found, axis=0)
-    else:
-        below = (found < estimates).mean(axis=0) + 0.5 * (found == estimates).mean(axis=0)
-        shift = 2.0 * ndtri(np.clip(below, 0.5 / len(found), 1.0 - 0.5 / len(found)))
-    ends = [order_statistic(ordered, ndtr(shift + side * point)) + move for side in (-1.0, 1.0)]
-    return np.stack((_deviations(found), *ends))
-
-
-def variance_ends(
-    found: FloatArray, estimates: FloatArray, level: float, by_order: bool
-) -> FloatArray:
-    r"""Ends of intervals of variances from repetitions (repetitions, values), (2, values).
-
-    .. math:: \hat s^2 \cdot c / q_{1 - \alpha/2} \quad \text{to} \quad
-              \hat s^2 \cdot c / q_{\alpha/2}
-
-    with q the quantiles of the repetitions and c the estimate or, `by_order`, the repetitions'
-    median: the ratio of a repetition to c is taken as that of the estimate to the truth. A scale
-    moves by factors, so the logarithm is where an interval may be reflected; an end is never
-    negative, and the estimate's own bias cancels. Where the lower quantile is 0 the ends are the
-    quantiles themselves.
-    """
-    tail = 0.5 - 0.5 * level
-    ordered = np.sort(found, axis=0).T
-    low, high = (order_statistic(ordered, np.full(len(ordered), p)) for p in (tail, 1.0 - tail))
-    centres = np.median(found, axis=0) if by_order else estimates
-    with np.errstate(divide="ignore", invalid="ignore"):
-        ends = np.stack((estimates * (centres / high), estimates * (centres / low)))
-    return np.where(low > 0.0, ends, np.stack((low, high)))
-
-
-def _deviations(found: FloatArray) -> FloatArray:
-    """Standard deviations of the columns, in units in which their squares are numbers too."""
-    units = np.frexp(np.abs(found).max(axis=0))[1]
-    return np.asarray(np.ldexp(np.ldexp(found, -units).std(axis=0, ddof=1), units))
 
 
 def certificate_of(fit: "Fit", delta: float) -> "Certificate":

@@ -8,9 +8,11 @@ import numpy as np
 
 from gaussnet.data.factors import column_positions
 from gaussnet.errors import GaussnetError
+from gaussnet.fitting.measures import find_r2
 from gaussnet.fitting.residuals import FAR, ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
+from gaussnet.methods.robust.findings import MENDED_BY
 
 if TYPE_CHECKING:
     from gaussnet.fitting.graph_tests import GraphCheck
@@ -21,6 +23,8 @@ MOST_WORK = 2e9
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
 LEVEL = 0.95
+BELOW = -0.1
+"""R2 below this is no matter of chance: an equation that explains nothing has an R2 of about 0."""
 
 
 class FitSummary(str):
@@ -121,7 +125,7 @@ class Verdict:
     def warns(self) -> bool:
         """Whether there is something to warn of."""
         shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
-        shapes = shapes or bool(self.fit.suspected_codes)
+        shapes = shapes or bool(self.fit.suspected_codes or self.far or self.unexplained)
         return self.contradicted or shapes or self.is_singular or self.is_small or self.contaminated
 
     @property
@@ -132,10 +136,43 @@ class Verdict:
     @property
     def far(self) -> list[str]:
         """Nodes with believed values so far off that no noise explains them, in robust fits."""
+        names = self.fit.dag.nodes
+        return [shown(names[node]) for node in sorted(self._far, key=lambda node: -self._far[node])]
+
+    @cached_property
+    def _far(self) -> dict[int, float]:
+        """The same by position, with the worst value of each in standard deviations of its noise.
+
+        Where the fit does not believe a parent there is no residual. Then a value of a column that
+        was not judged counts by what it was suspected for: perhaps the parent was flagged for it.
+        """
+        trimming, shapes = self.fit.trimming, self.shapes
+        if trimming is None or shapes is None:
+            return {}
+        worst, sizes = np.abs(np.nan_to_num(shapes.worst)), np.abs(np.nan_to_num(shapes.furthest))
+        for node, indices in trimming.found("confirmed"):
+            cells, left_out = trimming.cells[node], trimming.left_out.get(node, ())
+            unseen = indices[np.isin(cells.rows[indices], left_out)]
+            if trimming.is_judged(node) or not len(unseen):
+                continue
+            far = (trimming.recorded[node] - cells.expected)[unseen]
+            noise = float(self.fit.network.noise_scales[node])
+            worst[node] = max(worst[node], np.abs(far).max() / noise)
+            sizes[node] = max(sizes[node], np.abs(cells.deviations[unseen]).max())
+        return {node: float(worst[node]) for node in np.flatnonzero(sizes > FAR).tolist()}
+
+    @cached_property
+    def unexplained(self) -> dict[str, float]:
+        """Nodes of a robust fit whose R2 is clearly below 0, and this."""
         if self.fit.trimming is None or self.shapes is None:
-            return []
-        names, sizes = self.fit.dag.nodes, np.abs(np.nan_to_num(self.shapes.furthest))
-        return [shown(names[node]) for node in np.flatnonzero(sizes > FAR).tolist()]
+            return {}
+        try:
+            found = find_r2(self.fit)
+        except GaussnetError:
+            return {}
+        below = np.flatnonzero(found < BELOW).tolist()
+        below.sort(key=lambda node: float(found[node]))
+        return {shown(self.fit.dag.nodes[node]): float(found[node]) for node in below}
 
     @property
     def odd_shapes(self) -> list[str]:
@@ -214,8 +251,12 @@ class Verdict:
         odd = [*self.wild, *self.odd_shapes]
         if odd:
             nodes = self.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
-            worst = float(np.abs(self.shapes.furthest[nodes]).max())
-            return f"the residuals of {listed(odd)} are not Gaussian (worst {worst:.3g} sd)"
+            worst = float(np.abs(self.shapes.worst[nodes]).max())
+            skewness = [self.shapes.skewness[node] for node in self.shapes.nodes("skewed")]
+            strength = [f"worst {worst:.3g} sd of the noise"]
+            if skewness:
+                strength.append(f"skewness {max(skewness, key=abs):.2g}")
+            return f"the residuals of {listed(odd)} are not Gaussian ({', '.join(strength)})"
         if self.believed:
             return f"the values of {listed(self.believed)} do not look Gaussian"
         if self.shapes.are_few:
@@ -334,20 +375,33 @@ class Verdict:
                 f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
                 f"{_method_words(fit)} follows wild values, so try method='robust'."
             )
+        if self.unexplained:
+            names = list(self.unexplained)
+            whose = "its" if len(names) == 1 else "their"
+            return (
+                f"Do not trust the numbers of {listed(names)} and of {whose} children: {whose} R2 "
+                f"is {self.unexplained[names[0]]:.2g}, so that values which were believed do not "
+                "follow the equation; look at them, and try method='sequential-trim'."
+            )
         if self.far:
-            worst = 0.0 if self.shapes is None else np.nanmax(np.abs(self.shapes.furthest))
+            worst = max(self._far.values())
             return (
                 f"Trust the numbers of {listed(self.far)} only if values up to {worst:.0f} "
-                "standard deviations off are right: others carry them on, so they were believed; "
-                "look at them, and try method='sequential-trim'."
+                "standard deviations of the noise off are right: the fit believes them; look at "
+                "them, and try method='sequential-trim'."
             )
         if not self.skewed:
             return self._tails()
+        assert fit.trimming is not None
         whose = "its" if len(self.skewed) == 1 else "their"
+        sides = set(fit.trimming.skewed.values())
+        mends = "; where they lie below, ".join(
+            MENDED_BY[side] for side in (1, -1) if side in sides
+        )
         return (
             f"Trust the numbers of {listed(self.skewed)} and of {whose} relatives only if the "
             "flagged values are wrong: they lie on one side and join the others, as in a skewed "
-            "column, so try its logarithm."
+            f"column, so {mends}."
         )
 
     def _tails(self) -> str:
@@ -394,9 +448,10 @@ def wild_note(fit: "Fit") -> str | None:
     if shapes is None or not shapes.wild.any():
         return None
     nodes = shapes.nodes("wild values")
-    worst = abs(float(shapes.furthest[nodes[0]]))
+    worst = abs(float(shapes.worst[nodes[0]]))
     names = listed(shown(fit.dag.nodes[node]) for node in nodes)
-    return f"residuals of {names} are far from Gaussian (worst {worst:.3g} sd): try robust"
+    strength = f"worst {worst:.3g} sd of the noise"
+    return f"residuals of {names} are far from Gaussian ({strength}): try robust"
 
 
 def find_fit_shapes(fit: "Fit") -> ResidualShapes | None:

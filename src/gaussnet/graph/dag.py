@@ -575,6 +575,15 @@ class Dag:
         return np.array([len(own) for own in self.parent_lists], dtype=np.int64)
 
     @property
+    def parent_columns(self) -> IntArray:
+        """Number of parents of each node, (nodes,), where all levels of a category are one."""
+        if not self.factors:
+            return self.parent_counts
+        columns = [self.indicators.get(name, (name, ""))[0] for name in self.nodes]
+        counts = [len({columns[parent] for parent in own}) for own in self.parent_lists]
+        return np.array(counts, dtype=np.int64)
+
+    @property
     def max_in_degree(self) -> int:
         """The largest number of parents, d; 0 for a graph without nodes."""
         return int(self.in_degrees.max(initial=0))

@@ -126,8 +126,13 @@ class Families:
         size = len(self.parents)
         return Families(np.array([size]), np.array([0, size]), np.arange(size))
 
-    def edges_of(self, chosen: IntArray) -> IntArray:
-        """Positions in `parents` of all edges of the chosen families, in their order."""
+    def edges_of(self, chosen: IntArray, size: int | None = None) -> IntArray:
+        """Positions in `parents` of all edges of the chosen families, in their order.
+
+        `size` is their number of parents, if all have as many.
+        """
+        if size is not None:
+            return np.add.outer(self.offsets[chosen], np.arange(size)).ravel()
         sorting = self.__dict__.get("sorted_by_size")
         if sorting is not None and chosen is sorting[0]:
             return self._edges_by_size

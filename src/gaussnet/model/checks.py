@@ -195,6 +195,14 @@ def node_rows(data: object, dag: Dag, columns: Iterable[object] | None = None) -
     return as_rows(data, dag.nodes, labels)
 
 
+def check_level(level: Any, example: float = 0.95) -> None:
+    """Refuse a level that is no chance."""
+    if not isinstance(level, int | float) or not 0.0 < level < 1.0:
+        raise SettingError(
+            f"got level={level!r}, expected a number between 0 and 1 such as {example}"
+        )
+
+
 def with_levels(data: object, dag: Dag) -> object:
     """The data with indicators in place of categories that the graph knows."""
     if not dag.factors or column_labels(data) is None or names_of(data) is not None:
@@ -396,3 +404,11 @@ def _range(least: float, most: float) -> str:
     if math.isinf(most):
         return f"of at least {least:g}"
     return f"from {least:g} to {most:g}"
+
+
+def is_missing(value: object) -> bool:
+    """Whether this is None, NaN or the NA of pandas, which no comparison decides."""
+    try:
+        return value is None or bool(value != value)  # noqa: PLR0124 (NaN is not itself)
+    except TypeError:
+        return True

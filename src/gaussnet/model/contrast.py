@@ -26,6 +26,7 @@ from gaussnet.kernels.families import Families
 from gaussnet.model.equations import blocks, reversed_edges
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.sparse_distance import Equations, sparse_bhattacharyya
 from gaussnet.types import FloatArray, IntArray
 
 Distribution = GaussianNetwork | Gaussian
@@ -312,6 +313,8 @@ class NetworkContrast:
     def apart(self) -> bool:
         """Whether P and Q live on different hyperplanes and so share no mass."""
         exact = self.q_variances == 0.0
+        if not exact.any() and self.p.variance_array.all():
+            return False
         feedback, spread, bias = self.errors
         own = (self.p.variance_array > 0.0) & (feedback != 1.0)
         off = exact & (own | (spread > 0.0) | (bias != 0.0))
@@ -328,8 +331,28 @@ class NetworkContrast:
         return max(total, 0.0)
 
     def bhattacharyya(self) -> float:
-        """Bhattacharyya distance; forms a dense matrix (nodes, nodes)."""
-        return self.whitened().bhattacharyya()
+        """Bhattacharyya distance, by sparse factors or else by a dense matrix (nodes, nodes)."""
+        found = None
+        if self.p.variance_array.all() and self.q_variances.all():
+            found = sparse_bhattacharyya(*self._equations)
+        return self.whitened().bhattacharyya() if found is None else found
+
+    @property
+    def _equations(self) -> tuple[Equations, Equations, FloatArray]:
+        """The equations of P and of Q, and the difference of their means in those of Q."""
+        graph, edges = self.p.dag.families, self.families
+        ours = Equations(
+            graph.family_of_edge, graph.parents, self.p.coefficient_array, self.p.scales
+        )
+        theirs = Equations(
+            np.concatenate((ours.children, edges.family_of_edge)),
+            np.concatenate((ours.parents, edges.parents)),
+            np.concatenate((ours.coefficients, self.differences)),
+            np.sqrt(self.q_variances),
+        )
+        terms = self.differences * self.p.mean()[edges.parents]
+        errors = self.shifts + np.bincount(edges.family_of_edge, terms, self.width)
+        return ours, theirs, errors / theirs.scales
 
     def log_ratios(self, noise: FloatArray) -> FloatArray:
         """log q/p at the rows of P that this noise (rows, nodes) makes, (rows,).

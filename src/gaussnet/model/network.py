@@ -23,9 +23,10 @@ from gaussnet.types import FloatArray, Rows, Seed
 
 if TYPE_CHECKING:
     from gaussnet.model.formats.text import Values as LavaanValues
-    from gaussnet.model.inference import effects, queries
+    from gaussnet.model.inference import effects
     from gaussnet.model.inference.counterfactual import Counterfactual
     from gaussnet.model.inference.precision import Precision
+    from gaussnet.model.inference.predicted_rows import Prediction
 
 Name = TypeVar("Name", str, Edge)
 Values = Mapping[str, float | str]
@@ -474,7 +475,7 @@ class GaussianNetwork:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> "queries.Prediction": ...
+    ) -> "Prediction": ...
     @overload
     def predict(
         self,
@@ -484,7 +485,7 @@ class GaussianNetwork:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> "dict[str, queries.Prediction]": ...
+    ) -> "dict[str, Prediction]": ...
     def predict(
         self,
         data: object,
@@ -493,7 +494,7 @@ class GaussianNetwork:
         level: float = 0.95,
         given: Iterable[str] | None = None,
         columns: Iterable[object] | None = None,
-    ) -> "queries.Prediction | dict[str, queries.Prediction]":
+    ) -> "Prediction | dict[str, Prediction]":
         """One node in each row, from the other columns: mean, scale and an interval.
 
         The network is taken as known; `Fit.predict` adds the error of what was learnt. A list of

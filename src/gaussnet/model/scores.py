@@ -56,7 +56,7 @@ def robust_score(
 ) -> float:
     r"""A mean log density that rows far from the network cannot move; higher is better.
 
-    For a node with standardized residuals :math:`z_r` and :math:`g` the discount,
+    For a node with standardised residuals :math:`z_r` and :math:`g` the discount,
 
     .. math:: \frac{1 + g}{g} \log \frac{1}{m} \sum_r e^{-g z_r^2 / 2}
               - \tfrac12 \log (2 \pi s^2) + \frac{1 + g}{2 g} \log(1 + g) - \tfrac12,
@@ -115,7 +115,7 @@ def gamma_score(
 
 @np.errstate(over="ignore")
 def _squares(network: GaussianNetwork, rows: Rows) -> FloatArray:
-    """Squares of the standardized residuals of finite rows, infinite where they overflow."""
+    """Squares of the standardised residuals of finite rows, infinite where they overflow."""
     errors = network._standardized_residuals(rows)
     errors[np.isnan(errors)] = np.inf  # terms of both signs overflowed
     return np.asarray(errors * errors)

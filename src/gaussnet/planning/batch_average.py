@@ -103,7 +103,7 @@ class BatchAverageLaw(NodeLaw):
             errors = self._errors(parents, phases)
             masses = np.full(len(errors), 1 / len(errors))
             found = split_distribution(phases, Rule(errors, masses).condensed(256))
-            return replace(found, resolution=RESOLUTION if parents else 0.0)
+            return replace(found, resolution=RESOLUTION) if parents else found
         if self._has_many_batches(parents, phases):
             return _quadrature(parents, self._excess(parents, phases), phases)
         values = _draw(parents, self.extra_rows, phases).divergences
@@ -137,9 +137,7 @@ def _quadrature(parents: int, excess: float, phases: Phases) -> Distribution:
     error = Rule((1 + excess) * least.points, least.masses)
     inflation = inflated(error, location_error(phases, panels=16))
     freedom = phases.first - parents - phases.intercept + parents * excess
-    gamma = precision(freedom, phases.first, 64)
-    values = divergences(gamma.points[:, None], inflation.points)
-    return Distribution(values.ravel(), np.outer(gamma.masses, inflation.masses).ravel())
+    return divergences(precision(freedom, phases.first, 64), inflation)
 
 
 @dataclass(frozen=True)

@@ -25,6 +25,7 @@ from gaussnet.planning.laws import (
     Degrees,
     MethodLaw,
     Phases,
+    divergences,
     expected_phase_two,
     location_error,
     phase_two_part,
@@ -147,14 +148,10 @@ def _slope_part(parents: int, phases: Phases) -> Distribution:
 
 def _node_part(parents: int, phases: Phases, event: float) -> Distribution:
     r"""The distribution of :math:`((1+E)/x - 1 + \ln x)/2`, x the mean square over s^2 (1+q)."""
-    heavy = phases.residual_rows <= 2
     if phases.split or parents == 0:
-        alone = phase_two_part(phases)
-        return Distribution(alone.points, alone.masses, heavy)
-    precision, masses = _largest_precision(parents, phases, event)
-    location = location_error(phases, panels=12)
-    values = precision[:, None] * (1 + location.points) - 1 - np.log(precision)[:, None]
-    return Distribution(0.5 * values.ravel(), np.outer(masses, location.masses).ravel(), heavy)
+        return phase_two_part(phases)
+    most = _largest_precision(parents, phases, event)
+    return divergences(most, location_error(phases, panels=12), heavy=phases.residual_rows <= 2)
 
 
 def _largest_precision(parents: int, phases: Phases, event: float) -> Rule:

@@ -3,15 +3,18 @@
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property, lru_cache
-from math import inf, sqrt
+from math import inf, isfinite, log, sqrt
 from typing import NamedTuple
 
 import numpy as np
 
-from gaussnet.types import FloatArray
+from gaussnet.tails import first_normal_point
+from gaussnet.types import FloatArray, IntArray
 
-ORDER = 4
-"""Gauss-Legendre points in a panel."""
+_NEAR, _FAR = (sqrt(3 / 7 + sign * 2 / 7 * sqrt(6 / 5)) for sign in (-1, 1))
+LEGENDRE = np.array([-_FAR, -_NEAR, _NEAR, _FAR])
+"""The four Gauss-Legendre points of a panel."""
+WIDTHS = np.array([18 - sqrt(30), 18 + sqrt(30), 18 + sqrt(30), 18 - sqrt(30)]) / 36
 REACH = 7.0
 """How far the chi rules reach on both sides of sqrt(k): beyond lies less than 1e-15."""
 HEAVY = 8
@@ -160,17 +163,10 @@ def gauss_beta(first: float, second: float, count: int) -> Rule:
     return Rule((1 + rule.points) / 2, rule.masses)
 
 
-@lru_cache(maxsize=1)
-def _legendre() -> tuple[FloatArray, FloatArray]:
-    points, widths = np.polynomial.legendre.leggauss(ORDER)
-    return points, widths
-
-
 def _panel_points(edges: FloatArray) -> tuple[FloatArray, FloatArray]:
-    points, widths = _legendre()
     half = np.diff(edges) / 2
     middle = (edges[:-1] + edges[1:]) / 2
-    return (middle[:, None] + np.outer(half, points)).ravel(), np.outer(half, widths).ravel()
+    return (middle[:, None] + np.outer(half, LEGENDRE)).ravel(), np.outer(half, WIDTHS).ravel()
 
 
 def _normalised(points: FloatArray, logs: FloatArray, widths: FloatArray) -> Rule:
@@ -258,6 +254,125 @@ class Distribution:
         masses = self.masses[order]
         above = np.cumsum(masses[::-1])[::-1] - masses / 2
         return self.values[order], masses, above
+
+
+class Crossed(Distribution):
+    """The distribution of a + b x, with (a, b) and x > 0 independent of each other and b > 0.
+
+    It has a point for each pair of points, and finds quantiles among them without all of them:
+    for every (a, b) the points of x that matter are a run, since they are sorted.
+    """
+
+    _starts: FloatArray
+    _slopes: FloatArray
+    _weights: FloatArray
+    _rule: Rule
+
+    def __init__(
+        self, starts: FloatArray, slopes: FloatArray, masses: FloatArray, rule: Rule, heavy: bool
+    ) -> None:
+        order = np.argsort(rule.points)
+        own = {
+            "_starts": starts,
+            "_slopes": slopes,
+            "_weights": masses,
+            "_rule": Rule(rule.points[order], rule.masses[order]),
+            "heavy": heavy,
+            "resolution": 0.0,
+        }
+        self.__dict__.update(own)
+
+    @cached_property
+    def values(self) -> FloatArray:
+        """The points, (pairs,)."""
+        return (self._starts[:, None] + self._slopes[:, None] * self._rule.points).ravel()
+
+    @cached_property
+    def masses(self) -> FloatArray:
+        """Their masses, (pairs,)."""
+        return np.outer(self._weights, self._rule.masses).ravel()
+
+    @cached_property
+    def moments(self) -> tuple[float, float]:
+        """Mean and variance of the points."""
+        points, masses = self._rule
+        middle = float(points @ masses)
+        means = self._starts + self._slopes * middle
+        mean = float(means @ self._weights)
+        within = float(((points - middle) ** 2) @ masses) * float(self._slopes**2 @ self._weights)
+        return mean, within + float((means - mean) ** 2 @ self._weights)
+
+    def exceeded_with(self, probability: float) -> float:
+        """The value exceeded with this probability, between points by straight lines."""
+        with np.errstate(over="ignore", invalid="ignore"):  # of a heavy tail
+            is_usual = isfinite(sum(self.moments)) and self.moments[0] > 0.0
+        centre = self._about(probability) if is_usual else 0.0
+        for width in (2e-3, 2e-2, 0.2) if centre > 0.0 else ():
+            low, high = self._ends((1.0 - width) * centre), self._ends((1.0 + width) * centre)
+            lines = np.repeat(np.arange(len(low)), high - low)
+            first = np.cumsum(high - low) - (high - low)
+            chosen = np.arange(len(lines)) + (low - first)[lines]
+            values = self._starts[lines] + self._slopes[lines] * self._rule.points[chosen]
+            masses = self._weights[lines] * self._rule.masses[chosen]
+            order = np.argsort(values)
+            masses = masses[order]
+            beyond = float(self._weights @ self._above[0][high])
+            above = beyond + np.cumsum(masses[::-1])[::-1] - masses / 2
+            if len(order) > 1 and above[-1] < probability < above[0]:
+                return float(np.interp(-probability, -above, values[order]))
+        return super().exceeded_with(probability)
+
+    def shortfall(self, probability: float) -> float:
+        """The mean of the worst part of this probability; inf for a heavy distribution."""
+        if self.heavy:
+            return inf
+        quantile = self.exceeded_with(probability)
+        masses, sums = (part[self._ends(quantile)] for part in self._above)
+        excess = self._weights @ ((self._starts - quantile) * masses + self._slopes * sums)
+        return quantile + float(excess) / probability
+
+    def _about(self, probability: float) -> float:
+        """Roughly the value exceeded with this probability, by secants of the log of the chance.
+
+        They start at a gamma distribution of the same mean and variance (Wilson and Hilferty).
+        """
+        mean, variance = self.moments
+        spread = variance / (9.0 * mean * mean)
+        score = _normal_point(probability)
+        right = mean * max(1.0 - spread + score * sqrt(spread), 0.2) ** 3
+        left, goal = 0.9 * right, log(probability)
+        miss_left, miss_right = self._log_chance(left) - goal, self._log_chance(right) - goal
+        for _ in range(12):
+            if abs(miss_right) < 1e-3 or not abs(miss_right - miss_left) > 0.0:
+                break
+            step = (right - left) * miss_right / (miss_left - miss_right)
+            left, miss_left = right, miss_right
+            right = min(max(right + step, 0.5 * right), 2.0 * right)
+            miss_right = self._log_chance(right) - goal
+        return right
+
+    def _log_chance(self, value: float) -> float:
+        """Logarithm of the chance of more than this value."""
+        return log(max(float(self._weights @ self._above[0][self._ends(value)]), 1e-300))
+
+    def _ends(self, value: float) -> IntArray:
+        """How many points of x lead to at most this value, by pair (a, b)."""
+        return np.searchsorted(self._rule.points, (value - self._starts) / self._slopes, "right")
+
+    @cached_property
+    def _above(self) -> tuple[FloatArray, FloatArray]:
+        """Masses of x above its first points, and sums of points times masses, (points + 1,)."""
+        points, masses = self._rule
+        both = np.zeros((2, len(points) + 1))
+        both[0, :-1], both[1, :-1] = masses, points * masses
+        masses, sums = np.cumsum(both[:, ::-1], axis=1)[:, ::-1]
+        return masses, sums
+
+
+def _normal_point(probability: float) -> float:
+    """Roughly what a normal variable exceeds with this probability."""
+    tail = first_normal_point(min(probability, 1.0 - probability))
+    return tail if probability < 0.5 else -tail
 
 
 Parts = Sequence[tuple[Distribution, int]]

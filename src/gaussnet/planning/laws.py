@@ -21,8 +21,7 @@ import numpy as np
 
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag
-from gaussnet.planning.distributions import Distribution, Rule, beta_odds, chi_square
-from gaussnet.types import FloatArray
+from gaussnet.planning.distributions import Crossed, Distribution, Rule, beta_odds, chi_square
 
 BY_SUM = "quantile of a sum of independent variables, and Markov's inequality for weak designs"
 BY_SHORTFALL = "sum of the nodes' expected shortfalls, which holds for any dependence between nodes"
@@ -287,31 +286,30 @@ def precision(freedom: float, rows: int, panels: int) -> Rule:
     return Rule(rows / rule.points, rule.masses)
 
 
-def divergences(gamma: FloatArray, inflation: FloatArray) -> FloatArray:
+def divergences(gamma: Rule, inflation: Rule, *, heavy: bool = False) -> Crossed:
     """(gamma (1 + inflation) - 1 - ln gamma) / 2, without loss of digits near gamma = 1."""
-    excess = gamma - 1
-    found = (0.5 * gamma) * inflation
-    found += 0.5 * (excess - np.log1p(excess))
-    return np.asarray(found)
+    excess = gamma.points - 1
+    starts = 0.5 * (excess - np.log1p(excess))
+    return Crossed(starts, 0.5 * gamma.points, gamma.masses, inflation, heavy)
 
 
 @lru_cache(maxsize=16)
-def phase_two_part(phases: Phases) -> Rule:
-    r"""The rule of :math:`(\gamma (1 + E) - 1 - \ln \gamma)/2`, phase 2 having its own rows."""
+def phase_two_part(phases: Phases) -> Crossed:
+    r"""The law of :math:`(\gamma (1 + E) - 1 - \ln \gamma)/2`, phase 2 having its own rows."""
     gamma = precision(phases.residual_rows, phases.second, 128 if phases.intercept else 512)
     location = location_error(phases, panels=48)
-    values = divergences(gamma.points[:, None], location.points)
-    return Rule(values.ravel(), np.outer(gamma.masses, location.masses).ravel())
+    return divergences(gamma, location, heavy=phases.residual_rows <= 2)
 
 
 def split_distribution(phases: Phases, error: Rule) -> Distribution:
     r"""The distribution of KL with split phases: phase 2 alone, plus :math:`\ln(1+q)/2`."""
     alone = phase_two_part(phases)
-    if len(error.points) > 1:
-        alone = alone.condensed(256)
-    values = alone.points[:, None] + 0.5 * np.log1p(error.points)
-    masses = np.outer(alone.masses, error.masses)
-    return Distribution(values.ravel(), masses.ravel(), heavy=phases.residual_rows <= 2)
+    if not error.points.any():
+        return alone
+    parts = Rule(alone.values, alone.masses).condensed(256)
+    values = parts.points[:, None] + 0.5 * np.log1p(error.points)
+    masses = np.outer(parts.masses, error.masses)
+    return Distribution(values.ravel(), masses.ravel(), heavy=alone.heavy)
 
 
 def _expected_entropy(rows: int, columns: float) -> float:

@@ -34,6 +34,7 @@ from gaussnet.graph.dag import Dag
 from gaussnet.planning.distributions import (
     Distribution,
     Parts,
+    Rule,
     chi_square,
     gauss_beta,
     gauss_chi_square,
@@ -100,9 +101,7 @@ class LeastSquaresLaw(NodeLaw):
         inflation = inflated(error, location_error(shared, panels=48))
         fine = 512 if len(inflation.points) == 1 else 64
         gamma = precision(freedom, phases.second, fine)
-        values = divergences(gamma.points[:, None], inflation.points)
-        masses = np.outer(gamma.masses, inflation.masses)
-        return Distribution(values.ravel(), masses.ravel(), heavy=freedom <= 2)
+        return divergences(gamma, inflation, heavy=freedom <= 2)
 
     def paper_factors(self, degrees: Degrees, delta: float) -> tuple[float, float]:
         """32 E ln(3n/delta); corrected 128, and delta halved for the union over coordinates."""
@@ -156,9 +155,20 @@ def _best_attempt(classes: Classes, delta: float) -> "Attempt":
         own = [(phases, count) for size, phases, count in classes if size == parents]
         phases, _ = min(own, key=lambda one: one[0].first)
         rough.append((parents, phases, sum(count for _, count in own)))
-    attempts = {share: Attempt.of(rough, delta, share) for share in SHARES}
-    share = min(SHARES, key=lambda share: attempts[share].estimate)
-    return attempts[share] if len(rough) == len(classes) else Attempt.of(classes, delta, share)
+    known: dict[int, Attempt] = {}
+
+    def estimate(index: int) -> float:
+        if index not in known:
+            known[index] = Attempt.of(rough, delta, SHARES[index])
+        return known[index].estimate
+
+    best = len(SHARES) // 2  # the estimates fall to their least and rise again
+    for step in (-1, 1):
+        while 0 <= best + step < len(SHARES) and estimate(best + step) < estimate(best):
+            best += step
+    if len(rough) == len(classes):
+        return known[best]
+    return Attempt.of(classes, delta, SHARES[best])
 
 
 @dataclass(frozen=True, slots=True)
@@ -311,8 +321,7 @@ def _bounding(
     fine = 256 if few and not columns else 64
     gamma = precision(phases.second - columns, phases.second, fine if few else 24)
     squares = chi_square(columns, 64 if few else 12)
-    values = divergences(gamma.points[:, None], squares.points / weight)
-    return Distribution(values.ravel(), np.outer(gamma.masses, squares.masses).ravel())
+    return divergences(gamma, Rule(squares.points / weight, squares.masses))
 
 
 def _split_bounding(parents: int, phases: Phases, weight: float, event: float) -> Distribution:

@@ -10,10 +10,10 @@ from scipy.special import ndtri
 
 from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, suffix, write_text
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.result import Fit
 from gaussnet.graph.algorithms import with_relatives
 from gaussnet.graph.dag import Dag, indicator
+from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.layout import Layout, Sizes, lay_out
 from gaussnet.report.markup import MINUS, many, share, text, whole_page
@@ -22,6 +22,7 @@ from gaussnet.report.network_picture import (
     LARGEST,
     MARGIN,
     arc,
+    covariance_key,
     edge_path,
     letters,
     shorten,
@@ -316,18 +317,19 @@ def _stage(network: GaussianNetwork, view: View) -> str:
         f'spellcheck="false"></label><datalist id="names">{names}</datalist>'
         f'<span class="buttons">{buttons}</span><span class="faint hint">Keys: arrows, Enter '
         "chooses, O observes, S sets, Delete frees</span></div><figure "
-        f'class="drawing">{_drawing(network, view)}{_legend()}</figure></section>{_panel()}</div>'
+        f'class="drawing">{_drawing(network, view)}{_legend(network)}</figure></section>'
+        f"{_panel()}</div>"
     )
 
 
-def _legend() -> str:
+def _legend(network: GaussianNetwork) -> str:
     return (
         '<figcaption class="legend"><span><i class="swatch up"></i>higher <span '
         'class="alone">than before</span><span class="other">in B than in A</span></span>'
         '<span><i class="swatch down"></i>lower</span><span><i class="swatch seen"></i>observed'
         '</span><span><i class="swatch set"></i>set</span><span><i class="key plus"></i>carries '
         'the effect, positive coefficient</span><span><i class="key minus"></i>negative</span>'
-        "</figcaption>"
+        f"{covariance_key(network.dag)}</figcaption>"
     )
 
 

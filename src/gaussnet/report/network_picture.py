@@ -8,6 +8,7 @@ from unicodedata import east_asian_width
 
 import numpy as np
 
+from gaussnet.graph.dag import Dag
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report.findings import Findings
 from gaussnet.report.layout import Layout, Point, Sizes, lay_out
@@ -144,6 +145,13 @@ def _contradictions(findings: Findings, layout: Layout) -> Iterator[str]:
             f'<title>{text(words)}</title><path class="hit" d="{bow}"/>'
             f'<path class="line" d="{bow}"/></g>'
         )
+
+
+def covariance_key(dag: Dag) -> str:
+    """What the bows between nodes mean, for a legend; nothing where there are none."""
+    if not dag.covariances:
+        return ""
+    return '<span><i class="key covaries"></i>covary, neither causes the other</span>'
 
 
 def covariance_lines(network: GaussianNetwork, layout: Layout) -> Iterator[str]:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
     from gaussnet.graph.dag import Dag
     from gaussnet.model.gaussian import Gaussian
-    from gaussnet.model.inference.queries import Prediction
+    from gaussnet.model.inference.predicted_rows import Prediction
     from gaussnet.model.network import GaussianNetwork
 
 MOST_NODES = 80
@@ -77,7 +77,8 @@ def gaussian(value: "Gaussian") -> str:
 
 def prediction(value: "Prediction") -> str:
     """The first rows of a prediction, with their intervals."""
-    return prediction_table(value).to_html()
+    warnings = "".join(f"<p>{escape(sentence)}</p>" for sentence in value.warnings)
+    return warnings + prediction_table(value).to_html()
 
 
 def prediction_table(value: "Prediction") -> ResultTable:
@@ -85,7 +86,7 @@ def prediction_table(value: "Prediction") -> ResultTable:
     level = f"{100 * value.level:.4g}%"
     first = slice(0, MOST_PREDICTIONS)
     columns = (
-        Column("row", "row", [str(row) for row in row_labels(value)], "text"),
+        Column("row", "row", [str(row) for row in value.labels[first]], "text"),
         Column("mean", f"{value.node}, expected", value.mean[first].tolist()),
         Column("scale", "standard deviation", value.scale[first].tolist()),
         Column("low", f"{level} low", value.low[first].tolist()),
@@ -95,13 +96,6 @@ def prediction_table(value: "Prediction") -> ResultTable:
     notes = (f"{more:,} more rows are in to_frame()",) if more > 0 else ()
     title = f"Prediction of {value.node} in {counted(len(value), 'row')}"
     return ResultTable(title, columns, notes)
-
-
-def row_labels(value: "Prediction") -> list[Any]:
-    """What the first rows are called: by the index of the frame that was given, or by number."""
-    index = getattr(value.given_frame, "index", None)
-    labels = range(len(value)) if index is None or callable(index) else index
-    return list(labels[:MOST_PREDICTIONS])
 
 
 def fit(value: "Fit") -> str:

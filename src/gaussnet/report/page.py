@@ -14,11 +14,11 @@ from gaussnet.data.codes import checked_codes
 from gaussnet.data.paths import files_of
 from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, reason, suffix, write_text
-from gaussnet.fitting.checks import check_level
 from gaussnet.fitting.group_fits import GroupFit
 from gaussnet.fitting.result import Fit
 from gaussnet.graph.dag import Dag
 from gaussnet.methods.groups import ReadOptions
+from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.report import sections
 from gaussnet.report.findings import (

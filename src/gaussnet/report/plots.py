@@ -119,7 +119,7 @@ def coefficients(
     words = [f"{shorten(parent)} \N{RIGHTWARDS ARROW} {shorten(child)}" for parent, child in shown]
     axes.set_yticks(range(len(shown)), words)
     axes.set_ylim(len(shown) - 0.4, -0.6)
-    kind = "standardised coefficient" if standardized else "coefficient"
+    kind = "standardised coefficient" if standardized else "coefficient (units of child / parent)"
     more = f", first {len(shown)} of {len(edges)}" if len(shown) < len(edges) else ""
     axes.set_xlabel(f"{kind} with {100 * level:.4g} % interval{more}")
     if len(fits) > 1:

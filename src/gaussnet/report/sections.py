@@ -7,13 +7,13 @@ import numpy as np
 
 from gaussnet.fitting.coefficient_tables import ERRORS
 from gaussnet.fitting.measures import r2_note
-from gaussnet.fitting.outliers import Outlier, Outliers
+from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import shape_words
 from gaussnet.fitting.result import Fit
 from gaussnet.planning.targets import information_limit
 from gaussnet.report.findings import Findings
 from gaussnet.report.markup import MINUS, Sortable, many, number, share, text
-from gaussnet.report.network_picture import draw_network, is_drawn, shorten
+from gaussnet.report.network_picture import covariance_key, draw_network, is_drawn, shorten
 from gaussnet.report.residuals import Residuals, draw_residuals, shared_shapes, thinning
 from gaussnet.tails import PValue
 from gaussnet.types import IntArray
@@ -104,7 +104,7 @@ def network(findings: Findings) -> str:
         '<span><i class="key plus"></i>positive coefficient</span>'
         '<span><i class="key minus"></i>negative coefficient</span>'
         f"<span>width: size of the standardised coefficient</span>{unsure}"
-        f"{_contradiction_key(findings)}"
+        f"{covariance_key(findings.network.dag)}{_contradiction_key(findings)}"
         '</figcaption></figure><div id="tip" role="status" hidden></div>'
     )
 
@@ -248,7 +248,7 @@ def _node_table(findings: Findings) -> str:
     share_of = "R2, %" if findings.r2 is not None else "implied R2, %"
     heads = ["node", "parents", "intercept", "noise std. dev.", share_of]
     columns: list[list[float]] = [
-        net.dag.parent_counts.tolist(),
+        net.dag.parent_columns.tolist(),
         net.constants.tolist(),
         net.noise_scales.tolist(),
         (100.0 * findings.explained).tolist(),
@@ -372,15 +372,16 @@ def flagged(findings: Findings) -> str:
         f"{_left_out_words(findings)} Rows are counted from 0; z is recorded minus "
         f"expected value, in standard deviations of the value given {known}."
     )
-    fields: tuple[str, ...] = Outlier._fields
     if found.has_probabilities:
         words += " The probability is that of the value being wrong."
-    else:
-        fields = fields[:-1]
+    if found.labels is not None:
+        words += " Labels are those of the data frame's index."
+    fields = found.fields
     caption = "One row per flagged value, worst first"
     if len(found) > MOST_CELLS:
         caption += f"; the worst {MOST_CELLS:,} of {len(found):,}"
-    cells = [cell[: len(fields)] for cell in islice(found, MOST_CELLS)]
+    named = (cell._replace(label=str(cell.label)) for cell in islice(found, MOST_CELLS))
+    cells = [tuple(getattr(cell, name) for name in fields) for cell in named]
     table = Sortable("flagged", caption, fields, cells)
     return f"{title}<p>{words}</p>{_strips(found, findings.rows)}{table.to_html()}"
 

@@ -229,12 +229,10 @@ def _results(tasks: list[Task], workers: int) -> Iterator[tuple[Task, tuple[Reco
 
 def _stop(pool: ProcessPoolExecutor) -> None:
     """End the workers at once; whatever they were at is done anew by the next run."""
-    processes = list((pool._processes or {}).values())
-    pool.shutdown(wait=False, cancel_futures=True)
-    for process in processes:
+    for process in list((pool._processes or {}).values()):
         process.terminate()
-    for process in processes:
-        process.join()
+    # Waits for the pool's own thread too: an interpreter that ends beside it may print a traceback.
+    pool.shutdown(wait=True, cancel_futures=True)
 
 
 def _start_worker() -> None:

@@ -140,7 +140,8 @@ class GaussianBayesianNetwork(DensityMixin, BaseEstimator):  # type: ignore[misc
 
         X has all columns, or all but the target; what it holds in the target's own column is not
         looked at. Without a target here or in the estimator, the prediction of every column from
-        all the others, (rows, nodes).
+        all the others, (rows, nodes). Values are taken as given; ``fit_.predict`` of a robust
+        method judges them first.
         """
         network = self._checked().network_
         chosen = self.target if target is None else target

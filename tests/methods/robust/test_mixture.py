@@ -2,10 +2,12 @@
 
 import numpy as np
 import pytest
+from tests.forced import many_rows
 
 import gaussnet as gn
 from gaussnet import kernels
 from gaussnet.kernels import numpy_mixture
+from gaussnet.methods.robust.judge import Judge
 from gaussnet.methods.robust.mixture import FEWEST_CELLS, Equation, Foreign, replace
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.methods.robust.starts import mixture_from
@@ -31,6 +33,17 @@ def a_mixture(network, data, wrong):
     layout = SparsePrecision(network.dag.families)
     equation = Equation(network.coefficient_array, network.mean(), network.variance_array)
     return mixture_from(data, layout, True, equation, wrong, np.ones(data.shape[1], dtype=bool))
+
+
+@many_rows
+def test_a_wrong_cell_with_many_children_is_flagged_alone():
+    children = [f"c{number}" for number in range(700)]
+    dag = gn.Dag.parse("; ".join(f"{child} ~ hub" for child in children), nodes=["hub", *children])
+    network = gn.GaussianNetwork.from_arrays(dag, np.ones(700), np.ones(701))
+    rows = np.array(network.sample(16, seed=1))
+    rows[3, 0] += 30.0
+    flagged = Judge.of_network(network).judged(rows).flagged
+    assert np.argwhere(flagged).tolist() == [[3, 0]]
 
 
 @pytest.mark.parametrize("seed", range(4))

@@ -49,10 +49,10 @@ def believed_law(fitted: Fitted) -> ParameterLaw:
 
 
 def believed_rows(fitted: Fitted) -> FloatArray:
-    """The rows of a fit with NaN for every cell that is flagged, (rows, nodes)."""
+    """The rows of a fit with NaN for every cell that it does not believe, (rows, nodes)."""
     rows = np.array(fitted.data.table().in_memory("this").array, dtype=np.float64)
-    for node, indices in fitted.findings.found("flagged"):
-        rows[fitted.findings.cells[node].rows[indices], node] = np.nan
+    for node, own in fitted.findings.disbelieved_cells.items():
+        rows[own, node] = np.nan
     return rows
 
 

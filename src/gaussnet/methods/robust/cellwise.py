@@ -65,7 +65,7 @@ class Cellwise(SequentialTrim):
     error_kinds = ("believed-cells",)
     reads_pages = True
     keeps_sample = True
-    passes = "a sample is learnt from in memory, then all rows are read two or three times"
+    passes = "a sample is learnt from in memory, then all rows are read once or more"
 
     def first(self, equations: Equations, scale: Scale) -> Pass:
         """All rows at once, if they are in memory; else a sample, and then rounds over all."""

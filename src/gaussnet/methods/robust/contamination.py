@@ -147,7 +147,7 @@ class Misfit:
         sound, left_out, flagged = complete.copy(), ~complete, np.zeros(len(rows), dtype=bool)
         for parent in families.parents.tolist():
             if parent in trimming.cells:
-                sound[trimming.cells[parent].rows] = False
+                sound[trimming.cells[parent].rows[trimming.distrusted(parent)]] = False
         left_out[trimming.left_out[node]] = True
         if node in trimming.cells:
             flagged[trimming.cells[node].rows[trimming.indices(node, "flagged")]] = True
@@ -204,17 +204,17 @@ class Misfit:
         return added / np.count_nonzero(extra) / (before / self.freedom) if before else inf
 
     def cleaned_statistic(self) -> float:
-        """The statistic of doubted rows whose suspicious parents have their expected values."""
+        """The statistic of doubted rows whose distrusted parents have their expected values."""
         rows = np.flatnonzero(self.doubted)
         parents = self.values[rows, :-1].copy()
         variances = np.zeros_like(parents)
         families = self.fitted.network.dag.families
         for index, parent in enumerate(families.parent_lists[self.node]):
             if parent in self.trimming.cells:
-                cells = self.trimming.cells[parent]
-                _, own, there = np.intersect1d(rows, cells.rows, return_indices=True)
-                parents[own, index] = cells.expected[there]
-                variances[own, index] = cells.variances[there]
+                cells, chosen = self.trimming.cells[parent], self.trimming.distrusted(parent)
+                _, own, there = np.intersect1d(rows, cells.rows[chosen], return_indices=True)
+                parents[own, index] = cells.expected[chosen[there]]
+                variances[own, index] = cells.variances[chosen[there]]
         slopes, means = self.equation.coefficients[0], self.equation.means[0]
         rest = self.values[rows, -1] - means[-1] - (parents - means[:-1]) @ slopes
         return float(np.mean(rest**2 / (float(self.equation.noise[0]) + variances @ slopes**2)))

@@ -30,6 +30,13 @@ MANY_ROWS = 0.25
 FEWEST_SKEWED, SKEWED_FROM = 6, 4.0
 """So many flagged values of a node on one side, the nearest within so many standard deviations,
 look like a skewed column."""
+JOINING = 3
+"""So many of the nearest must be that near, so that no single row decides."""
+MENDED_BY = {
+    1: "try its logarithm",
+    -1: "try its square, or the logarithm of an upper limit minus its values",
+}
+"""What makes a column with a long upper (1) or lower (-1) tail less skewed."""
 TAIL_ENDS = 6.0
 """Half of the flagged values of a node or more are nearer if they are the tails of its noise."""
 SIDED = 0.9
@@ -70,6 +77,8 @@ class Trimming:
     noise or its square."""
     judge: "Judge | None" = None
     """Who judges cells of further rows, where the mixture was learnt."""
+    judged_by: "Judge | None" = None
+    """Who flagged the cells of rows that were read page by page: the judge of the last pass."""
     counts: IntArray | None = None
     """Cells of each status, (statuses, nodes), where not all of them are listed."""
     contamination: "ContaminationTest | None" = None
@@ -102,15 +111,16 @@ class Trimming:
         )
 
     @property
-    def skewed(self) -> tuple[int, ...]:
-        """Nodes whose flagged values lie on one side and begin where right ones end."""
-        found = []
+    def skewed(self) -> dict[int, int]:
+        """Nodes whose flagged values lie on one side and begin where right ones end; the side."""
+        found = {}
         for node, indices in self.found("flagged"):
             far = self.cells[node].deviations[indices]
-            is_one_sided = len(far) >= FEWEST_SKEWED and abs(np.sign(far).sum()) >= SIDED * len(far)
-            if is_one_sided and np.abs(far).min() < SKEWED_FROM:
-                found.append(node)
-        return tuple(found)
+            side = float(np.sign(far).sum())
+            is_one_sided = len(far) >= FEWEST_SKEWED and abs(side) >= SIDED * len(far)
+            if is_one_sided and _joins(np.abs(far)):
+                found[node] = 1 if side > 0.0 else -1
+        return found
 
     @property
     def heavy_tailed(self) -> tuple[int, ...]:
@@ -119,7 +129,7 @@ class Trimming:
         for node, indices in self.found("flagged"):
             far = np.abs(self.cells[node].deviations[indices])
             near = np.count_nonzero(far < TAIL_ENDS)
-            is_joined = near >= max(FEWEST_SKEWED, 0.5 * len(far)) and far.min() < SKEWED_FROM
+            is_joined = near >= max(FEWEST_SKEWED, 0.5 * len(far)) and _joins(far)
             if is_joined and node not in skewed:
                 found.append(node)
         return tuple(found)
@@ -148,11 +158,12 @@ class Trimming:
 
     def _shapes(self) -> Iterator[str]:
         """That values were perhaps flagged because a column is skewed or noise has heavy tails."""
-        if self.skewed:
+        sides = list(self.skewed.values())
+        for side in (side for side in MENDED_BY if side in sides):
             yield (
-                f"the flagged values of {counted(len(self.skewed), 'node')} lie on one side and "
-                "join the others without a gap: they may be right and the column skewed, so try "
-                "its logarithm"
+                f"the flagged values of {counted(sides.count(side), 'node')} lie "
+                f"{'above' if side > 0 else 'below'} the others and join them without a gap: they "
+                f"may be right and the column skewed, so {MENDED_BY[side]}"
             )
         if self.heavy_tailed:
             yield (
@@ -195,6 +206,35 @@ class Trimming:
     def _lacks(self) -> bool:
         return self.counts is not None and bool(self.counts[MISSING].any())
 
+    @property
+    def disbelieved(self) -> tuple[str, ...]:
+        """The statuses of recorded values that the fit leaves out; all others count.
+
+        A cell in doubt ("unverified") counts in the likelihood; an equation that leaves out whole
+        rows leaves it out, because it cannot be judged.
+        """
+        return ("flagged",) if self.bridged else ("flagged", "unverified")
+
+    @property
+    def disbelieved_cells(self) -> dict[int, IntArray]:
+        """The rows of each node that has any whose recorded values the fit leaves out, ascending.
+
+        What a fit believes is asked here alone: these cells count as missing, all others count.
+        """
+        found = self.found(*self.disbelieved)
+        return {node: self.cells[node].rows[indices] for node, indices in found}
+
+    def distrusted(self, node: int) -> IntArray:
+        """Which of a node's suspicious cells its children do not rest on.
+
+        Rows with any of them are left out where whole rows are, unless they are readmitted.
+        """
+        return self.indices(node, *((*self.disbelieved, "missing") if self.bridged else STATUSES))
+
+    def is_judged(self, node: int) -> bool:
+        """Whether the mixture judged the cells of a node; else all but those apart are believed."""
+        return self.judge is None or bool(self.judge.mixture.judged[node])
+
     def indices(self, node: int, *statuses: str) -> IntArray:
         """Which of a node's suspicious cells have one of these statuses."""
         if node not in self.cells:
@@ -222,3 +262,8 @@ class Trimming:
             indices = self.indices(node, *statuses)
             if len(indices):
                 yield node, indices
+
+
+def _joins(far: FloatArray) -> bool:
+    """Whether the nearest of these deviations begin where those of right values end."""
+    return bool(np.count_nonzero(far < SKEWED_FROM) >= JOINING)

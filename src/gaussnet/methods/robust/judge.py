@@ -203,9 +203,13 @@ def precisions(mixture: Mixture, bad: BoolArray, rows: IntArray, nodes: IntArray
     return found
 
 
-def listed_cells(judge: Judge, rows: Rows, found: JudgedRows, first_row: int = 0) -> ListedCells:
+def listed_cells(
+    judge: Judge, rows: Rows, found: JudgedRows, first_row: int = 0, *, doubted: bool = True
+) -> ListedCells:
     """The flagged cells of judged rows, and those in some doubt; rows are counted from here on."""
-    listed = found.flagged | ((found.chances > SLIGHTLY_DOUBTED) & ~found.missing)
+    listed = found.flagged
+    if doubted:
+        listed = listed | ((found.chances > SLIGHTLY_DOUBTED) & ~found.missing)
     row, node = np.nonzero(listed)
     recorded = np.asarray(rows, dtype=np.float64)[row, node]
     chances, filled = found.chances[row, node], found.filled[row, node]

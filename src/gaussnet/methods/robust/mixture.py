@@ -243,7 +243,7 @@ class Mixture:
         """Of the parameters before the last round."""
         return -np.inf if self.sums is None else self.sums.log_likelihood
 
-    @property
+    @cached_property
     def marginal(self) -> FloatArray:
         """Variance of each node under the network, (nodes,)."""
         return marginal_variances(self.layout.families, self.equation)
@@ -295,7 +295,9 @@ class Mixture:
     def run_far(self, most: int) -> "Mixture":
         """The same with longer steps: two rounds, what these lead to expect, and one round there.
 
-        A step after which the likelihood is lower is not taken.
+        A step after which the likelihood is lower is not taken. Sums of other rows than these
+        (`variate`) lead elsewhere than to the largest likelihood of these: then a step is not taken
+        after which rounds move farther than before it.
         """
         now, longest = self.round(), FIRST_LENGTH
         while now.rounds < self.rounds + most:
@@ -304,11 +306,15 @@ class Mixture:
             step = LongStep.of(now, first, second, longest)
             if second.distance(first) * step.length < CONVERGED:
                 return second
-            there = step.taken(second).round()
-            rises = there.log_likelihood >= second.log_likelihood - SLACK
+            landed = step.taken(second)
+            there = landed.round()
+            if self.variate is None:
+                is_better = there.log_likelihood >= second.log_likelihood - SLACK
+            else:
+                is_better = step.metric.between(landed, there) <= step.metric.between(first, second)
             is_longest = step.length == longest
-            longest *= 4.0 if is_longest and rises else 1.0 if rises else 0.5
-            longest, now = max(longest, 1.0), there if rises else second
+            longest *= 4.0 if is_longest and is_better else 1.0 if is_better else 0.5
+            longest, now = max(longest, 1.0), there if is_better else second
         return now
 
     def distance(self, other: "Mixture") -> float:
@@ -511,6 +517,11 @@ class Metric:
         shares = (chances, wrong * laws.weights, (chances * laws.shares).ravel())
         roots = 2.0 * np.sqrt(self.count * np.concatenate(shares))
         return np.concatenate((np.concatenate(first) / self.units, roots))
+
+    def between(self, one: Mixture, other: Mixture) -> float:
+        """The distance of two mixtures; infinite if one is not a number."""
+        found = float(np.linalg.norm(self.point(one) - self.point(other)))
+        return found if np.isfinite(found) else np.inf
 
     def at(self, point: FloatArray, mixture: Mixture) -> Mixture:
         """The mixture with the parameters of a point, and with all else as it is."""

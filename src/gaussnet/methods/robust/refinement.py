@@ -32,10 +32,12 @@ from gaussnet.methods.robust.mixture import (
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.methods.robust.sequential_trim import RobustScale, RobustSolution
 from gaussnet.methods.robust.shape import (
+    FAR_ENOUGH,
     crowded_rows,
     find_shape,
     looks_contaminated,
     rows_are_foreign,
+    stands_apart,
 )
 from gaussnet.methods.robust.starts import mixture_from, rank_start, row_start, with_foreign
 from gaussnet.methods.scales import KlOptimal
@@ -92,9 +94,10 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
     if _has_node_without_noise(walk):
         return walk.solution
     outside = _cells_outside(walk)
+    judged = _continuous(np.where(outside, np.nan, walk.rows))
+    outside |= _cells_apart(walk, judged)
     rows = np.where(outside, np.nan, walk.rows)
     layout = SparsePrecision(walk.families)
-    judged = _continuous(rows)
     mixture = _with_levels(walk, _likeliest(walk, layout, rows, judged))
     mixture = _with_foreign_rows(walk, mixture)
     apart, shaped = np.zeros(rows.shape, dtype=bool), set[int]()
@@ -332,6 +335,22 @@ def _cells_outside(walk: Walk) -> BoolArray:
     return outside
 
 
+def _cells_apart(walk: Walk, judged: BoolArray) -> BoolArray:
+    """Cells of columns that are not judged which the walk flagged, and which stand apart.
+
+    The mixture would believe them, and doubt their relatives instead.
+    """
+    apart, sound = np.zeros(walk.rows.shape, dtype=bool), _rests_on_most(walk)
+    for node, cells in walk.solution.cells.items():
+        if judged[node] or not sound[node]:
+            continue
+        sizes = np.nan_to_num(np.abs(cells.deviations))
+        # Cells that the walk does not list are nearer than this.
+        is_apart = stands_apart(np.append(sizes, FAR_ENOUGH))[:-1]
+        apart[cells.rows[is_apart & (cells.statuses == FLAGGED)], node] = True
+    return apart
+
+
 def _continuous(rows: FloatArray) -> BoolArray:
     """Columns in which no value is frequent, unless it lies far from all others, (nodes,)."""
     return np.array([_is_continuous(column[~np.isnan(column)]) for column in rows.T])
@@ -490,6 +509,11 @@ class Findings:
             expected = np.where(missing[rows, node], filled, own - (own - filled) / share)
             expected = np.where(foreign, self.mixture.equation.means[node], expected)
             variances = spreads[rows, node]
+            known = walk.solution.cells.get(node)
+            if known is not None:  # what was suspected: by the equation that suspected it
+                was = np.flatnonzero(statuses == CONFIRMED)
+                at = np.searchsorted(known.rows, rows[was])
+                expected[was], variances[was] = known.expected[at], known.variances[at]
             deviations = (own - expected) / np.sqrt(variances)
             found[node] = SuspiciousCells(rows, statuses, expected, variances, deviations, chances)
         return found

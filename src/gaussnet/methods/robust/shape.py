@@ -182,7 +182,7 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
         apart = by_cell & (chances > CLEARLY_WRONG) & decidable
         wrong &= ~by_cell
     for column in np.flatnonzero(has_cells & ~wrong & ~known).tolist():
-        apart[:, column] |= doubted[:, column] & _stands_apart(np.sqrt(events[:, column]))
+        apart[:, column] |= doubted[:, column] & stands_apart(np.sqrt(events[:, column]))
     return Shape(words, wrong, apart)
 
 
@@ -355,7 +355,7 @@ def _squares(mixture: Mixture, equation: Equation, rows: FloatArray) -> FloatArr
     return np.asarray(rest**2 / equation.variances)
 
 
-def _stands_apart(sizes: FloatArray) -> BoolArray:
+def stands_apart(sizes: FloatArray) -> BoolArray:
     """Whether values lie beyond the first gap outside the bulk, (rows,)."""
     order = np.sort(sizes)
     outside = int(np.searchsorted(order, FAR_ENOUGH))

@@ -183,7 +183,7 @@ class Stories:
             rest = kernels.residuals(filled - model.means, model.families, model.coefficients).T
             residuals[story] = rest / np.sqrt(model.variances)
             errors[story] = rows - filled
-        errors *= np.sqrt(np.diag(model.precision()))
+        errors *= np.sqrt(model.precisions())
         whole = np.where(np.isnan(rows), 0.0, (rows - model.means) / scales)
         tightness = float(0.5 * np.log(model.variances).sum() - np.log(scales).sum())
         return cls(doubted, chosen, wrong, residuals, errors[wrong], whole, tightness)

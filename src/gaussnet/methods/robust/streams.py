@@ -3,7 +3,8 @@
 What is wrong with a row is a matter of that row, given the parameters (`judge`). So a sample of the
 rows is learnt from in memory: what wrong values look like, how frequent they are, and the network.
 Then each pass over all rows (`RoundPass`) says how far that holds for all of them, and the mixture
-goes on from there in memory, with the sample as a control variate. Two passes are mostly enough.
+goes on from there in memory, with the sample as a control variate. One or two passes
+are mostly enough: the two halves of the sample say how far chance may lead astray.
 """
 
 from dataclasses import dataclass, replace
@@ -19,7 +20,7 @@ from gaussnet.kernels.numpy_robust import FLAGGED, MISSING
 from gaussnet.methods.base import Equations, Scale, Solution
 from gaussnet.methods.least_squares import LeastSquares
 from gaussnet.methods.robust.cells import SuspiciousCells
-from gaussnet.methods.robust.cellwise import MOST_MISSING, Cellwise
+from gaussnet.methods.robust.cellwise import FEWEST_ROWS, MOST_MISSING, Cellwise
 from gaussnet.methods.robust.control_variate import ControlVariate
 from gaussnet.methods.robust.findings import Trimming
 from gaussnet.methods.robust.judge import (
@@ -31,7 +32,6 @@ from gaussnet.methods.robust.judge import (
 )
 from gaussnet.methods.robust.mixture import (
     LEAST_CHANCE,
-    SLACK,
     Metric,
     Mixture,
     Sums,
@@ -52,7 +52,8 @@ MOST_LISTED = 10_000
 """The worst flagged cells that are kept."""
 
 CLOSE = 0.05
-"""Passes end when the next one would move no parameter by more standard errors than this."""
+"""Passes end when the next one would move no parameter by more standard errors than this, as far as
+the last two moves or the two halves of the sample can tell."""
 
 MOST_PASSES = 20
 
@@ -176,7 +177,7 @@ def round_summary(judge: Judge, rows: Rows) -> RoundSummary:
     by_family = spoilt.copy()
     for edge, parent in enumerate(families.parents.tolist()):
         by_family[families.family_of_edge[edge]] |= spoilt[parent]
-    listed = listed_cells(judge, rows, found).flagged
+    listed = listed_cells(judge, rows, found, doubted=False)
     assert found.lost is not None
     counts, own = status_counts(found), by_family.sum(axis=1)
     return RoundSummary(found.sums, counts, own, _worst(listed), found.lost)
@@ -248,20 +249,43 @@ class RoundPass(Pass):
         mixture = followed_up(self.judge, summary.sums, self.sample.rows, self.threads)
         move = _largest_move(self.judge.mixture, mixture, summary.sums)
         left = move if np.isinf(self.before) else move * min(move / self.before, 1.0)
+        if left >= CLOSE:
+            left = min(left, self._chance_error(summary.sums, mixture))
         if left < CLOSE or self.passes >= MOST_PASSES:
             return Learnt(self.judge, summary, mixture, self.shaped, self.discrete)
         judge = replace(self.judge, mixture=mixture)
         return replace(self, judge=judge, before=move, passes=self.passes + 1)
 
+    def _chance_error(self, total: Sums, mixture: Mixture) -> float:
+        """How far the sample may lead astray, in standard errors: what the next pass would correct.
 
-def followed_up(judge: Judge, total: Sums, sample: FloatArray, threads: int) -> Mixture:
-    """The mixture after rounds over a sample of the rows that have these sums."""
+        Each half of the sample goes on by itself. Their answers differ by twice the standard
+        deviation of the answer of both together.
+        """
+        halves = self.sample.rows[::2], self.sample.rows[1::2]
+        if min(len(half) for half in halves) < FEWEST_ROWS:
+            return np.inf
+        one, other = (
+            followed_up(self.judge, total, half, self.threads, mixture) for half in halves
+        )
+        return _largest_move(one, other, total)
+
+
+def followed_up(
+    judge: Judge, total: Sums, sample: FloatArray, threads: int, start: Mixture | None = None
+) -> Mixture:
+    """The mixture after rounds over a sample of the rows that have these sums under a judge.
+
+    The rounds begin at the parameters of the judge, and are taken back if they lead away; or at
+    another start, which rounds have led to.
+    """
     values = judge.inside(sample)
-    here = judge.mixture.on(values, np.zeros(values.shape, dtype=bool))
-    variate = ControlVariate.of(here, total, judge.judged(sample).sums)
+    here = (start or judge.mixture).on(values, np.zeros(values.shape, dtype=bool))
+    variate = ControlVariate.of(judge.mixture, total, judge.judged(sample).sums)
     first = replace(here, variate=variate, threads=threads, rounds=0).round()
     found = first.run_far(MOST_ROUNDS)
-    if not found.log_likelihood >= first.log_likelihood - SLACK:
+    metric = Metric.of(first, first.sums)
+    if start is None and not metric.between(found, found.round()) <= metric.between(here, first):
         found = replace(first, laws=here.laws, chances=here.chances)  # a round of the network alone
     return found.without_rows()
 
@@ -331,6 +355,7 @@ def trimming_of(learnt: Learnt) -> Trimming:
         bridged=True,
         lost=summary.lost,
         judge=replace(learnt.judge, mixture=learnt.mixture),
+        judged_by=learnt.judge,
         counts=summary.counts,
     )
 

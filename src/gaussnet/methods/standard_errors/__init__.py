@@ -7,7 +7,7 @@ corrects the p-values of many tests.
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
@@ -164,7 +164,12 @@ def no_slopes(block: Block) -> Slopes:
 
 
 def _identity(block: Block) -> FloatArray:
-    return np.broadcast_to(np.eye(block.size), (block.count, block.size, block.size))
+    return _identities(block.count, block.size)
+
+
+@lru_cache(64)
+def _identities(count: int, size: int) -> FloatArray:
+    return np.broadcast_to(np.eye(size), (count, size, size))
 
 
 class Spreads:
@@ -176,7 +181,9 @@ class Spreads:
         self.same_rows = same_rows
         """Whether the coefficients come from the same rows."""
         self.rows = np.zeros(nodes)
-        self.location_error, self.location_low, self.location_high = np.full((3, nodes), np.nan)
+        self.locations = np.full((3, nodes), np.nan)
+        """Standard errors of the locations, and distances down and up to their intervals' ends."""
+        self.location_error, self.location_low, self.location_high = self.locations
         self.noise, self.noise_error, self.noise_low, self.noise_high = np.full((4, nodes), np.nan)
         self.centres = np.zeros(len(families.parents))
         self.location_correlation = np.zeros(len(families.parents))
@@ -185,7 +192,7 @@ class Spreads:
 
     def enter_parents(self, nodes: IntArray, centres: FloatArray, covariances: FloatArray) -> None:
         """Centres (families, p) and covariances (families, p, p) of nodes of one size."""
-        self.centres[self.families.edges_of(nodes)] = centres.ravel()
+        self.centres[self.families.edges_of(nodes, centres.shape[1])] = centres.ravel()
         self.covariances[self._indices(nodes, centres.shape[1])] = covariances
 
     def parent_covariances(self, nodes: IntArray, size: int) -> FloatArray:
@@ -207,19 +214,22 @@ def enter_mean_squares(
     Least squares has the smallest residuals whatever method found the coefficients, and
     their law is known exactly.
     """
-    tail = 0.5 - 0.5 * level
+    if not found:
+        return
+    tail, rows = 0.5 - 0.5 * level, found[0].rows
+    freedom = np.concatenate([own.freedom for own in found])
+    squares = np.concatenate([own.squares for own in found])
+    at = nodes[found[0].block.families.start : found[-1].block.families.stop]
+    noise = squares / freedom
+    error = np.sqrt(noise / rows)
+    spreads.rows[at], spreads.noise[at], spreads.location_error[at] = rows, noise, error
+    spreads.location_low[at] = spreads.location_high[at] = error * student(level, freedom)
+    spreads.noise_error[at] = np.sqrt(2.0 / freedom)
+    spreads.noise_low[at] = squares / chi_square_quantile(freedom, 1.0 - tail)
+    spreads.noise_high[at] = squares / chi_square_quantile(freedom, tail)
     for own in found:
-        at = nodes[own.block.families]
-        spreads.rows[at] = own.rows
-        error = np.sqrt(own.noise / own.rows)
-        spreads.location_error[at] = error
-        spreads.location_low[at] = spreads.location_high[at] = error * student(level, own.freedom)
-        spreads.noise[at] = own.noise
-        spreads.noise_error[at] = np.sqrt(2.0 / own.freedom)
-        spreads.noise_low[at] = own.squares / chi_square_quantile(own.freedom, 1.0 - tail)
-        spreads.noise_high[at] = own.squares / chi_square_quantile(own.freedom, tail)
         covariances = own.upper.transpose(0, 2, 1) @ own.upper / own.rows
-        spreads.enter_parents(at, own.means[:, :-1], covariances)
+        spreads.enter_parents(nodes[own.block.families], own.means[:, :-1], covariances)
 
 
 def enter_heteroscedastic(
@@ -268,37 +278,40 @@ class Assembly:
 
     def enter(self, nodes: IntArray, slopes: Slopes, intercept: bool) -> None:
         """The parameters of these nodes, all with as many parents."""
-        edges = self.network.dag.families.edges_of(nodes)
+        edges = self.network.dag.families.edges_of(nodes, slopes.block.size)
         coefficients = self.network.coefficient_array[edges].reshape(slopes.estimates.shape)
-        found = self._combined(nodes, edges, slopes)
-        self._require_same(coefficients, slopes, found[0][:, 1:])
-        centres = np.column_stack((self.network.intercept_array[nodes], coefficients))
-        ends = np.stack((found[0], centres - found[1], centres + found[2]))
+        ends = self._combined(nodes, edges, slopes)
+        self._require_same(coefficients, slopes, ends[0, :, 1:])
+        centres = np.empty(ends.shape[1:])
+        centres[:, 0], centres[:, 1:] = self.network.intercept_array[nodes], coefficients
+        np.subtract(centres, ends[1], out=ends[1])
+        ends[2] += centres
         self.coefficients[:, edges] = ends[:, :, 1:].reshape(3, -1)
         self.intercepts[:, nodes] = ends[:, :, 0] if intercept else 0.0
         self.covariances.append((nodes, slopes.covariance))
         self._enter_variances(nodes, slopes)
 
-    def _combined(self, nodes: IntArray, edges: IntArray, slopes: Slopes) -> tuple[FloatArray, ...]:
-        """Standard errors and distances down and up of (intercept, coefficients)."""
+    def _combined(self, nodes: IntArray, edges: IntArray, slopes: Slopes) -> FloatArray:
+        """Standard errors and distances down and up of (intercept, coefficients), (3, nodes, .)."""
         spreads, size = self.spreads, slopes.block.size
-        centres = spreads.centres[edges].reshape(len(nodes), size)
+        centres = spreads.centres[edges].reshape(len(nodes), size, 1)
         weights = np.zeros((len(nodes), size + 1, size + 1))
         weights[:, 0, 0] = 1.0
         weights[:, 1:, 1:] = slopes.transform
-        weights[:, 0, 1:] = -np.einsum("fp,fpc->fc", centres, slopes.transform)
+        weights[:, 0, 1:] = -(centres * slopes.transform).sum(axis=1)
         correlation = np.zeros_like(weights)
         correlation[:, 0, 0] = 1.0
         correlation[:, 1:, 1:] = slopes.correlation
         own = spreads.location_correlation[edges]
         correlation[:, 0, 1:] = correlation[:, 1:, 0] = own.reshape(len(nodes), size)
-        errors = np.column_stack((spreads.location_error[nodes], slopes.errors))
-        low = np.column_stack((spreads.location_low[nodes], slopes.low))
-        high = np.column_stack((spreads.location_high[nodes], slopes.high))
-        down = combine(weights, low, high, correlation)
-        symmetric = np.array_equal(low, high, equal_nan=True)
-        up = down if symmetric else combine(weights, high, low, correlation)
-        return combine(weights, errors, errors, correlation), down, up
+        falling = np.empty((3, len(nodes), size + 1))
+        falling[:, :, 0] = spreads.locations[:, nodes]
+        falling[0, :, 1:], falling[1, :, 1:], falling[2, :, 1:] = (
+            slopes.errors,
+            slopes.low,
+            slopes.high,
+        )
+        return combine(weights, falling, falling[[0, 2, 1]], correlation)
 
     def _enter_variances(self, nodes: IntArray, slopes: Slopes) -> None:
         r"""Intervals of the variances as they are; standard errors with the coefficients' part.
@@ -311,7 +324,8 @@ class Assembly:
         rows, noise = spreads.rows[nodes], spreads.noise[nodes]
         added = slopes.covariance @ spreads.parent_covariances(nodes, size)
         unit = np.where(noise > 0.0, noise, 1.0)  # fourth powers of the data may overflow
-        excess = added / unit[:, None, None] - (noise / unit / rows)[:, None, None] * np.eye(size)
+        excess = added / unit[:, None, None]
+        excess[:, range(size), range(size)] -= (noise / unit / rows)[:, None]
         squares = np.einsum("fij,fji->f", excess, excess)
         added_error = unit * np.sqrt(2.0 * np.maximum(squares, 0.0))
         estimates = self.network.variance_array[nodes]
@@ -319,14 +333,15 @@ class Assembly:
             estimates * spreads.noise_error[nodes],
             np.where(np.isnan(added_error), 0.0, added_error),
         )
-        low, high = spreads.noise_low[nodes], spreads.noise_high[nodes]
-        self.variances[:, nodes] = np.stack((errors, low, high))
+        self.variances[0, nodes] = errors
+        self.variances[1, nodes] = spreads.noise_low[nodes]
+        self.variances[2, nodes] = spreads.noise_high[nodes]
 
     def _require_same(self, coefficients: FloatArray, slopes: Slopes, errors: FloatArray) -> None:
-        known = np.isfinite(slopes.estimates) & np.isfinite(errors)
         gap = np.abs(coefficients - slopes.estimates)
         size = np.abs(coefficients).max(axis=1, keepdims=True, initial=0.0)
-        if (gap > SAME * (size + errors))[known].any():
+        apart = gap > SAME * (size + errors)  # what is not known is not apart
+        if apart.any() and (apart & np.isfinite(slopes.estimates)).any():
             raise EstimationError(
                 "the data have changed since the network was learnt from them: fit again"
             )
@@ -335,18 +350,17 @@ class Assembly:
 def combine(
     weights: FloatArray, falling: FloatArray, rising: FloatArray, correlation: FloatArray
 ) -> FloatArray:
-    r"""How far linear combinations may lie below their estimates, (families, combinations).
+    r"""How far linear combinations may lie below their estimates, (kinds, families, combinations).
 
     .. math:: \sqrt{\sum_{ij} \rho_{ij} w_i d_i w_j d_j}
 
     `weights` are (families, combinations, coordinates). The distance d of a coordinate is
-    `falling` (families, coordinates) where its weight is positive and `rising` where it is
+    `falling` (kinds, families, coordinates) where its weight is positive and `rising` where it is
     negative: each interval is combined with its own two sides.
     """
-    distances = np.where(weights > 0.0, falling[:, None, :], rising[:, None, :])
-    # A coordinate that does not count must not spread its NaN.
-    terms = np.where(weights == 0.0, 0.0, weights * distances)
-    squares = np.einsum("ftc,fcd,ftd->ft", terms, correlation, terms)
+    terms = weights * np.where(weights > 0.0, falling[:, :, None, :], rising[:, :, None, :])
+    terms[:, weights == 0.0] = 0.0  # a coordinate that does not count must not spread its NaN
+    squares = ((terms @ correlation) * terms).sum(axis=-1)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 

@@ -51,6 +51,8 @@ class Regressions:
         Of collinear parents as many columns as their rank, and then zeros.
         """
         deficient = self.ranks < self.block.size
+        if not deficient.any():
+            return np.asarray(np.linalg.inv(self.upper))
         regular = np.where(deficient[:, None, None], np.eye(self.block.size), self.upper)
         found = np.linalg.inv(regular)
         for index in np.flatnonzero(deficient).tolist():
@@ -64,8 +66,11 @@ class Regressions:
         Beside a constant parent, or two that are copies of each other, the others are determined:
         they have no part in a combination of parents that is constant.
         """
+        deficient = self.ranks < self.block.size
+        if not deficient.any():
+            return self.whitening
         found = self.whitening.copy()
-        for index in np.flatnonzero(self.ranks < self.block.size).tolist():
+        for index in np.flatnonzero(deficient).tolist():
             found[index, self._basis(index)[1]] = np.nan
         return found
 
@@ -141,14 +146,17 @@ def _upper(
     """Cholesky factors of the cross-products at unit diagonal; careful ones where these lost
     digits."""
     products = moments.parent_products(block.size, block.families)
-    members = range(block.families.start, block.families.stop)
-    special = np.array([family in careful for family in members], dtype=bool)
-    products[special | (ranks < block.size)] = np.eye(block.size)
+    first, last = block.families.start, block.families.stop
+    special = [family - first for family in careful if first <= family < last]
+    unclear = ranks < block.size
+    unclear[special] = True
+    if unclear.any():
+        products[unclear] = np.eye(block.size)
     lengths = np.sqrt(np.diagonal(products, axis1=1, axis2=2))
     unit = products / lengths[:, :, None] / lengths[:, None, :]
     upper = np.linalg.cholesky(unit).transpose(0, 2, 1) * lengths[:, None, :]
-    for index in np.flatnonzero(special).tolist():
-        upper[index] = careful[members[index]]
+    for index in special:
+        upper[index] = careful[first + index]
     return np.asarray(upper, dtype=np.float64)
 
 

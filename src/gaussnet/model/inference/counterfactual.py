@@ -1,18 +1,19 @@
 """Counterfactuals: what a case that was observed would have been, had some nodes been set."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
 from gaussnet import display, kernels
-from gaussnet.errors import DataError
+from gaussnet.errors import DataError, GaussnetError, SettingError
 from gaussnet.graph.dag import Dag, counted, indicator, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import propagate
 from gaussnet.model.gaussian import Gaussian
+from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue
 from gaussnet.model.inference.queries import Conditional, as_values, condition, do, open_rows
 from gaussnet.named_rows import named, names_of
 from gaussnet.types import FloatArray, IntArray
@@ -21,17 +22,13 @@ if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
 
 
-class DoubtfulValue(NamedTuple):
-    """A value of the row that is more likely wrong than not."""
+class CaseErrors(NamedTuple):
+    """How far the nodes of a case may be off, (nodes,) each."""
 
-    node: str
-    recorded: float
-    expected: float
-    """What the other values of the row let expect."""
-    z: float
-    """Recorded minus expected value, in standard deviations."""
-    probability: float
-    """That the value is wrong."""
+    scales: FloatArray
+    """Standard deviations: of what the row leaves open, and of the learnt parameters."""
+    freedom: FloatArray
+    """Degrees of freedom of Student's t; infinite for the normal law."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -59,6 +56,10 @@ class Counterfactual:
     doubtful: tuple[DoubtfulValue, ...] = ()
     """Values of the row that a robust fit takes for wrong; they do not count unless they are in
     `evidence`."""
+    outside: tuple[OutsideValue, ...] = ()
+    """Values observed or set that lie far outside what a fit has seen and are not doubtful."""
+    learnt: "Callable[[Counterfactual, bool], CaseErrors] | None" = None
+    """Finds the errors of the case, or of its changes, where the network was learnt by a fit."""
 
     @cached_property
     def before(self) -> Gaussian:
@@ -70,8 +71,8 @@ class Counterfactual:
         """The case as it would have been; its variances are what the row leaves open."""
         mean = self._mean + self._carried(self._step[None, :])[0]
         factor = self._factor + self._carried_factor
-        mean[self._set] = list(self.do.values())
-        factor[self._set] = 0.0
+        mean[self.set_nodes] = list(self.do.values())
+        factor[self.set_nodes] = 0.0
         return Gaussian(self.network.dag.nodes, mean, factor)
 
     @cached_property
@@ -96,18 +97,52 @@ class Counterfactual:
     def __str__(self) -> str:
         after, before = self.after, self.before
         width = max([4, *map(len, after.names)])
-        lines = [*self.warnings]
-        lines += [f"{'node':{width}}  {'was':>10}  {'would be':>10}  {'sd':>8}"]
-        spread = np.sqrt(after.variances)
-        for name, was, would_be, sd in zip(
-            after.names, before.mean, after.mean, spread, strict=True
-        ):
-            lines.append(f"{name:{width}}  {was:10.4g}  {would_be:10.4g}  {sd:8.3g}")
+        lines, errors, intervals = [*self.warnings], None, None
+        if self.learnt is not None:
+            try:
+                errors, intervals = self._errors("after"), self.intervals(0.95)
+            except GaussnetError as problem:
+                lines.append(f"warning: sd takes the network as known: {problem}")
+        heads = [f"{'node':{width}}", f"{'was':>10}", f"{'would be':>10}", f"{'sd':>8}"]
+        columns = [before.mean, after.mean, np.sqrt(after.variances)]
+        if errors is not None and intervals is not None:
+            columns[-1] = errors.scales
+            heads += [f"{'95% low':>10}", f"{'95% high':>10}"]
+            columns += list(intervals.T)
+        lines.append("  ".join(heads))
+        for name, *numbers in zip(after.names, *columns, strict=True):
+            told = (f"{x:{len(head)}.4g}" for x, head in zip(numbers, heads[1:], strict=True))
+            lines.append("  ".join((f"{name:{width}}", *told)))
         return "\n".join(lines)
+
+    def intervals(
+        self, level: float = 0.95, of: Literal["after", "change"] = "after"
+    ) -> FloatArray:
+        """Intervals (low, high) of the case as it would have been, or of its change, (nodes, 2).
+
+        Of a network they hold what the row leaves open. Of a fit they hold the errors of its
+        parameters too, by the delta method with Student's t.
+        """
+        from scipy.special import ndtri, stdtrit  # slow to import
+
+        checks.check_level(level)
+        if of not in {"after", "change"}:
+            raise SettingError(f"got of={of!r}, expected 'after' or 'change'")
+        mean, errors = getattr(self, of).mean, self._errors(of)
+        end, is_normal = 0.5 + 0.5 * level, np.isinf(errors.freedom)
+        points = stdtrit(np.where(is_normal, 1.0, errors.freedom), end)
+        reach = np.where(is_normal, ndtri(end), points) * errors.scales
+        return np.column_stack((mean - reach, mean + reach))
+
+    def _errors(self, of: str) -> CaseErrors:
+        if self.learnt is not None:
+            return self.learnt(self, of == "change")
+        scales = np.sqrt(getattr(self, of).variances)
+        return CaseErrors(scales, np.full(len(scales), np.inf))
 
     @property
     def warnings(self) -> tuple[str, ...]:
-        """A sentence on each value that looks wrong, and on each category that is not known."""
+        """A sentence on each value that looks wrong or extrapolates, and on unknown categories."""
         unknown = (
             f"warning: the level of {name} was not observed: the numbers of {shorten(own)} are "
             "expected shares in a Gaussian approximation, which may be below 0 or above 1; give "
@@ -115,21 +150,19 @@ class Counterfactual:
             for name, levels in self.network.dag.factors.items()
             if self.evidence.keys().isdisjoint(own := [indicator(name, one) for one in levels[1:]])
         )
-        return (*map(self._warning, self.doubtful), *unknown)
-
-    def _warning(self, value: DoubtfulValue) -> str:
-        kept = value.node in self.evidence
-        done = "it counts as given" if kept else "it does not count; believe=True takes it as given"
-        return (
-            f"warning: {value.node} = {value.recorded:.4g} looks wrong "
-            f"(expected {value.expected:.4g}, z = {value.z:.3g}): {done}"
-        )
+        wrong = (value.warning(value.node in self.evidence) for value in self.doubtful)
+        return (*wrong, *(value.warning() for value in self.outside), *unknown)
 
     def __repr__(self) -> str:
         return f"Counterfactual({counted(len(self.evidence), 'node')} observed, do={dict(self.do)})"
 
     @cached_property
-    def _set(self) -> IntArray:
+    def total_effects(self) -> FloatArray:
+        """What one unit more of a node adds to all, once the set nodes are cut, (nodes, nodes)."""
+        return self._carried(np.eye(len(self.network.dag)))
+
+    @cached_property
+    def set_nodes(self) -> IntArray:
         """Positions of the set nodes."""
         return as_values(self.network.dag, self.do, "intervention")[0]
 
@@ -157,13 +190,13 @@ class Counterfactual:
     def _step(self) -> FloatArray:
         """By how much each set node is moved, 0 elsewhere, (nodes,)."""
         step = np.zeros(len(self._mean))
-        step[self._set] = np.array(list(self.do.values())) - self._mean[self._set]
+        step[self.set_nodes] = np.array(list(self.do.values())) - self._mean[self.set_nodes]
         return step
 
     @cached_property
     def _carried_factor(self) -> FloatArray:
         loads = np.zeros((self._factor.shape[1], len(self._mean)))
-        loads[:, self._set] = -self._factor[self._set].T
+        loads[:, self.set_nodes] = -self._factor[self.set_nodes].T
         return self._carried(loads).T
 
     def _carried(self, steps: FloatArray) -> FloatArray:
@@ -188,7 +221,7 @@ def counterfactual(
 def as_evidence(dag: Dag, row: object) -> dict[str, float]:
     """The observed values of one row: a mapping, an array (nodes,), or a frame of one row."""
     if isinstance(row, Mapping):
-        return {name: value for name, value in row.items() if not _is_missing(value)}
+        return {name: value for name, value in row.items() if not checks.is_missing(value)}
     labelled = getattr(row, "to_dict", None)
     if labelled is not None and checks.column_labels(row) is None:  # a row of a pandas frame
         values = labelled()
@@ -201,11 +234,3 @@ def as_evidence(dag: Dag, row: object) -> dict[str, float]:
     if len(rows) != 1:
         raise DataError(f"got {len(rows)} rows, expected the one row of a case: ask row by row")
     return as_evidence(dag, dict(zip(dag.nodes, rows[0].tolist(), strict=True)))
-
-
-def _is_missing(value: object) -> bool:
-    """Whether this is None, NaN or the NA of pandas, which no comparison decides."""
-    try:
-        return value is None or bool(value != value)  # noqa: PLR0124 (NaN is not itself)
-    except TypeError:
-        return True

@@ -5,20 +5,20 @@ A value may be missing in any cell of many rows; rows with the same missing cell
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from gaussnet import display, kernels
-from gaussnet.errors import DataError, NetworkError, SettingError
-from gaussnet.graph.dag import Dag, counted, node_name, shorten
+from gaussnet import kernels
+from gaussnet.errors import DataError, NetworkError
+from gaussnet.graph.dag import Dag, indicator, node_name, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
 from gaussnet.model.inference.posterior import Posterior
 from gaussnet.model.inference.precision import Precision, Response
+from gaussnet.model.inference.predicted_rows import Prediction
 from gaussnet.model.inference.solvers import SolverChoice, choose_solver
 from gaussnet.named_rows import named
 from gaussnet.seeds import generator
@@ -182,55 +182,6 @@ def impute(
     return named(rows, network.dag.nodes)
 
 
-@dataclass(frozen=True, eq=False, repr=False)
-class Prediction:
-    """What a node is expected to be in each row, and how far it may be off."""
-
-    node: str
-    level: float
-    mean: FloatArray
-    """Conditional means, (rows,)."""
-    scale: FloatArray
-    """Conditional standard deviations, (rows,)."""
-    reach: FloatArray | float
-    """Half the width of the intervals in standard deviations: a number, or (rows,)."""
-    given_frame: object = field(default=None, repr=False)
-    """The frame that was predicted from, if it was one."""
-
-    @cached_property
-    def low(self) -> FloatArray:
-        """Lower ends of the intervals, (rows,)."""
-        return self.mean - self.scale * self.reach
-
-    @cached_property
-    def high(self) -> FloatArray:
-        """Upper ends, (rows,)."""
-        return self.mean + self.scale * self.reach
-
-    def to_frame(self, kind: str = "pandas") -> Any:
-        """Columns mean, scale, low and high; like the frame that was given, with its index."""
-        names = ["mean", "scale", "low", "high"]
-        values = np.column_stack((self.mean, self.scale, self.low, self.high))
-        if self.given_frame is not None:
-            return display.frame_like(self.given_frame, names, values)
-        return display.named_frame(values, names, kind, False)
-
-    def __len__(self) -> int:
-        """Number of rows."""
-        return len(self.mean)
-
-    def __repr__(self) -> str:
-        return f"Prediction({self.node!r}, {counted(len(self), 'row')}, level={self.level})"
-
-    def __str__(self) -> str:
-        """The first rows with their intervals."""
-        return display.text("prediction_table", self)
-
-    def _repr_html_(self) -> str:
-        """The first rows as a table in a notebook."""
-        return display.html("prediction", self)
-
-
 def predict(
     network: "GaussianNetwork",
     data: object,
@@ -254,8 +205,7 @@ def predict_several(
     """The conditional law of each target in each row; none of them is looked at."""
     from scipy.special import ndtri
 
-    if not isinstance(level, float | int) or not 0.0 < level < 1.0:
-        raise SettingError(f"got level={level!r}, expected a number between 0 and 1 such as 0.95")
+    checks.check_level(level)
     dag = network.dag
     for target in targets:
         if target in dag.indicators:
@@ -391,6 +341,8 @@ def open_rows(data: object, dag: Dag, columns: Iterable[object] | None) -> Float
 def _cells(data: object, dag: Dag, columns: Iterable[object] | None) -> Cells:
     """The columns of the data that are nodes."""
     names = dag.nodes
+    if isinstance(data, list) and data and all(isinstance(row, Mapping) for row in data):
+        data = _columns_of(data, dag)
     if isinstance(data, Mapping):
         data = _named_columns(_level_columns(data, dag))
     data = checks.with_levels(data, dag)
@@ -410,6 +362,16 @@ def _cells(data: object, dag: Dag, columns: Iterable[object] | None) -> Cells:
             "or give NaN for a missing value"
         )
     return Cells(np.array(present, dtype=np.int64), found, is_complete)
+
+
+def _columns_of(rows: Sequence[Mapping[Any, Any]], dag: Dag) -> dict[Any, list[Any]]:
+    """Values by node, as lists, of rows that are such values; a row may lack some."""
+    known = (
+        {name: value for name, value in row.items() if not checks.is_missing(value)} for row in rows
+    )
+    made = [checks.level_values(dag, row, "value") for row in known]
+    names = dict.fromkeys(name for row in made for name in row)
+    return {name: [row.get(name, np.nan) for row in made] for name in names}
 
 
 def _level_columns(values: Mapping[Any, Any], dag: Dag) -> Mapping[Any, Any]:
@@ -443,7 +405,8 @@ def _given_columns(dag: Dag, targets: Sequence[str], given: Iterable[str] | None
     positions = np.array([dag.position(target) for target in targets], dtype=np.int64)
     if given is None:
         return ~_mask(dag, positions)
-    names = checks.as_names(given)
+    own = {name: [indicator(name, one) for one in rest] for name, (_, *rest) in dag.factors.items()}
+    names = [node for name in checks.as_names(given) for node in own.get(name, [name])]
     allowed = _mask(dag, np.array([dag.position(node) for node in names], dtype=np.int64))
     for target, position in zip(targets, positions.tolist(), strict=True):
         if allowed[position]:

@@ -289,6 +289,7 @@ typedef struct {
     double lower[MOST_WRONG * MOST_WRONG];
     double *corrections, *chances, *scores;
     SlightCells slight;
+    CoupledPairs pairs;
 } MixtureSpace;
 
 /* Log density of the row as one of ours is known: the chance that it is foreign, and its weight. */
@@ -311,6 +312,35 @@ static void leave_out(const MixtureTask *task, Block16 *block, ptrdiff_t row, pt
     task->densities[row] = task->foreign ? task->foreign[row] + task->foreign_odds : 0.0;
     task->foreign_chances[row] = 1.0;
     block->weights[side] = 0.0;
+}
+
+/* The cells of a row that are in more than slight doubt, each by itself. */
+static void list_notable_cells(const SlightCells *cells, ptrdiff_t columns, RowSearch *search)
+{
+    search->notable_count = 0;
+    for (ptrdiff_t c = 0; c < columns; c++) {
+        search->notable[search->notable_count] = c;
+        search->notable_count += (cells->notable[c] & search->side) != 0;
+    }
+}
+
+/* Leave the cells that are neither candidates nor in the pattern to the work on the whole block; the log
+ * density that they add. */
+static double leave_slight_cells(const RowSearch *search, const SlightCells *cells, ptrdiff_t columns,
+                                 ptrdiff_t side)
+{
+    double product = 1.0, added = 0.0;
+    for (ptrdiff_t c = 0; c < columns; c++) {
+        if (search->index[c] != NOWHERE)
+            continue;
+        cells->active[c * SIDE + side] = 1.0;
+        product *= 1.0 + cells->odds[c * SIDE + side];
+        if (product > 1e100) {
+            added += log(product);
+            product = 1.0;
+        }
+    }
+    return added + log(product);
 }
 
 /* A row with cells that are missing, were wrong before, or are far from what others expect. */
@@ -346,6 +376,8 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
             search->now->cells[search->now->count++] = c;
     for (ptrdiff_t c = 0; c < columns; c++)
         search->values[c].redrawn = -1.0;
+    search->side = 1u << side;
+    list_notable_cells(&space->slight, columns, search);
     find_pattern(mixture, search, block->squares[side], space->lower);
     if (search->now->score == UNLIKELY) { /* Omega has no factor there */
         clear_index(search);
@@ -359,9 +391,9 @@ static void expect_doubtful_row(const Mixture *mixture, const MixtureTask *task,
         wrong[search->now->cells[k]] = block->missing[search->now->cells[k]] ? 2 : 1;
     memset(space->corrections, 0, (size_t)columns * sizeof(double));
     memset(space->chances, 0, (size_t)columns * sizeof(double));
+    double slight = leave_slight_cells(search, &space->slight, columns, side);
     clear_index(search);
     group_doubted_cells(mixture, search);
-    double slight = 0.0;
     for (ptrdiff_t c = 0; c < search->candidate_count; c++)
         if (is_slight(mixture, search, &search->candidates[c]))
             slight += fmax(search->candidates[c].gain, 0.0) +
@@ -458,49 +490,54 @@ static RowsInDoubt rows_in_doubt(const MixtureTask *task, const Mixture *mixture
     return found;
 }
 
-/* Rows with cells that are slightly in doubt, each by itself; gives those that need more than that. */
-static unsigned expect_slight_rows(const Mixture *mixture, const MixtureTask *task, MixtureSpace *space,
-                                   const MixtureTotals *totals, ptrdiff_t first, unsigned rows)
+/* The cells of a column that are slightly in doubt; their expected errors are taken off. */
+static void expect_slight_column(const Mixture *mixture, const MixtureTask *task, MixtureSpace *space,
+                                 ptrdiff_t first, ptrdiff_t c, SlightColumn *found)
 {
     Block16 *block = &space->block;
     const SlightCells *cells = &space->slight;
-    const unsigned serious =
-        find_slight_odds(mixture, task->means, block->gradients, block->deviations, cells);
-    double added[SIDE], weights[SIDE] = {0}, chances[SIDE], parts[SIDE], errors[SIDE], apart[SIDE];
-    rows &= ~serious;
-    if (!rows)
-        return serious;
-    slight_densities(cells, mixture->columns, added);
-    for (ptrdiff_t s = 0; s < SIDE; s++)
-        if (rows >> s & 1) {
-            const double density = task->base - 0.5 * block->squares[s] + added[s];
-            weigh_row(task, first + s, density, &block->weights[s]);
-            weights[s] = block->weights[s];
-        }
-    for (ptrdiff_t c = 0; c < mixture->columns; c++) {
-        const SlightLaws *laws = &cells->laws[c];
-        const double *odds = cells->odds + c * SIDE, *sums = cells->sums + c * SIDE;
-        double *deviations = block->deviations + c * SIDE, spread[SIDE];
-        if (!laws->is_judged)
-            continue;
-        for (ptrdiff_t s = 0; s < SIDE; s++) {
-            const double chance = odds[s] / (1.0 + odds[s]);
-            const double own = chance * (double)(rows >> s & 1);
-            errors[s] = block->gradients[c * SIDE + s] * laws->variance;
-            apart[s] = deviations[s] + task->means[c] - mixture->by_column[c].centre;
-            spread[s] = laws->variance + (1.0 - chance) * errors[s] * errors[s];
-            chances[s] = weights[s] * own;
-            parts[s] = odds[s] > 0.0 ? chances[s] / sums[s] : 0.0;
-            deviations[s] -= own * errors[s];
-            if (task->chances && rows >> s & 1)
-                task->chances[(first + s) * mixture->columns + c] = own;
-        }
-        if (space->search.diagonals[c] >= 0)
-            totals->products[space->search.diagonals[c]] += sum_products(chances, spread);
-        count_slight(mixture, c, cells, chances, parts, errors, apart, totals->law_sums,
-                     totals->column_sums + c * COLUMN_SUMS);
+    const SlightLaws *laws = &cells->laws[c];
+    const unsigned char *rows = cells->rows + c * SIDE;
+    const ptrdiff_t count = cells->counts[c];
+    found->count = (count + LANES - 1) / LANES * LANES;
+    for (ptrdiff_t i = 0; i < found->count; i++) {
+        const ptrdiff_t at = c * SIDE + rows[i];
+        const double odds = cells->odds[at], chance = odds / (1.0 + odds);
+        const double own = i < count ? chance * cells->active[at] : 0.0;
+        const double error = block->gradients[at] * laws->variance;
+        found->errors[i] = error;
+        found->apart[i] = block->deviations[at] + task->means[c] - mixture->by_column[c].centre;
+        found->spread[i] = laws->variance + (1.0 - chance) * error * error;
+        found->chances[i] = block->weights[rows[i]] * own;
+        found->parts[i] = own > 0.0 ? found->chances[i] / cells->sums[c * SIDE + i] : 0.0;
+        block->deviations[at] -= own * error;
+        if (task->chances && own > 0.0)
+            task->chances[(first + rows[i]) * mixture->columns + c] = own;
     }
-    return serious;
+}
+
+/* Cells that are slightly in doubt, each by itself; `rows` are those that have no others. */
+static void expect_slight_cells(const Mixture *mixture, const MixtureTask *task, MixtureSpace *space,
+                                const MixtureTotals *totals, ptrdiff_t first, unsigned rows)
+{
+    Block16 *block = &space->block;
+    const SlightCells *cells = &space->slight;
+    double added[SIDE];
+    SlightColumn column;
+    if (rows)
+        slight_densities(cells, mixture->columns, added);
+    for (ptrdiff_t s = 0; s < SIDE; s++)
+        if (rows >> s & 1)
+            weigh_row(task, first + s, task->base - 0.5 * block->squares[s] + added[s], &block->weights[s]);
+    for (ptrdiff_t c = 0; c < mixture->columns; c++) {
+        if (!cells->counts[c])
+            continue;
+        expect_slight_column(mixture, task, space, first, c, &column);
+        if (space->search.diagonals[c] >= 0)
+            totals->products[space->search.diagonals[c]] +=
+                sum_products(column.chances, column.spread, column.count);
+        count_slight(mixture, c, cells, &column, totals->law_sums, totals->column_sums + c * COLUMN_SUMS);
+    }
 }
 
 /* Add the products of a block of rows to the totals, each row with its weight. */
@@ -526,14 +563,16 @@ static void add_row_products(const Mixture *mixture, Block16 *block, const Mixtu
 }
 
 /* Space for the work, in one piece: the structure, and after it arrays of float64 and then others. */
-static int open_mixture_space(MixtureSpace **space, const Families *families)
+static int open_mixture_space(MixtureSpace **space, const Families *families, ptrdiff_t entries)
 {
     const ptrdiff_t columns = families->count, score_count = largest_size(families) + 2;
-    const size_t width = (size_t)columns, table = (size_t)MOST_CANDIDATES * MOST_WRONG;
-    const size_t values = width * ((5 + TERMS) * SIDE + 5) + 2 * (size_t)score_count + 2 * table;
+    const size_t width = (size_t)columns, candidates = (size_t)smaller(columns, MOST_CANDIDATES);
+    const size_t table = candidates * MOST_WRONG;
+    const size_t values = width * ((6 + TERMS) * SIDE + 5) + 2 * (size_t)score_count + 2 * table;
     *space = malloc(sizeof **space + values * sizeof(double) + width * sizeof(ValueLaws) +
-                    width * sizeof(SlightLaws) + (2 * width + 1) * sizeof(ptrdiff_t) +
-                    width * sizeof(int16_t) + width);
+                    width * sizeof(SlightLaws) + candidates * sizeof(Candidate) +
+                    (size_t)entries * (sizeof(CoupledPair) + sizeof(FarPair)) + (2 * width + 1) * sizeof(ptrdiff_t) +
+                    3 * width * sizeof(int16_t) + width * (2 + SIDE));
     if (!*space)
         return -1;
     double *next = (double *)(*space + 1);
@@ -552,42 +591,78 @@ static int open_mixture_space(MixtureSpace **space, const Families *families)
     search->white = next += table;
     (*space)->slight.odds = next += table;
     (*space)->slight.sums = next += columns * SIDE;
+    (*space)->slight.active = next += columns * SIDE;
     (*space)->slight.terms = next += columns * SIDE;
     search->values = (ValueLaws *)(next + columns * TERMS * SIDE);
     (*space)->slight.laws = (SlightLaws *)(search->values + columns);
-    search->far = (ptrdiff_t *)((*space)->slight.laws + columns);
-    search->diagonals = search->far + columns + 1;
+    search->candidates = (Candidate *)((*space)->slight.laws + columns);
+    (*space)->pairs.every = (CoupledPair *)(search->candidates + candidates);
+    (*space)->pairs.far = (FarPair *)((*space)->pairs.every + entries);
+    search->notable = (ptrdiff_t *)((*space)->pairs.far + entries);
+    search->diagonals = search->notable + columns + 1;
     search->index = (int16_t *)(search->diagonals + columns);
-    block->missing = (unsigned char *)(search->index + columns);
+    (*space)->slight.open = (uint16_t *)(search->index + columns);
+    (*space)->slight.notable = (*space)->slight.open + columns;
+    block->missing = (unsigned char *)((*space)->slight.notable + columns);
+    (*space)->slight.counts = block->missing + columns;
+    (*space)->slight.rows = (*space)->slight.counts + columns;
+    search->far_pairs = (*space)->pairs.far;
+    search->open = (*space)->slight.open;
     search->candidate_count = 0;
     for (ptrdiff_t c = 0; c < columns; c++)
         search->index[c] = NOWHERE;
     return 0;
 }
 
+/* No cell of the block is open to doubt. */
+static void forget_slight_cells(const SlightCells *cells, ptrdiff_t columns)
+{
+    memset(cells->odds, 0, (size_t)(columns * SIDE) * sizeof(double));
+    memset(cells->counts, 0, (size_t)columns);
+    memset(cells->open, 0, (size_t)columns * sizeof *cells->open);
+    memset(cells->notable, 0, (size_t)columns * sizeof *cells->notable);
+}
+
+/* Say of every cell of the block whether it counts by itself: those of these rows do. */
+static void activate_rows(const SlightCells *cells, ptrdiff_t columns, unsigned rows)
+{
+    double active[SIDE];
+    for (ptrdiff_t s = 0; s < SIDE; s++)
+        active[s] = (double)(rows >> s & 1);
+    for (ptrdiff_t c = 0; c < columns; c++)
+        memcpy(cells->active + c * SIDE, active, sizeof active);
+}
+
 static void expect_rows(const Mixture *mixture, const MixtureTask *task, MixtureSpace *space,
                         const MixtureTotals *totals)
 {
     Block16 *block = &space->block;
+    const SlightCells *cells = &space->slight;
+    const ptrdiff_t columns = mixture->columns;
     for (ptrdiff_t first = 0; first < task->rows.rows; first += SIDE) {
         const ptrdiff_t count = smaller(SIDE, task->rows.rows - first);
         load_block(task, mixture, block, first, count);
         find_gradients(task, block);
         const RowsInDoubt doubt = rows_in_doubt(task, mixture, block, first, count);
-        const unsigned slight = doubt.far & ~doubt.marked;
-        const unsigned serious =
-            slight ? expect_slight_rows(mixture, task, space, totals, first, slight) : 0;
-        const unsigned searched = doubt.marked | (slight & serious);
+        unsigned serious = 0;
+        if (doubt.far)
+            serious = find_slight_odds(mixture, task->means, block->gradients, block->deviations, cells);
+        else
+            forget_slight_cells(cells, columns);
+        const unsigned searched = doubt.marked | (doubt.far & serious), slight = doubt.far & ~searched;
+        activate_rows(cells, columns, slight);
+        space->search.far_pair_count = searched ? find_far_pairs(&space->pairs, block->gradients, cells, searched) : 0;
         for (ptrdiff_t s = 0; s < count; s++)
             if (searched >> s & 1)
                 expect_doubtful_row(mixture, task, space, totals, first + s, s);
             else if (!(slight >> s & 1))
                 weigh_row(task, first + s, task->base - 0.5 * block->squares[s], &block->weights[s]);
+        if (doubt.far)
+            expect_slight_cells(mixture, task, space, totals, first, slight);
         add_row_products(mixture, block, totals);
         for (ptrdiff_t s = 0; task->filled && s < count; s++)
-            for (ptrdiff_t c = 0; c < mixture->columns; c++)
-                task->filled[(first + s) * mixture->columns + c] =
-                    block->deviations[c * SIDE + s] + task->means[c];
+            for (ptrdiff_t c = 0; c < columns; c++)
+                task->filled[(first + s) * columns + c] = block->deviations[c * SIDE + s] + task->means[c];
     }
 }
 
@@ -609,7 +684,7 @@ static ptrdiff_t mixture_moments(const Argument *given)
     const MixtureTotals totals = {given[20].values, given[21].values, given[22].values,
                                   given[23].values, given[24].values};
     MixtureSpace *space;
-    if (open_mixture_space(&space, &task.families) < 0)
+    if (open_mixture_space(&space, &task.families, given[5].length) < 0)
         return NO_MEMORY;
     mixture.by_column = malloc(((size_t)columns + 1) * sizeof *mixture.by_column);
     if (!mixture.by_column) {
@@ -623,6 +698,7 @@ static ptrdiff_t mixture_moments(const Argument *given)
         open_slight_laws(&mixture, c, &space->slight.laws[c]);
         space->search.diagonals[c] = (ptrdiff_t)entry_of(&mixture, c, c);
     }
+    open_coupled_pairs(&mixture, &space->pairs);
     memset(totals.products, 0, (size_t)given[20].length * sizeof(double));
     memset(totals.sums, 0, (size_t)given[21].length * sizeof(double));
     memset(totals.law_sums, 0, (size_t)given[22].length * sizeof(double));

@@ -16,7 +16,9 @@
 /* Cells in doubt that hang together are looked at jointly, in all 2^n combinations; all of them. */
 #define MOST_JOINT 6
 #define MOST_DOUBTED 24
-#define MOST_CANDIDATES 512
+/* Cells of one row that may go into its pattern: as many as there are columns, up to what an index can
+ * count. */
+#define MOST_CANDIDATES 32000
 #define UNLIKELY (-1e300)
 #define UNJUDGED (-1e200)
 /* The squares of believed cells are unusual so many standard deviations above their mean; a wrong
@@ -59,6 +61,13 @@ typedef struct {
 
 enum { NOWHERE = -1, IN_PATTERN = -2 };
 
+/* Two coupled cells that may be wrong together, in the rows of a mask. */
+typedef struct {
+    ptrdiff_t one, other;
+    double coupling;
+    unsigned rows;
+} FarPair;
+
 /* One row, and the space for the work on it. */
 typedef struct {
     const double *row, *deviation, *gradient; /* values, values less means, Omega times these */
@@ -66,10 +75,14 @@ typedef struct {
     Pattern *now, *next;
     ValueLaws *values;    /* (columns,): known where `redrawn` is not negative */
     int16_t *index;       /* (columns,): of the candidate, or where else the cell is */
-    ptrdiff_t *far;       /* (columns,): cells that are far from what all others expect */
-    ptrdiff_t far_count;
+    ptrdiff_t *notable;   /* (columns,): cells that are in doubt by themselves, whatever the pattern */
+    ptrdiff_t notable_count;
+    const FarPair *far_pairs; /* of the rows beside each other in a block */
+    ptrdiff_t far_pair_count;
+    const uint16_t *open; /* (columns,): the rows in which a cell can be in doubt, if the pattern is empty */
+    unsigned side;        /* the bit of the row in these masks and in those of the pairs */
     ptrdiff_t *diagonals; /* (columns,): where the entries of the diagonal are */
-    Candidate candidates[MOST_CANDIDATES];
+    Candidate *candidates; /* (columns,), MOST_CANDIDATES at most */
     double *couplings, *white; /* (candidates, cells of the pattern) */
     ptrdiff_t candidate_count;
     double worths[MOST_WRONG]; /* of the cells of the pattern */
@@ -195,17 +208,6 @@ static void solve_pattern(const Mixture *mixture, const RowSearch *search, Patte
     }
 }
 
-/* The cells that are far from what all others expect, whatever the pattern. */
-static void list_far_cells(const Mixture *mixture, RowSearch *search)
-{
-    search->far_count = 0;
-    for (ptrdiff_t c = 0; c < mixture->columns; c++) {
-        const double gradient = search->gradient[c];
-        search->far[search->far_count] = c;
-        search->far_count += gradient * gradient > mixture->thresholds[c] * mixture->diagonal[c];
-    }
-}
-
 /* Make a cell a candidate without couplings, unless it is one or in the pattern; its index. */
 INLINE ptrdiff_t add_candidate(RowSearch *search, ptrdiff_t cell)
 {
@@ -252,15 +254,16 @@ static void clear_index(RowSearch *search)
         search->index[search->now->cells[k]] = NOWHERE;
 }
 
-/* The cells outside the pattern that are far off or coupled with it. */
+/* The cells outside the pattern that are notable or coupled with it. All others are as likely wrong
+ * as beside an empty pattern, which is unlikely. */
 static void list_candidates(const Mixture *mixture, RowSearch *search)
 {
     const Pattern *now = search->now;
     search->candidate_count = 0;
     for (ptrdiff_t k = 0; k < now->count; k++)
         search->index[now->cells[k]] = IN_PATTERN;
-    for (ptrdiff_t k = 0; k < search->far_count; k++)
-        add_candidate(search, search->far[k]);
+    for (ptrdiff_t k = 0; k < search->notable_count; k++)
+        add_candidate(search, search->notable[k]);
     for (ptrdiff_t k = 0; k < now->count; k++)
         for (int64_t n = mixture->starts[now->cells[k]]; n < mixture->starts[now->cells[k] + 1]; n++) {
             const ptrdiff_t index = add_candidate(search, (ptrdiff_t)mixture->neighbours[n]);
@@ -308,39 +311,80 @@ static double swapped_gain(const Mixture *mixture, const RowSearch *search, ptrd
     return cell_gain(mixture, search, candidate->cell, gradient, precision);
 }
 
-/* The gain of two coupled candidates beside that of neither; UNLIKELY if it is surely below `least`. */
-static double pair_gain(const Mixture *mixture, const RowSearch *search, ptrdiff_t first,
-                        ptrdiff_t second, double both, double least)
+/* The gain of a cell by itself and then of another one beside it. */
+INLINE double ordered_gain(const Mixture *mixture, const RowSearch *search, const Candidate *first,
+                           const Candidate *second, double both)
 {
-    const ptrdiff_t count = search->now->count;
-    const Candidate *a = &search->candidates[first], *b = &search->candidates[second];
-    const double *one = search->white + first * count, *other = search->white + second * count;
-    for (ptrdiff_t k = 0; k < count; k++)
-        both -= one[k] * other[k];
-    const double det = a->precision * b->precision - both * both;
-    if (!(det > 1e-12 * a->precision * b->precision))
-        return UNLIKELY;
-    const double left = b->gradient - both * a->gradient / a->precision;
-    const double precision = det / a->precision;
-    const double squares = a->gradient * a->gradient / a->precision + left * left / precision;
-    if (0.5 * squares + mixture->odds[a->cell] + mixture->odds[b->cell] + 2.0 * NARROWEST < least)
-        return UNLIKELY;
-    return a->gain + cell_gain(mixture, search, b->cell, left, precision);
+    const double part = both / first->precision;
+    const double gain = isnan(first->gain) ? cell_gain(mixture, search, first->cell, first->gradient,
+                                                       first->precision)
+                                           : first->gain;
+    return gain + cell_gain(mixture, search, second->cell, second->gradient - part * first->gradient,
+                            second->precision - part * both);
 }
 
-/* The best pair of coupled candidates. */
+/* The gain of two coupled cells beside that of neither, the better one first; UNLIKELY if it is surely
+ * below `least`. `both` is their coupling, given the pattern. */
+static double pair_gain(const Mixture *mixture, const RowSearch *search, const Candidate *a,
+                        const Candidate *b, double both, double least)
+{
+    const double det = a->precision * b->precision - both * both;
+    const double squares = b->precision * a->gradient * a->gradient +
+                           a->precision * b->gradient * b->gradient -
+                           2.0 * both * a->gradient * b->gradient;
+    const double limit = least - mixture->odds[a->cell] - mixture->odds[b->cell] - 2.0 * NARROWEST;
+    if (0.5 * squares < limit * det || !(det > 1e-12 * a->precision * b->precision))
+        return UNLIKELY;
+    return fmax(ordered_gain(mixture, search, a, b, both), ordered_gain(mixture, search, b, a, both));
+}
+
+/* A cell that is open to doubt and not coupled with the pattern; its gain is not known. */
+INLINE Candidate apart_from_pattern(const Mixture *mixture, const RowSearch *search, ptrdiff_t cell)
+{
+    return (Candidate){cell, search->gradient[cell], mixture->diagonal[cell], NAN};
+}
+
+/* The best pair of a candidate and a cell that it is coupled with, each pair once. */
+static void consider_pairs_with(const Mixture *mixture, const RowSearch *search, ptrdiff_t a, Move *best)
+{
+    const Candidate *one = &search->candidates[a];
+    const ptrdiff_t count = search->now->count;
+    const double *white = search->white + a * count;
+    for (int64_t n = mixture->starts[one->cell]; n < mixture->starts[one->cell + 1]; n++) {
+        const ptrdiff_t neighbour = (ptrdiff_t)mixture->neighbours[n], b = search->index[neighbour];
+        double both = mixture->omega[n];
+        if (both == 0.0 || b == IN_PATTERN)
+            continue;
+        if (b < 0) {
+            if (search->open[neighbour] & search->side) {
+                const Candidate other = apart_from_pattern(mixture, search, neighbour);
+                consider(best, one->cell, neighbour, -1,
+                         pair_gain(mixture, search, one, &other, both, best->gain));
+            }
+        } else if (b > a && search->candidates[b].gain != UNLIKELY) {
+            for (ptrdiff_t k = 0; k < count; k++)
+                both -= white[k] * search->white[b * count + k];
+            consider(best, one->cell, neighbour, -1,
+                     pair_gain(mixture, search, one, &search->candidates[b], both, best->gain));
+        }
+    }
+}
+
+/* The best pair of coupled cells: a candidate and another cell, or two that are far off together. */
 static void consider_pairs(const Mixture *mixture, const RowSearch *search, Move *best)
 {
-    for (ptrdiff_t a = 0; a < search->candidate_count; a++) {
-        const Candidate *one = &search->candidates[a];
-        if (one->gain == UNLIKELY)
+    for (ptrdiff_t a = 0; a < search->candidate_count; a++)
+        if (search->candidates[a].gain != UNLIKELY)
+            consider_pairs_with(mixture, search, a, best);
+    for (ptrdiff_t p = 0; p < search->far_pair_count; p++) {
+        const FarPair *pair = &search->far_pairs[p];
+        if (!(pair->rows & search->side) || search->index[pair->one] != NOWHERE ||
+            search->index[pair->other] != NOWHERE)
             continue;
-        for (int64_t n = mixture->starts[one->cell]; n < mixture->starts[one->cell + 1]; n++) {
-            const ptrdiff_t b = search->index[mixture->neighbours[n]];
-            if (b >= 0 && b != a && search->candidates[b].gain > UNLIKELY && mixture->omega[n] != 0.0)
-                consider(best, one->cell, search->candidates[b].cell, -1,
-                         pair_gain(mixture, search, a, b, mixture->omega[n], best->gain));
-        }
+        const Candidate one = apart_from_pattern(mixture, search, pair->one);
+        const Candidate other = apart_from_pattern(mixture, search, pair->other);
+        consider(best, pair->one, pair->other, -1,
+                 pair_gain(mixture, search, &one, &other, pair->coupling, best->gain));
     }
 }
 
@@ -374,7 +418,6 @@ static void climb(const Mixture *mixture, RowSearch *search, double *lower)
     solve_pattern(mixture, search, search->now, lower);
     if (search->now->score == UNLIKELY)
         return;
-    list_far_cells(mixture, search);
     list_candidates(mixture, search);
     for (int step = 0; step < 4 * MOST_WRONG; step++) {
         const Move move = best_move(mixture, search);
