@@ -335,7 +335,8 @@ def test_r2_of_pages_is_that_of_the_believed_cells(spoilt_file, fit):
 
 
 def test_the_graph_is_checked_on_the_believed_cells_of_pages(spoilt_file, fit):
-    check = fit.check_graph()
+    # The graph is right: a false alarm has a chance of one in 10,000.
+    check = fit.check_graph(level=1e-4)
     assert check.agrees
     assert check.tests == len(DAG) * (len(DAG) - 1) // 2 - len(DAG.edges)
     assert any("approximate" in note for note in check.notes)
@@ -347,7 +348,7 @@ def test_the_graph_is_checked_on_the_believed_cells_of_pages(spoilt_file, fit):
     wrong = gn.Dag.parse("[a][b|a][c|a][d|c][e|b:d]", nodes=DAG.nodes)
     run = Run(1, largest_judged=0, largest_whole_bytes=-1, sample_rows=4_000)
     other = fit_with_run(run, spoilt_file[0], wrong, "robust", page_rows=4_096)
-    assert not other.check_graph().agrees
+    assert not other.check_graph(level=1e-4).agrees
 
 
 def test_refusals_of_pages_advise_what_can_be_done(fit):
