@@ -17,6 +17,7 @@ from gaussnet.fitting.partial_correlations import (
     IncompleteRows,
     Points,
 )
+from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.screening import ScreenedRows
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
@@ -29,7 +30,7 @@ from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
-    from gaussnet.methods.robust.judge import Judge
+    from gaussnet.methods.robust.judge import Judge, Lenient
 
 LONGEST_TABLE = 10
 """Lines of a printed table."""
@@ -207,8 +208,11 @@ def check_graph(
     )
 
 
-def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
-    """The rows learnt from, cells that a robust fit does not believe as missing, and notes."""
+def tested_table(fit: "Fit", purpose: str, lenient: "Lenient | None") -> tuple[Table, list[str]]:
+    """The rows learnt from, cells that a robust fit does not believe as missing, and notes.
+
+    A lenient judge believes some of them.
+    """
     data = fit.required_data(purpose)
     _refuse_dependent_rows(fit)
     table = data.table()
@@ -223,8 +227,9 @@ def tested_table(fit: "Fit", purpose: str) -> tuple[Table, list[str]]:
     held = table.in_memory("this")
     known = held.stripe().known
     rows = np.array(held.array if known is None else np.hstack((held.array, known)), dtype=float)
+    usual = None if lenient is None else lenient.usual(rows[:, : len(fit.dag)])
     for node, own in left_out.items():
-        rows[own, node] = np.nan
+        rows[own if usual is None else own[~usual[own, node]], node] = np.nan
     pages = cut_pages(rows, held.page_rows)
     believed = replace(held, pages=pages, whole=rows, is_complete=False, sums=None)
     return believed, [_approximate(fit.trimming.disbelieved)]
@@ -234,6 +239,23 @@ def _approximate(statuses: tuple[str, ...] = ("flagged",)) -> str:
     """That cells of these statuses are left out."""
     which = " and ".join(statuses)
     return f"{which} cells count as missing, so that p-values are approximate"
+
+
+def _lenient(fit: "Fit") -> tuple["Lenient | None", list[str]]:
+    """Who believes values in nodes that are flagged too often, and a note.
+
+    Where the graph lacks an edge between two neighbours of a node, half the values of this node may
+    look wrong, and the tests would agree with the graph on what is left.
+    """
+    lenient = None if fit.trimming is None else fit.trimming.lenient
+    if lenient is None:
+        return None, []
+    names = listed(shown(fit.dag.nodes[node]) for node in lenient.nodes)
+    note = (
+        f"more than a quarter of the values of {names} were flagged though they are usual for "
+        "their column: they are wrong, or the graph lacks an edge nearby; they count in these tests"
+    )
+    return lenient, [note]
 
 
 def judge_of_pages(fit: "Fit") -> "Judge | None":
@@ -267,7 +289,7 @@ def required_cross_moments(fit: "Fit", purpose: str) -> CrossMoments:
 
 def tested_rows(fit: "Fit", purpose: str) -> tuple[FloatArray, list[str]]:
     """The same rows in memory, (rows, nodes)."""
-    table, notes = tested_table(fit, purpose)
+    table, notes = tested_table(fit, purpose, None)
     return np.asarray(table.in_memory("this").array, dtype=np.float64), notes
 
 
@@ -290,12 +312,14 @@ def _correlating(fit: "Fit", errors: Noise, points: Points | None) -> tuple[Corr
         moments = required_cross_moments(fit, "tests of missing edges")
         return CompleteRows(moments, fit.dag.order, fit.intercept, None), []
     purpose, judge = "check the graph where the data are, or fit again", judge_of_pages(fit)
+    lenient, said = _lenient(fit)
     if judge is not None and errors == "classical":
         _refuse_dependent_rows(fit)
         rows = fit.required_data(purpose).table().surveyed(False)
-        return IncompleteRows(rows, fit.dag.order, fit.intercept, judge), [_approximate()]
-    table, notes = tested_table(fit, purpose)
-    return _correlating_rows(fit, table, errors, points), notes
+        work = IncompleteRows(rows, fit.dag.order, fit.intercept, lenient or judge)
+        return work, [*said, _approximate()]
+    table, notes = tested_table(fit, purpose, lenient)
+    return _correlating_rows(fit, table, errors, points), [*said, *notes]
 
 
 def _correlating_rows(

@@ -26,7 +26,7 @@ from gaussnet.tails import student_quantile
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
-    from gaussnet.methods.robust.judge import Judge
+    from gaussnet.methods.robust.judge import Believing
 
 LITTLE = 1e-6
 """A sum of squares of which less than this share is left is found again from the residuals."""
@@ -326,7 +326,7 @@ def inverted_factors(tables: FloatArray) -> tuple[FloatArray, BoolArray]:
     return np.asarray(np.linalg.inv(np.linalg.cholesky(sound)), dtype=np.float64), sure
 
 
-def _believed(question: PairsPass, judge: "Judge") -> Pass:
+def _believed(question: PairsPass, judge: "Believing") -> Pass:
     """The question, of the cells that a robust fit believes."""
     from gaussnet.methods.robust.judge import BelievedPass  # much to import
 
@@ -341,7 +341,7 @@ class IncompleteRows:
     """
 
     def __init__(
-        self, table: Table, order: IntArray, intercept: bool, judge: "Judge | None" = None
+        self, table: Table, order: IntArray, intercept: bool, judge: "Believing | None" = None
     ) -> None:
         self.table, self.order, self.intercept, self.judge = table, order, intercept, judge
 

@@ -126,12 +126,20 @@ class Verdict:
         """Whether there is something to warn of."""
         shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
         shapes = shapes or bool(self.fit.suspected_codes or self.far or self.unexplained)
+        shapes = shapes or bool(self.largely_flagged)
         return self.contradicted or shapes or self.is_singular or self.is_small or self.contaminated
 
     @property
     def wild(self) -> list[str]:
         """Nodes with wild values."""
         return self._named("wild values")
+
+    @cached_property
+    def largely_flagged(self) -> list[str]:
+        """Nodes with so many flagged values that are usual that the graph may be wrong instead."""
+        lenient = None if self.fit.trimming is None else self.fit.trimming.lenient
+        names = self.fit.dag.nodes
+        return [] if lenient is None else [shown(names[node]) for node in lenient.nodes]
 
     @property
     def far(self) -> list[str]:
@@ -374,6 +382,13 @@ class Verdict:
             return (
                 f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
                 f"{_method_words(fit)} follows wild values, so try method='robust'."
+            )
+        if self.largely_flagged:
+            whose = "its" if len(self.largely_flagged) == 1 else "their"
+            return (
+                f"Do not trust the numbers of {listed(self.largely_flagged)} and of {whose} "
+                f"relatives: more than a quarter of {whose} values were flagged though they are "
+                "usual; either they are wrong, or the graph lacks an edge nearby."
             )
         if self.unexplained:
             names = list(self.unexplained)

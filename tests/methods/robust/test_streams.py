@@ -345,6 +345,10 @@ def test_the_graph_is_checked_on_the_believed_cells_of_pages(spoilt_file, fit):
     # Cells in doubt count here and not there, one in a few hundred.
     for test in check:
         assert test.correlation == pytest.approx(pairs[test.node, test.other], abs=0.01)
+
+
+@many_rows
+def test_a_wrong_graph_is_contradicted_by_the_believed_cells_of_pages(spoilt_file):
     wrong = gn.Dag.parse("[a][b|a][c|a][d|c][e|b:d]", nodes=DAG.nodes)
     run = Run(1, largest_judged=0, largest_whole_bytes=-1, sample_rows=4_000)
     other = fit_with_run(run, spoilt_file[0], wrong, "robust", page_rows=4_096)

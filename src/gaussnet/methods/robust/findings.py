@@ -13,7 +13,7 @@ from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.methods.robust.contamination import ContaminationTest
-    from gaussnet.methods.robust.judge import Judge
+    from gaussnet.methods.robust.judge import Judge, Lenient
 
 STATUSES = {
     "flagged": FLAGGED,
@@ -176,11 +176,7 @@ class Trimming:
         """Whether nodes lose so many rows that their equations are in doubt."""
         advice = "doubt the equation, or the columns in it, before you believe the coefficients"
         if self.bridged:
-            counts = (
-                (self.count(node, "flagged"), self.recorded_rows(node))
-                for node in range(len(self.cutoffs))
-            )
-            losing = sum(flagged > MANY_ROWS * rows for flagged, rows in counts)
+            losing = len(self.largely_flagged)
             words = f"in {counted(losing, 'node')} more than a quarter of the values were flagged"
         else:
             counts = (
@@ -193,6 +189,37 @@ class Trimming:
             which = "1 node leaves" if losing == 1 else f"{losing} nodes leave"
             words = f"{which} out more than a quarter of the rows"
         return (f"{words}: {advice}",) if losing else ()
+
+    @property
+    def largely_flagged(self) -> tuple[int, ...]:
+        """Nodes of which more than a quarter of the recorded values are flagged."""
+        return tuple(
+            node
+            for node in range(len(self.cutoffs))
+            if self.count(node, "flagged") > MANY_ROWS * self.recorded_rows(node)
+        )
+
+    @property
+    def lenient(self) -> "Lenient | None":
+        """Who believes usual values of nodes of which more than a quarter are flagged.
+
+        None if there is no such node, or if those of its flagged values that are usual for their
+        column are fewer. Where not all flagged cells are listed, all count as usual.
+        """
+        if self.judge is None or not self.largely_flagged:
+            return None
+        from gaussnet.methods.robust.judge import Lenient  # imports this module's users
+
+        found = Lenient.at(self.judge, self.largely_flagged)
+        if self.counts is not None:
+            return found
+        kept = []
+        for node in found.nodes:
+            values = self.recorded[node][self.indices(node, "flagged")]
+            usual = (values >= found.low[node]) & (values <= found.high[node])
+            if np.count_nonzero(usual) > MANY_ROWS * self.recorded_rows(node):
+                kept.append(node)
+        return Lenient.at(self.judge, kept) if kept else None
 
     def numbered(self, rows: IntArray) -> IntArray:
         """Numbers in the data of these rows."""

@@ -4,9 +4,9 @@ A `Judge` is what a robust fit has learnt of right and wrong values. It says of 
 how likely it is wrong, and what should stand there.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -26,6 +26,9 @@ HUGE = 1e5
 
 SLIGHTLY_DOUBTED = 0.1
 """Cells that are wrong with a smaller chance are not listed."""
+
+USUAL = 4.0
+"""Values within so many standard deviations of their column are usual by themselves."""
 
 CELLS_AT_A_TIME = 1 << 16
 """Cells whose rows are looked at together."""
@@ -123,12 +126,47 @@ class Judge:
         return np.where(self.judged(rows).flagged, np.nan, rows)
 
 
+class Believing(Protocol):
+    """Who says which cells of rows are believed."""
+
+    def believed(self, rows: Rows) -> FloatArray:
+        """The rows with NaN for what is not believed."""
+        ...
+
+
+@dataclass(frozen=True, eq=False)
+class Lenient:
+    """A judge who believes flagged values within limits, (nodes,) each."""
+
+    judge: Judge
+    nodes: tuple[int, ...]
+    """Where it believes them."""
+    low: FloatArray
+    high: FloatArray
+
+    @classmethod
+    def at(cls, judge: Judge, nodes: Sequence[int]) -> Self:
+        """Believe values of these nodes that are usual by themselves."""
+        means, sd = judge.mixture.equation.means, np.sqrt(judge.mixture.marginal)
+        limits = np.full(len(means), -np.inf)
+        limits[list(nodes)] = USUAL
+        return cls(judge, tuple(nodes), means - limits * sd, means + limits * sd)
+
+    def usual(self, rows: Rows) -> BoolArray:
+        """Which values lie within the limits, (rows, nodes)."""
+        return np.asarray((rows >= self.low) & (rows <= self.high))
+
+    def believed(self, rows: Rows) -> FloatArray:
+        """The rows with NaN for what is flagged and beyond the limits."""
+        return np.where(self.usual(rows), rows, self.judge.believed(rows))
+
+
 @dataclass(frozen=True)
 class BelievedPass(Pass):
     """A question about rows without the cells that a judge flags: these count as missing."""
 
     question: Pass
-    judge: Judge
+    judge: Believing
 
     @property
     def purpose(self) -> str:  # type: ignore[override]
