@@ -244,18 +244,10 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)
-        known = None if request.out is None else _rows_behind(fit)
-    if request.out is not None:
-        name, codes = fit.method.name, fit.missing_values
-        gn.write_network(fit.network, request.out, rows=known, method=name, missing_values=codes)
+        if request.out is not None:
+            fit.save_network(request.out)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, verdict)
-
-
-def _rows_behind(fit: gn.Fit) -> dict[str, int]:
-    from gaussnet.fitting.equation_changes import rows_behind  # much to import
-
-    return rows_behind(fit)
 
 
 def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:

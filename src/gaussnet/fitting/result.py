@@ -1,5 +1,6 @@
 """`Fit`: a learnt network, how it was learnt, and what can be asked of it."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -32,7 +33,6 @@ if TYPE_CHECKING:
     from gaussnet.fitting.outliers import Outliers
     from gaussnet.fitting.prediction import LearntErrors
     from gaussnet.fitting.residuals import ResidualShapes
-    from gaussnet.fitting.seen_ranges import SeenRange
     from gaussnet.fitting.sensitivity import Sensitivity
     from gaussnet.fitting.standardized import SampleScales
     from gaussnet.fitting.summaries import Summary
@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.sums import KeptSums
     from gaussnet.model.inference.counterfactual import Counterfactual
     from gaussnet.model.inference.predicted_rows import Prediction
+    from gaussnet.model.seen import Seen
     from gaussnet.planning import Certificate
 
 
@@ -100,6 +101,14 @@ class Fit:
     """What rows that are added later go on from, if there is one."""
     sums: "KeptSums | None" = field(default=None, repr=False, compare=False)
     """What least squares was solved from, which answers where the rows are gone."""
+
+    def __post_init__(self) -> None:
+        if self.missing_values and self.network.seen is None:
+            from gaussnet.model.seen import Seen
+
+            unknown = np.full(len(self.dag), np.nan)
+            seen = Seen(unknown, unknown, missing_values=tuple(self.missing_values))
+            object.__setattr__(self, "network", self.network.with_seen(seen))
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -688,11 +697,41 @@ class Fit:
         return find_learnt_errors(self)
 
     @cached_property
-    def seen_range(self) -> "SeenRange | None":
+    def seen_range(self) -> "Seen | None":
         """The range of the values learnt from; None where the rows are not in memory."""
         from gaussnet.fitting.seen_ranges import find_seen_range
 
         return find_seen_range(self)
+
+    def save_network(self, path: "str | os.PathLike[str]") -> None:
+        """Write the network to a file, with what was seen in the rows; `read_network` reads it.
+
+        As `gaussnet.write_network`, and as ``gaussnet fit --out`` does. A ``.json`` file keeps
+        beside the numbers: the method, the rows behind each node, the codes for missing values, the
+        range of the believed values, and which columns did not look Gaussian. With these,
+        ``gaussnet outliers`` does not flag right values of a skewed column that a robust fit
+        believes, and predictions, queries and what-if pages of the network warn of values far
+        outside what was seen. Ranges are known for rows in memory.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+        >>> path = os.path.join(tempfile.mkdtemp(), "wet.json")
+        >>> fit.save_network(path)
+        >>> network = gn.read_network(path)
+        >>> print(network.predict({"rain": -999.0}, "wet").outside[0].said())
+        rain = -999 lies far outside what the fit has seen (0 to 3)
+        """
+        from gaussnet.fitting.equation_changes import rows_behind
+        from gaussnet.fitting.seen_ranges import seen_for_file
+        from gaussnet.model.files import write_network
+
+        network, codes = self.network.with_seen(seen_for_file(self)), self.missing_values
+        rows = rows_behind(self)
+        write_network(network, path, rows=rows, method=self.method.name, missing_values=codes)
 
     def impute(self) -> Any:
         """The data with every missing cell at what is expected there, given the rest of its row.

@@ -15,6 +15,7 @@ from gaussnet.model.equations import propagate
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue
 from gaussnet.model.inference.queries import Conditional, as_values, condition, do, open_rows
+from gaussnet.model.seen import unlikely_values
 from gaussnet.named_rows import named, names_of
 from gaussnet.types import FloatArray, IntArray
 
@@ -215,7 +216,18 @@ def counterfactual(
     values = checks.level_values(network.dag, values, "intervention")
     as_values(network.dag, values, "intervention")
     numbers = {name: float(value) for name, value in values.items()}
-    return Counterfactual(network, evidence, numbers, condition(network, evidence, None))
+    if network.seen is not None:
+        codes = network.seen.codes
+        evidence = {name: value for name, value in evidence.items() if value not in codes}
+        network.seen.check_values(numbers)
+    told = np.full((2, len(network.dag)), np.nan)
+    for own, row_given in zip(told, (evidence, numbers), strict=True):
+        positions, given = as_values(network.dag, row_given, "evidence")
+        own[positions] = given
+    far = tuple(value._replace(row=0) for value in unlikely_values(network, told))
+    outside = tuple(dict.fromkeys(far))
+    seen = condition(network, evidence, None)
+    return Counterfactual(network, evidence, numbers, seen, outside=outside)
 
 
 def as_evidence(dag: Dag, row: object) -> dict[str, float]:
