@@ -249,14 +249,13 @@ def _total_effect(
     """The effect of a cause on a target through some nodes; the note says why it has no error."""
     cause, target, stops = asked
     error = None
+    network = found.network if isinstance(found, gn.Fit) else found
+    stations(network.dag, cause, target, stops or None)  # names that there are not end here
     if isinstance(found, gn.Fit):
         try:
             error = found.effect(cause, target, via=stops or None, level=level)
         except EstimationError as problem:
             note = f"no interval: {in_shell_words(str(problem))}"
-        network = found.network
-    else:
-        network = found
     if not has_path(network.dag, stations(network.dag, cause, target, stops or None)):
         return TotalEffect(cause, target, stops, 0.0, error, (), no_path(cause, target, stops))
     value = network.effect(cause, target, via=stops or None)

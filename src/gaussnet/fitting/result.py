@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from gaussnet import display
-from gaussnet.errors import EstimationError, SettingError
+from gaussnet.errors import EstimationError, GraphError, SettingError
 from gaussnet.fitting.notes import (
     NodeReport,
     Note,
@@ -442,7 +442,8 @@ class Fit:
 
         As `GaussianNetwork.effect`, with the error of the learnt coefficients carried through
         by the delta method. `kind`, `repetitions` and `seed` are those of `uncertainty`.
-        `sensitivity` shows it beside the estimate of one regression.
+        `sensitivity` shows it beside the estimate of one regression, and `level_effects` has those
+        of a category.
 
         Examples
         --------
@@ -456,8 +457,45 @@ class Fit:
         from gaussnet.fitting.effects import find_effect
         from gaussnet.fitting.uncertainty import ErrorChoice
 
+        if cause in self.dag.factors:
+            raise GraphError(
+                f"{cause!r} is a category, whose levels have one effect each: "
+                f"fit.level_effects({cause!r}, {target!r}) compares all of them with "
+                f"{self.dag.factors[cause][0]!r}"
+            )
         choice = ErrorChoice(kind, level, repetitions, seed)
         return find_effect(self, (cause, target), via, choice)
+
+    def level_effects(  # noqa: PLR0913 (as effect)
+        self,
+        category: str,
+        target: str,
+        *,
+        reference: str | None = None,
+        level: float = 0.95,
+        kind: str | None = None,
+        repetitions: int | None = None,
+        seed: int = 0,
+    ) -> "ResultTable":
+        """The total effect of each level of a category on a node, compared with one level.
+
+        One row per level, with standard error, p-value and interval as in `effect`. `reference` is
+        the level that the others are compared with; by default the reference of the fit.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"site": list("aabbcc"), "y": [1.0, 1.2, 2.0, 2.4, 5.1, 4.9]})
+        >>> table = gn.fit(frame, "y ~ site").level_effects("site", "y", reference="b")
+        >>> [(row["level"], round(row["estimate"], 2)) for row in table]
+        [('a', -1.1), ('c', 2.8)]
+        """
+        from gaussnet.fitting.effects import find_level_effects
+        from gaussnet.fitting.uncertainty import ErrorChoice
+
+        choice = ErrorChoice(kind, level, repetitions, seed)
+        return find_level_effects(self, (category, target), reference, choice)
 
     def sensitivity(
         self,
