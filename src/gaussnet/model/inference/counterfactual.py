@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -115,6 +115,35 @@ class Counterfactual:
             told = (f"{x:{len(head)}.4g}" for x, head in zip(numbers, heads[1:], strict=True))
             lines.append("  ".join((f"{name:{width}}", *told)))
         return "\n".join(lines)
+
+    def to_frame(self, kind: str = "pandas", *, level: float = 0.95) -> Any:
+        """The case as a "pandas" or "polars" data frame, one row per node, in their order.
+
+        Columns: `node`; `observed`, whether its value was given and counts; `was` and `would_be`;
+        `change`, the difference; `sd`, `low` and `high` of `would_be`, as in `intervals`.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("[rain][wet|rain]")
+        >>> net = gn.GaussianNetwork.from_arrays(dag, [1.5], [1.0, 1.0])
+        >>> frame = net.counterfactual({"rain": 2.0, "wet": 4.0}, do={"rain": 0.0}).to_frame()
+        >>> frame[["node", "was", "would_be", "change"]].values.tolist()
+        [['rain', 2.0, 0.0, -2.0], ['wet', 4.0, 1.0, -3.0]]
+        """
+        ends = self.intervals(level)
+        columns = {
+            "was": self.before.mean,
+            "would_be": self.after.mean,
+            "change": self.change.mean,
+            "sd": self._errors("after").scales,
+            "low": ends[:, 0],
+            "high": ends[:, 1],
+        }
+        names = list(self.network.dag.nodes)
+        known = {"node": names, "observed": [name in self.evidence for name in names]}
+        numbers = {name: values.tolist() for name, values in columns.items()}
+        return display.new_frame({**known, **numbers}, kind)
 
     def intervals(
         self, level: float = 0.95, of: Literal["after", "change"] = "after"
