@@ -24,6 +24,7 @@ from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
+from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
@@ -163,6 +164,12 @@ class Learnt:
     def notes(self) -> list[str]:
         """What is worth knowing of the fit, and of errors that could not be found."""
         found = [*(str(note) for note in self.fit.notes), *self.errors.notes]
+        return [in_shell_words(note) for note in found]
+
+    @property
+    def printed_notes(self) -> list[str]:
+        """The same, with one note where several nodes would have the same."""
+        found = grouped_notes((*self.fit.notes, *self.errors.notes))
         return [in_shell_words(note) for note in found]
 
     def to_dict(self) -> dict[str, Any]:
@@ -368,7 +375,7 @@ def print_groups(learnt: LearntGroups) -> None:
     page.print(learnt.tests.verdict)
     if learnt.report is not None:
         page.print(f"report written to {learnt.report}", soft_wrap=True)
-    for note in learnt.found.pooled.notes:
+    for note in grouped_notes(learnt.found.pooled.notes):
         page.print(f"note: {in_shell_words(str(note))}")
 
 
@@ -466,7 +473,7 @@ def print_fit(learnt: Learnt) -> None:
         )
     if fit.trimming is not None:
         _print_flagged(fit)
-    for note in learnt.notes:
+    for note in learnt.printed_notes:
         page.print(f"note: {note}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
         if path is not None:

@@ -145,6 +145,7 @@ def in_shell_words(sentence: str) -> str:
     ).replace("give a frame", "give a file with named columns")
     sentence = re.sub(r"\boutliers_to\b", "--outliers", sentence)
     sentence = sentence.replace("see fit.outliers()", "--outliers PATH lists them")
+    sentence = sentence.replace("see fit.notes", "--json has all")
     sentence = sentence.replace("give kind='bootstrap'", "use kind='bootstrap'")
     sentence = sentence.replace("kind='bootstrap'", "fit.table(kind='bootstrap') in Python")
     sentence = sentence.replace(", as frame['log_x'] = np.log(frame['x']),", "")

@@ -141,7 +141,10 @@ class Counterfactual:
             "high": ends[:, 1],
         }
         names = list(self.network.dag.nodes)
-        known = {"node": names, "observed": [name in self.evidence for name in names]}
+        known: dict[str, list[Any]] = {
+            "node": names,
+            "observed": [name in self.evidence for name in names],
+        }
         numbers = {name: values.tolist() for name, values in columns.items()}
         return display.new_frame({**known, **numbers}, kind)
 
