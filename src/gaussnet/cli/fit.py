@@ -86,6 +86,8 @@ class FitRequest:
     levels: list[str] | None = None
     """Categories with their levels, the reference first, as "fuel=Diesel,Gas"."""
     verbose: bool = False
+    bootstrap: int | None = None
+    """Repetitions of the bootstrap that standard errors come from; None for the method's own."""
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -127,10 +129,11 @@ class Errors(NamedTuple):
     """Why there are none."""
 
     @classmethod
-    def of(cls, fit: gn.Fit) -> "Errors":
-        """Those of a fit, or unknown ones and why."""
+    def of(cls, fit: gn.Fit, repetitions: int | None = None) -> "Errors":
+        """Those of a fit, or unknown ones and why; by the bootstrap if repetitions are given."""
+        kind = None if repetitions is None else "bootstrap"
         try:
-            found = fit.uncertainty()
+            found = fit.uncertainty(kind, repetitions=repetitions)
         except EstimationError as problem:
             counts = (len(fit.dag.edges), len(fit.dag), len(fit.dag))
             unknown = StandardErrors(fit.dag, *(np.full(count, np.nan) for count in counts))
@@ -245,7 +248,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     with progress(3 if report is None else 4) as tell, _client(request.cluster) as client:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
-        errors = Errors.of(fit)
+        errors = Errors.of(fit, request.bootstrap)
         verdict = Verdict(fit)
         _ = verdict.summary(), fit.notes  # both read rows: while the cluster is there
         if report is not None:

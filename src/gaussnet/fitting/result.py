@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -26,6 +26,7 @@ from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
     from gaussnet.data.codes import Codes
+    from gaussnet.data.passes import Progress
     from gaussnet.fitting.comparison import Scores
     from gaussnet.fitting.effects import Effect
     from gaussnet.fitting.graph_tests import GraphCheck, Noise
@@ -909,6 +910,7 @@ class Fit:
         level: float = 0.95,
         repetitions: int | None = None,
         seed: int = 0,
+        progress: "Progress | None" = None,
     ) -> "Uncertainty":
         """Standard errors, confidence intervals, and notes on what has none.
 
@@ -919,16 +921,32 @@ class Fit:
             variance), "heteroscedastic" (a variance for every row) or "expected" (maximum
             likelihood, with normal quantiles, as lavaan's default); for robust
             "believed-cells", for sequential-trim "fitted-rows", their own; for any "bootstrap",
-            which learns again from rows drawn with replacement and so costs `repetitions` fits
-            (a function given to `fit` as `progress` is told of them).
+            which learns again from rows drawn with replacement and so costs `repetitions` fits.
         level
             The chance with which an interval contains the parameter.
         repetitions, seed
             Of the bootstrap: 500 by default, 200 for the robust methods, whose fits take
             longer. The same ones serve all tables of a fit.
-        """
-        from gaussnet.fitting.uncertainty import find_uncertainty
+        progress
+            A function that the bootstrap tells, after each repetition, how many rows are learnt
+            from, and of how many in all; by default the one that `fit` was given.
 
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0], [8.9, 4.0]], dag)
+        >>> told = []
+        >>> found = fit.uncertainty("bootstrap", repetitions=50, progress=lambda *n: told.append(n))
+        >>> told[0], told[-1]
+        ((5, 250), (250, 250))
+        """
+        from gaussnet.fitting.uncertainty import PURPOSE, bootstrap_networks, find_uncertainty
+
+        if progress is not None and kind == "bootstrap":
+            data = self.required_data(PURPOSE)
+            watched = replace(data, run=replace(data.run, progress=progress))
+            bootstrap_networks(self, watched, repetitions, seed)  # kept for what follows
         return find_uncertainty(self, kind, level, repetitions, seed)
 
     def data_or_sums(self, purpose: str) -> "FitData":
