@@ -184,7 +184,7 @@ def _trimmed(report: NodeReport) -> str:
     if report.flagged:
         parts.append(f"{report.flagged} of its values flagged")
     if report.confirmed:
-        parts.append(f"{report.confirmed} far off but confirmed by its relatives")
+        parts.append(f"{report.confirmed} far from expected but kept: unusual rather than wrong")
     return ", ".join(parts)
 
 
@@ -193,9 +193,9 @@ def _bridged(report: NodeReport) -> list[str]:
     unused = [f"{report.flagged} of its values flagged"] if report.flagged else []
     if report.missing:
         unused.append(f"{report.missing} {'missing' if unused else 'of its values missing'}")
-    found = [f"{' and '.join(unused)}; believed values of these rows count"] if unused else []
+    found = [f"{' and '.join(unused)}; the other values of these rows are used"] if unused else []
     if report.confirmed:
-        found.append(f"{report.confirmed} far off but confirmed by its relatives")
+        found.append(f"{report.confirmed} far from expected but kept: unusual rather than wrong")
     return found
 
 
@@ -310,10 +310,10 @@ def _kind_of_values(report: NodeReport) -> list[str]:
     found = []
     if report.shaped:
         found.append(
-            "does not look Gaussian (skewed, heavy tails or groups), but no parent or child calls "
-            f"its {'other ' * bool(report.flagged)}values wrong, so they were believed: "
+            "does not look Gaussian (skewed, heavy tails or groups), but its parents and children do "
+            f"not contradict its {'other ' * bool(report.flagged)}values, which were kept: "
             "consider a transformation, or a variable that is missing from the graph"
         )
     if report.discrete and report.flagged:
-        found.append("its values are few and recur: only what lies apart from them was flagged")
+        found.append("it has few distinct values: only values far from these were flagged")
     return found
