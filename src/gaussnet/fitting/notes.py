@@ -310,8 +310,8 @@ def _kind_of_values(report: NodeReport) -> list[str]:
     found = []
     if report.shaped:
         found.append(
-            "does not look Gaussian (skewed, heavy tails or groups), but its parents and children do "
-            f"not contradict its {'other ' * bool(report.flagged)}values, which were kept: "
+            "does not look Gaussian (skewed, heavy tails or groups), but its parents and children "
+            f"do not contradict its {'other ' * bool(report.flagged)}values, which were kept: "
             "consider a transformation, or a variable that is missing from the graph"
         )
     if report.discrete and report.flagged:
