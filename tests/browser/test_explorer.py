@@ -677,3 +677,27 @@ def test_a_category_is_chosen_by_keyboard(tmp_path, look):
     own = {"fuel[Gas]": 0.0, "fuel[a 'Petrol']": 0.0}
     check(page, network, {}, own)
     assert '"fuel": "Diesel"' in free_text(page, "python")
+
+
+def test_a_value_far_outside_what_was_seen_is_told_of(tmp_path, look):
+    rows = pd.DataFrame(np.array(NETWORK.sample(200, seed=0)), columns=NETWORK.dag.nodes)
+    rows.loc[::20, "rain"] = -999.0
+    path = tmp_path / "what-if.html"
+    fit = gn.fit(rows, DAG, missing="drop-rows", missing_values=[-999])
+    gn.write_explorer(fit, path)
+    page = look(path)
+    problem = page.locator("#problem")
+    fix(page, "rain", "seen", float(rows["season"].mean()))
+    assert problem.is_hidden()
+    fix(page, "rain", "seen", -999.0)
+    assert "stands for a missing value" in problem.inner_text()
+    fix(page, "rain", "free")
+    fix(page, "season", "set", 500.0)
+    assert "season = 500.0 lies far outside what was seen" in problem.inner_text()
+    fix(page, "season", "free")
+    assert problem.is_hidden()
+
+
+def test_a_network_alone_tells_of_values_that_it_cannot_give(page):
+    fix(page, "season", "seen", -999.0)
+    assert "far outside what the network expects" in page.locator("#problem").inner_text()

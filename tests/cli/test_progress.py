@@ -99,3 +99,36 @@ def test_an_error_passes_and_the_bar_goes(monkeypatch):
 
     with pytest.raises(ZeroDivisionError):
         divide()
+
+
+def test_a_bootstrap_tells_how_far_it_is():
+    dag = gn.Dag.parse("wet ~ rain", nodes=["rain", "wet"])
+    rows = gn.simulate.random_network(dag, seed=0).sample(100, seed=1)
+    fit, told = gn.fit(rows, dag), []
+    found = fit.uncertainty(
+        "bootstrap", repetitions=30, progress=lambda done, total: told.append((done, total))
+    )
+    assert told == [(100 * done, 3_000) for done in range(1, 31)]
+    same = fit.uncertainty("bootstrap", repetitions=30)
+    assert found.standard_errors.coefficients == same.standard_errors.coefficients
+    assert len(told) == 30  # the repetitions are kept
+
+
+def test_the_shell_shows_the_bootstrap_and_prints_its_errors(monkeypatch, tmp_path):
+    from gaussnet.cli.fit import Errors, FitRequest, learn
+
+    dag = gn.Dag.parse("wet ~ rain", nodes=["rain", "wet"])
+    rows = np.array(gn.simulate.random_network(dag, seed=0).sample(100, seed=1))
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="rain,wet", comments="")
+    (tmp_path / "graph.txt").write_text("wet ~ rain")
+    terminal = pretend_terminal(monkeypatch)
+    request = FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=30)
+    with progress(3, delay=0.0) as tell:
+        fit, _ = learn(request, tell)
+        tell("finding standard errors")
+        errors = Errors.of(fit, request.bootstrap)
+        wait_until_shown(terminal, "finding standard errors (bootstrap)")
+    expected = gn.fit(rows, dag).uncertainty("bootstrap", repetitions=30)
+    np.testing.assert_allclose(
+        errors.standard.coefficient_array, expected.standard_errors.coefficient_array, rtol=1e-9
+    )

@@ -121,3 +121,29 @@ def test_a_case_can_be_copied():
     case = gn.fit(TRUTH.sample(30, seed=0), DAG).counterfactual({"a": 1.0}, do={"a": 0.0})
     expected = case.intervals()
     np.testing.assert_allclose(pickle.loads(pickle.dumps(case)).intervals(), expected)
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_case_is_a_frame_of_what_it_prints(kind):
+    fit = gn.fit(TRUTH.sample(60, seed=3), DAG)
+    case = fit.counterfactual({"a": 1.0, "c": 2.0}, do={"b": 1.5})
+    frame = case.to_frame(kind, level=0.9)
+    assert list(frame.columns) == [
+        *("node", "observed", "was", "would_be", "change", "sd", "low", "high")
+    ]
+    assert list(frame["node"]) == list("abcd")
+    assert list(frame["observed"]) == [True, False, True, False]
+    np.testing.assert_array_equal(frame["would_be"], case.after.mean)
+    np.testing.assert_allclose(frame["would_be"] - frame["was"], frame["change"], atol=1e-12)
+    np.testing.assert_array_equal(
+        np.column_stack((frame["low"], frame["high"])), case.intervals(0.9)
+    )
+    assert frame["sd"][3] > np.sqrt(case.after.variances[3])  # the errors of the parameters too
+    plain = fit.network.counterfactual({"a": 1.0}, do={"b": 1.5}).to_frame(kind)
+    assert len(plain) == 4
+
+
+def test_a_case_in_a_frame_shows_that_a_doubtful_value_does_not_count():
+    fit = gn.fit(TRUTH.sample(500, seed=3), DAG, "robust")
+    case = fit.counterfactual({"a": 1.0, "c": 900.0}, do={"b": 1.5})
+    assert case.to_frame()["observed"].tolist() == [True, False, False, False]

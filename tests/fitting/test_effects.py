@@ -1,6 +1,7 @@
 """Effects of a fit: standard errors by the delta method."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import gaussnet as gn
@@ -162,3 +163,53 @@ def test_an_interval_ends_at_0_where_the_p_value_is_one_minus_its_level():
     found = fit.effect("a", "c", level=1.0 - p_value)
     assert min(abs(found.low), abs(found.high)) == pytest.approx(0.0, abs=1e-6)
     assert np.isnan(fit.effect("c", "a").p_value)
+
+
+def sites(rows=300):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"site": rng.choice(["east", "north", "south"], rows)})
+    frame["x"] = rng.normal(size=rows)
+    shift = frame["site"].map({"east": 2.0, "north": 0.0, "south": 1.0})
+    frame["m"] = shift + 0.5 * frame["x"] + rng.normal(size=rows)
+    frame["y"] = 0.7 * frame["m"] + rng.normal(size=rows)
+    return frame
+
+
+@pytest.mark.parametrize("reference", ["east", "north", "south"])
+@pytest.mark.parametrize("kind", [None, "bootstrap"])
+def test_levels_have_the_effects_of_a_fit_with_that_reference(reference, kind):
+    """The witness makes the indicators by hand, of all levels but the reference."""
+    frame, levels = sites(), ["east", "north", "south"]
+    found = gn.fit(frame, "m ~ site + x; y ~ m").level_effects(
+        "site", "y", reference=reference, kind=kind, repetitions=50
+    )
+    others = [one for one in levels if one != reference]
+    for one in others:
+        frame[one] = (frame["site"] == one).astype(float)
+    plain = gn.fit(frame, f"m ~ {' + '.join(others)} + x; y ~ m; {others[0]} ~~ {others[1]}")
+    assert found["level"] == others
+    for row in found:
+        expected = plain.effect(row["level"], "y", kind=kind, repetitions=50)
+        assert row["estimate"] == pytest.approx(expected.value, rel=1e-9)
+        assert row["std_error"] == pytest.approx(expected.standard_error, rel=1e-6)
+        assert (row["low"], row["high"]) == pytest.approx(expected.interval, rel=1e-6)
+    assert found.notes[0] == f"each level is compared with {reference!r}"
+
+
+def test_the_default_reference_gives_the_effects_of_the_indicators():
+    fit = gn.fit(sites(), "m ~ site + x; y ~ m")
+    table = fit.level_effects("site", "y")
+    expected = [fit.effect(f"site[{one}]", "y").value for one in ("north", "south")]
+    assert table["estimate"] == pytest.approx(expected)
+    assert table["p_value"] == [fit.effect(f"site[{one}]", "y").p_value for one in table["level"]]
+
+
+def test_the_effect_of_a_category_names_the_table_of_its_levels():
+    fit = gn.fit(sites(), "m ~ site + x; y ~ m")
+    with pytest.raises(gn.GaussnetError, match=r"fit.level_effects\('site', 'y'\)"):
+        fit.effect("site", "y")
+    with pytest.raises(gn.GaussnetError, match="expected a level of 'site'"):
+        fit.level_effects("site", "y", reference="west")
+    with pytest.raises(gn.GaussnetError, match="'x' is no category"):
+        fit.level_effects("x", "y")
+    assert "no directed path" in str(fit.level_effects("site", "x"))

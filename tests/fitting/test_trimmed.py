@@ -142,8 +142,8 @@ def test_notes_say_what_was_trimmed_and_by_how_much():
     assert notes[0] == (
         "93 of 3000 values (3.10%) do not fit and were flagged, in 2 of 5 nodes: see fit.outliers()"
     )
-    assert "a: 3 of its values flagged; believed values of these rows count" in notes
-    assert "c: 90 of its values flagged; believed values of these rows count" in notes
+    assert "a: 3 of its values flagged; the other values of these rows are used" in notes
+    assert "c: 90 of its values flagged; the other values of these rows are used" in notes
     trimmed = gn.fit(SPOILT, DAG, "sequential-trim").notes
     assert "a: 3 of 600 rows (0.5%) left out, 3 of its values flagged" in trimmed
     assert "c: 93 of 600 rows (15.5%) left out, 90 of its values flagged" in trimmed
@@ -249,7 +249,7 @@ def test_rows_with_missing_values_are_told_apart_from_trimmed_ones():
     holed[0, 0] = np.nan
     robust = gn.fit(holed, DAG, "robust", missing="drop-by-node")
     own = [note.text for note in robust.notes if note.node == "a"]
-    assert own == ["3 of its values flagged and 1 missing; believed values of these rows count"]
+    assert own == ["3 of its values flagged and 1 missing; the other values of these rows are used"]
     fit = gn.fit(holed, DAG, "sequential-trim", missing="drop-by-node")
     dropped, trimmed = (note.text for note in fit.notes if note.node == "a")
     assert dropped == "1 row with missing values left out of 600"

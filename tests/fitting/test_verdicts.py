@@ -184,8 +184,8 @@ def test_robust_fits_bridge_missing_values_and_say_so():
     notes = "\n".join(fit.notes)
     assert "rows left out" not in notes
     assert "left out of" not in notes
-    assert "mud: 20 of its values missing; believed values of these rows count" in fit.notes
-    assert "wet: 3 of its values flagged; believed values of these rows count" in fit.notes
+    assert "mud: 20 of its values missing; the other values of these rows are used" in fit.notes
+    assert "wet: 3 of its values flagged; the other values of these rows are used" in fit.notes
     assert any(note.startswith("rows: those in which") for note in fit.node_table().notes)
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from io import TextIOWrapper
 from pathlib import Path
@@ -53,6 +54,13 @@ INTERRUPTED = 130
 """How a process ends after Ctrl-C."""
 
 
+def _check_absent(options: Mapping[str, object]) -> None:
+    """Refuse options that several fits, or a cluster, have no use for."""
+    for name, value in options.items():
+        if value is not None:
+            raise SettingError(f"got {name} with --groups, --shifts or --cluster: leave one out")
+
+
 def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
     dag: Annotated[Path, Option(help=GRAPHS)],
@@ -71,6 +79,10 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         Option(help="Write all flagged cells, with file and row: .csv, .tsv, also .gz, .parquet."),
     ] = None,
     key: Key = None,
+    bootstrap: Annotated[
+        int | None,
+        Option(help="Standard errors from so many bootstrap fits, as 500; they take as long."),
+    ] = None,
     cluster: Annotated[
         str | None, Option(help="Scheduler of a Dask cluster that sees the files: tcp://...")
     ] = None,
@@ -127,9 +139,10 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         roots,
         levels,
         verbose,
+        bootstrap,
     )
-    if outliers is not None and (groups is not None or shifts is not None or cluster is not None):
-        raise SettingError("got --outliers with --groups, --shifts or --cluster: leave one out")
+    if any(one is not None for one in (groups, shifts, cluster)):
+        _check_absent({"--outliers": outliers, "--bootstrap": bootstrap})
     if groups is not None:
         if out is not None:
             raise SettingError("got --groups with --out: a file holds one network")

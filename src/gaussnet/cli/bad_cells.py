@@ -18,7 +18,7 @@ from gaussnet.data.labelled_rows import LabelledPage, LabelledRows
 from gaussnet.data.write import table_file
 from gaussnet.errors import DataError
 from gaussnet.fitting.outlier_files import BadCell, OutlierFile
-from gaussnet.graph.dag import counted
+from gaussnet.graph.dag import counted, shorten
 from gaussnet.methods.names import method_named
 from gaussnet.model.cells import PROBABILITY, SHARE, CellJudge
 
@@ -87,6 +87,7 @@ def find_bad_cells(
     files.check_key(out)
     network = network_of(model)
     files, notes = with_known_codes(files, model)
+    notes += _seen_notes(network)
     tell_plan(verbose, files.data, network.dag, ONE_PASS)
     judge, rows = CellJudge(network), 0
     counts: Counter[str] = Counter()
@@ -109,6 +110,34 @@ def find_bad_cells(
     known = dict(zip(network.dag.nodes, recorded.tolist(), strict=True))
     flagged = {node: counts[node] for node in known}
     return BadCells(rows, flagged, known, [cell for *_, cell in worst], out, has_key, notes)
+
+
+def _seen_notes(network: gn.GaussianNetwork) -> tuple[str, ...]:
+    """What is known of columns that are not Gaussian, whose right values may look wrong."""
+    seen, nodes = network.seen, network.dag.nodes
+    if seen is None or not seen.shapes:
+        return (
+            "the model does not say which columns are skewed, so that right values of such columns "
+            "may be flagged: a model written by gaussnet fit --out says it",
+        )
+    far = np.full(len(nodes), np.nan) if seen.z_low is None else seen.z_low
+    odd = [
+        (node, shape, z) for node, shape, z in zip(nodes, seen.shapes, far, strict=True) if shape
+    ]
+    believed = [node for node, _, z in odd if not np.isnan(z)]
+    others = [f"{node} ({shape})" for node, shape, z in odd if np.isnan(z)]
+    notes = []
+    if believed:
+        notes.append(
+            f"{shorten(believed)} did not look Gaussian when the model was learnt: values are "
+            "flagged only if they are farther off than those believed then"
+        )
+    if others:
+        notes.append(
+            "residuals were not Gaussian when the model was learnt, so that right values may be "
+            f"flagged: {shorten(others)}"
+        )
+    return tuple(notes)
 
 
 def _bad_cells(page: LabelledPage, judge: CellJudge, doubt: Doubt) -> Iterator[BadCell]:

@@ -24,6 +24,7 @@ from gaussnet.data.sources import open_data
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
+from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
@@ -85,6 +86,8 @@ class FitRequest:
     levels: list[str] | None = None
     """Categories with their levels, the reference first, as "fuel=Diesel,Gas"."""
     verbose: bool = False
+    bootstrap: int | None = None
+    """Repetitions of the bootstrap that standard errors come from; None for the method's own."""
 
     def __post_init__(self) -> None:
         if self.out is not None:
@@ -126,10 +129,11 @@ class Errors(NamedTuple):
     """Why there are none."""
 
     @classmethod
-    def of(cls, fit: gn.Fit) -> "Errors":
-        """Those of a fit, or unknown ones and why."""
+    def of(cls, fit: gn.Fit, repetitions: int | None = None) -> "Errors":
+        """Those of a fit, or unknown ones and why; by the bootstrap if repetitions are given."""
+        kind = None if repetitions is None else "bootstrap"
         try:
-            found = fit.uncertainty()
+            found = fit.uncertainty(kind, repetitions=repetitions)
         except EstimationError as problem:
             counts = (len(fit.dag.edges), len(fit.dag), len(fit.dag))
             unknown = StandardErrors(fit.dag, *(np.full(count, np.nan) for count in counts))
@@ -163,6 +167,12 @@ class Learnt:
     def notes(self) -> list[str]:
         """What is worth knowing of the fit, and of errors that could not be found."""
         found = [*(str(note) for note in self.fit.notes), *self.errors.notes]
+        return [in_shell_words(note) for note in found]
+
+    @property
+    def printed_notes(self) -> list[str]:
+        """The same, with one note where several nodes would have the same."""
+        found = grouped_notes((*self.fit.notes, *self.errors.notes))
         return [in_shell_words(note) for note in found]
 
     def to_dict(self) -> dict[str, Any]:
@@ -238,24 +248,16 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     with progress(3 if report is None else 4) as tell, _client(request.cluster) as client:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
-        errors = Errors.of(fit)
+        errors = Errors.of(fit, request.bootstrap)
         verdict = Verdict(fit)
         _ = verdict.summary(), fit.notes  # both read rows: while the cluster is there
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)
-        known = None if request.out is None else _rows_behind(fit)
-    if request.out is not None:
-        name, codes = fit.method.name, fit.missing_values
-        gn.write_network(fit.network, request.out, rows=known, method=name, missing_values=codes)
+        if request.out is not None:
+            fit.save_network(request.out)
     path = None if report is None else report.path
     return Learnt(fit, errors, request.out, ignored, path, verdict)
-
-
-def _rows_behind(fit: gn.Fit) -> dict[str, int]:
-    from gaussnet.fitting.equation_changes import rows_behind  # much to import
-
-    return rows_behind(fit)
 
 
 def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
@@ -376,7 +378,7 @@ def print_groups(learnt: LearntGroups) -> None:
     page.print(learnt.tests.verdict)
     if learnt.report is not None:
         page.print(f"report written to {learnt.report}", soft_wrap=True)
-    for note in learnt.found.pooled.notes:
+    for note in grouped_notes(learnt.found.pooled.notes):
         page.print(f"note: {in_shell_words(str(note))}")
 
 
@@ -474,7 +476,7 @@ def print_fit(learnt: Learnt) -> None:
         )
     if fit.trimming is not None:
         _print_flagged(fit)
-    for note in learnt.notes:
+    for note in learnt.printed_notes:
         page.print(f"note: {note}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
         if path is not None:

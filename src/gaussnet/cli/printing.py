@@ -135,7 +135,7 @@ def in_shell_words(sentence: str) -> str:
     >>> in_shell_words("a value is missing: fill it, or give missing='drop-rows'")
     "a value is missing: fill it, or give --missing 'drop-rows'"
     >>> in_shell_words("intervals are too short, so compare those of kind='bootstrap'")
-    "intervals are too short, so compare those of fit.table(kind='bootstrap') in Python"
+    'intervals are too short, so compare those of --bootstrap 500'
     """
     sentence = re.sub(r"gn\.CsvPath\(path, (\w+)=('.*?')\)", r"--\1 \2", sentence)
     sentence = re.sub(r"\b(missing|method|scale|roots|sep|decimal|key)=(?=')", r"--\1 ", sentence)
@@ -145,8 +145,10 @@ def in_shell_words(sentence: str) -> str:
     ).replace("give a frame", "give a file with named columns")
     sentence = re.sub(r"\boutliers_to\b", "--outliers", sentence)
     sentence = sentence.replace("see fit.outliers()", "--outliers PATH lists them")
-    sentence = sentence.replace("give kind='bootstrap'", "use kind='bootstrap'")
-    sentence = sentence.replace("kind='bootstrap'", "fit.table(kind='bootstrap') in Python")
+    sentence = sentence.replace("see fit.notes", "--json has all")
+    sentence = sentence.replace("kind='bootstrap'", "--bootstrap 500")
+    sentence = sentence.replace("need the bootstrap", "need the bootstrap (--bootstrap 500)")
+    sentence = re.sub(r"\brepetitions=", "--bootstrap ", sentence)
     sentence = sentence.replace(", as frame['log_x'] = np.log(frame['x']),", "")
     sentence = sentence.replace("call check_graph()", "gaussnet check tests it")
     sentence = re.sub(r"network\.do\(\{'(.*?)': '(.*?)'\}\)", r"--do '\1=\2'", sentence)

@@ -28,6 +28,7 @@ from gaussnet.methods.names import METHODS, method_named
 from gaussnet.model.checks import level_values
 from gaussnet.model.files import LearntHow, learnt_how
 from gaussnet.model.inference.effects import has_path, stations
+from gaussnet.model.seen import unlikely_values
 from gaussnet.named_rows import did_you_mean
 from gaussnet.report.explorer import check_explorer, choose_view
 from gaussnet.report.markup import many
@@ -46,12 +47,15 @@ class Answer:
     level: float
     nodes: tuple[tuple[str, float, float, float, float], ...]
     """Name, mean, standard deviation, and the ends of the interval."""
+    warnings: tuple[str, ...] = ()
+    """Of values far outside what was seen."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         heads = ("mean", "scale", "low", "high")
         nodes = {name: dict(zip(heads, rest, strict=True)) for name, *rest in self.nodes}
-        return {"given": self.given, "do": self.do, "level": self.level, "nodes": nodes}
+        found = {"given": self.given, "do": self.do, "level": self.level, "nodes": nodes}
+        return found | ({"warnings": list(self.warnings)} if self.warnings else {})
 
 
 def parse_values(
@@ -124,7 +128,18 @@ def query_network(
     reach = scales * float(ndtri(0.5 + 0.5 * level))
     columns = (means, scales, means - reach, means + reach)
     numbers = (column.tolist() for column in columns)
-    return Answer(given, do, level, tuple(zip(found.names, *numbers, strict=True)))
+    answers = tuple(zip(found.names, *numbers, strict=True))
+    return Answer(given, do, level, answers, _warnings(network, given, do))
+
+
+def _warnings(network: gn.GaussianNetwork, given: Values, do: Values) -> tuple[str, ...]:
+    """A sentence on each value that lies far outside what was seen."""
+    rows = np.full((2, len(network.dag)), np.nan)
+    for row, values in zip(rows, (given, do), strict=True):
+        for node, value in level_values(network.dag, values, "evidence").items():
+            row[network.dag.position(node)] = value
+    far = unlikely_values(network, rows)
+    return tuple(f"{value.said()}: the answer extrapolates" for value in far)
 
 
 def print_answer(answer: Answer) -> None:
@@ -133,6 +148,8 @@ def print_answer(answer: Answer) -> None:
     parts += [f"do({shown(name)} = {_value(value)})" for name, value in answer.do.items()]
     title = f"Given {', '.join(parts)}" if parts else "Without evidence"
     heads = ("node", "mean", "standard deviation", f"low ({answer.level:.4g})", "high")
+    for warning in answer.warnings:
+        console().print(f"warning: {warning}", soft_wrap=True)
     print_table(title, heads, answer.nodes)
 
 
@@ -232,14 +249,13 @@ def _total_effect(
     """The effect of a cause on a target through some nodes; the note says why it has no error."""
     cause, target, stops = asked
     error = None
+    network = found.network if isinstance(found, gn.Fit) else found
+    stations(network.dag, cause, target, stops or None)  # names that there are not end here
     if isinstance(found, gn.Fit):
         try:
             error = found.effect(cause, target, via=stops or None, level=level)
         except EstimationError as problem:
             note = f"no interval: {in_shell_words(str(problem))}"
-        network = found.network
-    else:
-        network = found
     if not has_path(network.dag, stations(network.dag, cause, target, stops or None)):
         return TotalEffect(cause, target, stops, 0.0, error, (), no_path(cause, target, stops))
     value = network.effect(cause, target, via=stops or None)

@@ -92,7 +92,11 @@ def score_rows(files: LabelledRows, model: Path, out: Path | None, verbose: bool
 def network_of(model: Path) -> gn.GaussianNetwork:
     """The network in a file, or that a summary gives."""
     found = read_model(model)
-    return found.network if isinstance(found, gn.Fit) else found
+    if isinstance(found, gn.Fit):
+        from gaussnet.fitting.seen_ranges import seen_for_file  # much to import
+
+        return found.network.with_seen(seen_for_file(found))
+    return found
 
 
 def without_key(one: Sequence[Any], has_key: bool) -> tuple[Any, ...]:

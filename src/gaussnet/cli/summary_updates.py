@@ -21,7 +21,6 @@ from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.data.sources import Stamp
 from gaussnet.errors import EstimationError, FileError, SettingError
 from gaussnet.files import check_folder, read_bytes, suffix, whole_file
-from gaussnet.fitting.equation_changes import rows_behind
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.model.files import check_ending
@@ -181,8 +180,7 @@ def _network(summary: gn.Summary, out: Path | None) -> Learnt:
     require_determined(fit)
     errors = Errors.of(fit)
     if out is not None:
-        name, codes, rows = fit.method.name, fit.missing_values, rows_behind(fit)
-        gn.write_network(fit.network, out, rows=rows, method=name, missing_values=codes)
+        fit.save_network(out)
     return Learnt(fit, errors, out, (), None, Verdict(fit))
 
 

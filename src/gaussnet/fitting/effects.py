@@ -1,12 +1,14 @@
 """Effects of a fit with their standard errors, by the delta method."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gaussnet.errors import SettingError
 from gaussnet.fitting.repetitions import percentiles, shown_p_values
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.uncertainty import (
@@ -16,8 +18,11 @@ from gaussnet.fitting.uncertainty import (
     checked_kind,
     find_covariances,
 )
+from gaussnet.graph.dag import indicator, shorten
 from gaussnet.model.checks import check_level
 from gaussnet.model.inference.effects import gradient, has_path, stations
+from gaussnet.model.network import GaussianNetwork
+from gaussnet.named_rows import did_you_mean
 from gaussnet.tails import PValue, student_tail
 from gaussnet.types import FloatArray
 
@@ -104,6 +109,84 @@ def no_path(cause: str, target: str, via: Iterable[str] = ()) -> str:
     return f"no directed path leads from {cause}{through} to {target} in the graph"
 
 
+def find_level_effects(
+    fit: "Fit", ends: tuple[str, str], reference: str | None, choice: ErrorChoice
+) -> ResultTable:
+    """The effect of each level of a category on a node, compared with one level, a row per level.
+
+    The indicators of the other levels are 0 while that of a level is 1, so that the effect of a
+    level against another is the difference of their effects; the reference has none.
+    """
+    check_level(choice.level)
+    category, target = ends
+    levels = _levels_of(fit, category)
+    chosen = levels[0] if reference is None else str(reference)
+    if chosen not in levels:
+        raise SettingError(
+            f"got reference={reference!r}, expected a level of {category!r}: {shorten(levels, 20)}"
+            f"{did_you_mean(chosen, levels)}"
+        )
+    fit.dag.position(target)
+    others = [one for one in levels if one != chosen]
+    found = [_level_effect(fit, (category, target), (one, chosen), choice) for one in others]
+    level = f"{100 * float(choice.level):.4g}%"
+    errors = [error for _, error in found]
+    columns = (
+        Column("level", category, others, "text"),
+        Column("estimate", "estimate", [value for value, _ in found]),
+        Column("std_error", "std. error", [error.error for error in errors]),
+        Column("p_value", "p-value", [error.p_value(value) for value, error in found], "p-value"),
+        Column("low", f"{level} low", [error.low for error in errors]),
+        Column("high", f"{level} high", [error.high for error in errors]),
+    )
+    notes = [f"each level is compared with {chosen!r}"]
+    if not any(
+        has_path(fit.dag, stations(fit.dag, indicator(category, one), target, None))
+        for one in levels[1:]
+    ):
+        notes.append(no_path(category, target))
+    notes += dict.fromkeys(error.note for error in errors if error.note)
+    return ResultTable(f"Total effect of {category} on {target}", columns, tuple(notes))
+
+
+def _levels_of(fit: "Fit", category: str) -> tuple[str, ...]:
+    """The levels of a category, the reference first."""
+    if category not in fit.dag.factors:
+        known = tuple(fit.dag.factors)
+        said = (
+            f"the categories are {shorten(known, 20)}" if known else "the graph has no categories"
+        )
+        raise SettingError(
+            f"{category!r} is no category, {said}{did_you_mean(str(category), known)}: ask "
+            "fit.effect for the effect of a number"
+        )
+    return fit.dag.factors[category]
+
+
+def _level_effect(
+    fit: "Fit", ends: tuple[str, str], pair: tuple[str, str], choice: ErrorChoice
+) -> tuple[float, "EffectError"]:
+    """The effect of the first level against the second, and its error."""
+    category, target = ends
+    reference = fit.dag.factors[category][0]
+    signs = {
+        indicator(category, one): sign
+        for one, sign in zip(pair, (1.0, -1.0), strict=True)
+        if one != reference
+    }
+
+    def difference(network: GaussianNetwork) -> float:
+        return sum(sign * network.effect(node, target) for node, sign in signs.items())
+
+    value = difference(fit.network)
+    if choice.kind == "bootstrap":
+        return value, _bootstrap_error(fit, difference, value, choice)
+    slopes = np.zeros(len(fit.dag.edges))
+    for node, sign in signs.items():
+        slopes += sign * gradient(fit.network, stations(fit.dag, node, target, None))
+    return value, effect_error(fit, value, slopes, float(choice.level), choice.kind)
+
+
 def find_effect(
     fit: "Fit",
     ends: tuple[str, str],
@@ -127,7 +210,8 @@ def find_effect(
     there = has_path(fit.dag, stops)
     value, level = fit.network.effect(cause, target, via=through or None), float(choice.level)
     if choice.kind == "bootstrap":
-        found = _bootstrap_error(fit, (cause, target, through), value, choice)
+        asked = partial(_effect_in, cause, target, through)
+        found = _bootstrap_error(fit, asked, value, choice)
     else:
         found = effect_error(fit, value, gradient(fit.network, stops), level, choice.kind)
     values = (value, found.error, level, found.low, found.high)
@@ -157,17 +241,18 @@ class EffectError(NamedTuple):
         return 2.0 * float(student_tail(np.array([self.freedom]), t)[0])
 
 
+def _effect_in(cause: str, target: str, via: tuple[str, ...], network: GaussianNetwork) -> float:
+    return network.effect(cause, target, via=via or None)
+
+
 def _bootstrap_error(
-    fit: "Fit", asked: tuple[str, str, tuple[str, ...]], value: float, choice: ErrorChoice
+    fit: "Fit", asked: Callable[[GaussianNetwork], float], value: float, choice: ErrorChoice
 ) -> EffectError:
-    """The error of an effect that is found anew in each repetition."""
-    cause, target, through = asked
+    """The error of a quantity that is found anew in each repetition."""
     checked_kind(fit, choice.kind, choice.level)
     rows = fit.required_data(PURPOSE)
-    drawn = [
-        [network.effect(cause, target, via=through or None)]
-        for network in bootstrap_networks(fit, rows, choice.repetitions, choice.seed)
-    ]
+    networks = bootstrap_networks(fit, rows, choice.repetitions, choice.seed)
+    drawn = [[asked(network)] for network in networks]
     by_order = fit.method.uses_row_order
     found = percentiles(np.array(drawn), np.array([value]), choice.level, by_order)
     error, low, high = found.table[:, 0].tolist()

@@ -1,6 +1,7 @@
 """How one node was learnt, and what is worth saying about it and about the data."""
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -14,6 +15,10 @@ SHORTEST_ONCE, OFTEN = 3, 10
 level of so many rows or more."""
 RARE_REFERENCE = 0.02
 """A reference level with a smaller share of the rows is told of."""
+FEWEST_GROUPED, MOST_NAMED = 3, 10
+"""So many notes that say the same are printed as one, which names so many nodes."""
+NUMBER = re.compile(r"\d+")
+"""A count in a sentence."""
 
 
 class Note(str):
@@ -40,6 +45,55 @@ class Note(str):
     def __getnewargs__(self) -> tuple[str | None, str]:  # type: ignore[override]
         """What a copy is made from."""
         return self.node, self.text
+
+
+def grouped_notes(notes: Iterable[str]) -> list[str]:
+    """The notes as they are printed: of more than two that say the same of nodes there is one.
+
+    It is that of the node with the largest number, and names the others.
+
+    Examples
+    --------
+    >>> notes = [Note("a", "3 of its values flagged"), Note("b", "18 of its values flagged")]
+    >>> grouped_notes([*notes, Note("c", "1 of its values flagged"), "all else is well"])
+    ['b: 18 of its values flagged (likewise a: 3, c: 1)', 'all else is well']
+    """
+    kinds: dict[str, list[str]] = {}
+    for note in notes:
+        kinds.setdefault(_kind_of_note(note), []).append(note)
+    found: list[str] = []
+    for kind in kinds.values():
+        found += [_as_one(kind)] if len(kind) >= FEWEST_GROUPED else map(str, kind)
+    return found
+
+
+def _kind_of_note(note: str) -> str:
+    """The sentence without its node and numbers, in the singular; of all nodes the note itself."""
+    if not isinstance(note, Note) or note.node is None:
+        return str(note)
+    return NUMBER.sub("#", note.text).replace("# rows", "# row").replace("its other ", "its ")
+
+
+def _as_one(notes: Sequence[str]) -> str:
+    """One note for several nodes of which the same is said, the largest number first."""
+    own = [note for note in notes if isinstance(note, Note)]
+    if len(own) < len(notes):  # the same sentence on all nodes
+        return str(notes[0])
+    counts = [[int(text) for text in NUMBER.findall(note.text)] for note in own]
+    places = [
+        place for place, column in enumerate(zip(*counts, strict=True)) if len(set(column)) > 1
+    ]
+    if not places:
+        others = ", ".join(str(note.node) for note in own[1 : 1 + MOST_NAMED])
+        return f"{own[0]} (likewise {others}{_and_more(own)})"
+    order = sorted(range(len(own)), key=lambda index: -counts[index][places[0]])
+    named = (f"{own[index].node}: {counts[index][places[0]]}" for index in order[1:][:MOST_NAMED])
+    return f"{own[order[0]]} (likewise {', '.join(named)}{_and_more(own)})"
+
+
+def _and_more(notes: Sequence[str]) -> str:
+    more = len(notes) - 1 - MOST_NAMED
+    return f" and {counted(more, 'node')} more; see fit.notes" if more > 0 else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +184,7 @@ def _trimmed(report: NodeReport) -> str:
     if report.flagged:
         parts.append(f"{report.flagged} of its values flagged")
     if report.confirmed:
-        parts.append(f"{report.confirmed} far off but confirmed by its relatives")
+        parts.append(f"{report.confirmed} far from expected but kept: unusual rather than wrong")
     return ", ".join(parts)
 
 
@@ -139,9 +193,9 @@ def _bridged(report: NodeReport) -> list[str]:
     unused = [f"{report.flagged} of its values flagged"] if report.flagged else []
     if report.missing:
         unused.append(f"{report.missing} {'missing' if unused else 'of its values missing'}")
-    found = [f"{' and '.join(unused)}; believed values of these rows count"] if unused else []
+    found = [f"{' and '.join(unused)}; the other values of these rows are used"] if unused else []
     if report.confirmed:
-        found.append(f"{report.confirmed} far off but confirmed by its relatives")
+        found.append(f"{report.confirmed} far from expected but kept: unusual rather than wrong")
     return found
 
 
@@ -256,10 +310,10 @@ def _kind_of_values(report: NodeReport) -> list[str]:
     found = []
     if report.shaped:
         found.append(
-            "does not look Gaussian (skewed, heavy tails or groups), but no parent or child calls "
-            f"its {'other ' * bool(report.flagged)}values wrong, so they were believed: "
+            "does not look Gaussian (skewed, heavy tails or groups), but its parents and children "
+            f"do not contradict its {'other ' * bool(report.flagged)}values, which were kept: "
             "consider a transformation, or a variable that is missing from the graph"
         )
     if report.discrete and report.flagged:
-        found.append("its values are few and recur: only what lies apart from them was flagged")
+        found.append("it has few distinct values: only values far from these were flagged")
     return found

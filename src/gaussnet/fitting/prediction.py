@@ -22,6 +22,7 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet.data.codes import Codes, recoded_rows
 from gaussnet.errors import EstimationError
+from gaussnet.fitting.seen_ranges import limiting
 from gaussnet.graph.dag import Dag
 from gaussnet.methods.groups import Fitted
 from gaussnet.methods.likelihood import Parameters
@@ -318,7 +319,7 @@ def doubtful_values(fit: "Fit", rows: FloatArray) -> tuple[DoubtfulValue, ...]:
     if fit.seen_range is not None:
         seen = np.where(judge.mixture.judged, np.nan, rows)
         far = {(one.row, one.node): one for one in fit.seen_range.outside(fit.dag, seen)}
-        judge = fit.seen_range.limiting(judge)
+        judge = limiting(fit.seen_range, judge)
     known = np.flatnonzero(np.isnan(rows).sum(axis=1) <= MOST_MISSING)
     own = rows[known]
     found = listed_cells(judge, own, judge.judged(own)).flagged

@@ -1,14 +1,15 @@
 """`Fit`: a learnt network, how it was learnt, and what can be asked of it."""
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
 from gaussnet import display
-from gaussnet.errors import EstimationError, SettingError
+from gaussnet.errors import EstimationError, GraphError, SettingError
 from gaussnet.fitting.notes import (
     NodeReport,
     Note,
@@ -25,6 +26,7 @@ from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
     from gaussnet.data.codes import Codes
+    from gaussnet.data.passes import Progress
     from gaussnet.fitting.comparison import Scores
     from gaussnet.fitting.effects import Effect
     from gaussnet.fitting.graph_tests import GraphCheck, Noise
@@ -32,7 +34,6 @@ if TYPE_CHECKING:
     from gaussnet.fitting.outliers import Outliers
     from gaussnet.fitting.prediction import LearntErrors
     from gaussnet.fitting.residuals import ResidualShapes
-    from gaussnet.fitting.seen_ranges import SeenRange
     from gaussnet.fitting.sensitivity import Sensitivity
     from gaussnet.fitting.standardized import SampleScales
     from gaussnet.fitting.summaries import Summary
@@ -47,6 +48,7 @@ if TYPE_CHECKING:
     from gaussnet.methods.sums import KeptSums
     from gaussnet.model.inference.counterfactual import Counterfactual
     from gaussnet.model.inference.predicted_rows import Prediction
+    from gaussnet.model.seen import Seen
     from gaussnet.planning import Certificate
 
 
@@ -100,6 +102,14 @@ class Fit:
     """What rows that are added later go on from, if there is one."""
     sums: "KeptSums | None" = field(default=None, repr=False, compare=False)
     """What least squares was solved from, which answers where the rows are gone."""
+
+    def __post_init__(self) -> None:
+        if self.missing_values and self.network.seen is None:
+            from gaussnet.model.seen import Seen
+
+            unknown = np.full(len(self.dag), np.nan)
+            seen = Seen(unknown, unknown, missing_values=tuple(self.missing_values))
+            object.__setattr__(self, "network", self.network.with_seen(seen))
 
     @property
     def ignored(self) -> tuple[str, ...]:
@@ -433,7 +443,8 @@ class Fit:
 
         As `GaussianNetwork.effect`, with the error of the learnt coefficients carried through
         by the delta method. `kind`, `repetitions` and `seed` are those of `uncertainty`.
-        `sensitivity` shows it beside the estimate of one regression.
+        `sensitivity` shows it beside the estimate of one regression, and `level_effects` has those
+        of a category.
 
         Examples
         --------
@@ -447,8 +458,45 @@ class Fit:
         from gaussnet.fitting.effects import find_effect
         from gaussnet.fitting.uncertainty import ErrorChoice
 
+        if cause in self.dag.factors:
+            raise GraphError(
+                f"{cause!r} is a category, whose levels have one effect each: "
+                f"fit.level_effects({cause!r}, {target!r}) compares all of them with "
+                f"{self.dag.factors[cause][0]!r}"
+            )
         choice = ErrorChoice(kind, level, repetitions, seed)
         return find_effect(self, (cause, target), via, choice)
+
+    def level_effects(  # noqa: PLR0913 (as effect)
+        self,
+        category: str,
+        target: str,
+        *,
+        reference: str | None = None,
+        level: float = 0.95,
+        kind: str | None = None,
+        repetitions: int | None = None,
+        seed: int = 0,
+    ) -> "ResultTable":
+        """The total effect of each level of a category on a node, compared with one level.
+
+        One row per level, with standard error, p-value and interval as in `effect`. `reference` is
+        the level that the others are compared with; by default the reference of the fit.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> import pandas as pd
+        >>> frame = pd.DataFrame({"site": list("aabbcc"), "y": [1.0, 1.2, 2.0, 2.4, 5.1, 4.9]})
+        >>> table = gn.fit(frame, "y ~ site").level_effects("site", "y", reference="b")
+        >>> [(row["level"], round(row["estimate"], 2)) for row in table]
+        [('a', -1.1), ('c', 2.8)]
+        """
+        from gaussnet.fitting.effects import find_level_effects
+        from gaussnet.fitting.uncertainty import ErrorChoice
+
+        choice = ErrorChoice(kind, level, repetitions, seed)
+        return find_level_effects(self, (category, target), reference, choice)
 
     def sensitivity(
         self,
@@ -688,11 +736,41 @@ class Fit:
         return find_learnt_errors(self)
 
     @cached_property
-    def seen_range(self) -> "SeenRange | None":
+    def seen_range(self) -> "Seen | None":
         """The range of the values learnt from; None where the rows are not in memory."""
         from gaussnet.fitting.seen_ranges import find_seen_range
 
         return find_seen_range(self)
+
+    def save_network(self, path: "str | os.PathLike[str]") -> None:
+        """Write the network to a file, with what was seen in the rows; `read_network` reads it.
+
+        As `gaussnet.write_network`, and as ``gaussnet fit --out`` does. A ``.json`` file keeps
+        beside the numbers: the method, the rows behind each node, the codes for missing values, the
+        range of the believed values, and which columns did not look Gaussian. With these,
+        ``gaussnet outliers`` does not flag right values of a skewed column that a robust fit
+        believes, and predictions, queries and what-if pages of the network warn of values far
+        outside what was seen. Ranges are known for rows in memory.
+
+        Examples
+        --------
+        >>> import os, tempfile
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0]], dag)
+        >>> path = os.path.join(tempfile.mkdtemp(), "wet.json")
+        >>> fit.save_network(path)
+        >>> network = gn.read_network(path)
+        >>> print(network.predict({"rain": -999.0}, "wet").outside[0].said())
+        rain = -999 lies far outside what the fit has seen (0 to 3)
+        """
+        from gaussnet.fitting.equation_changes import rows_behind
+        from gaussnet.fitting.seen_ranges import seen_for_file
+        from gaussnet.model.files import write_network
+
+        network, codes = self.network.with_seen(seen_for_file(self)), self.missing_values
+        rows = rows_behind(self)
+        write_network(network, path, rows=rows, method=self.method.name, missing_values=codes)
 
     def impute(self) -> Any:
         """The data with every missing cell at what is expected there, given the rest of its row.
@@ -832,6 +910,7 @@ class Fit:
         level: float = 0.95,
         repetitions: int | None = None,
         seed: int = 0,
+        progress: "Progress | None" = None,
     ) -> "Uncertainty":
         """Standard errors, confidence intervals, and notes on what has none.
 
@@ -842,16 +921,32 @@ class Fit:
             variance), "heteroscedastic" (a variance for every row) or "expected" (maximum
             likelihood, with normal quantiles, as lavaan's default); for robust
             "believed-cells", for sequential-trim "fitted-rows", their own; for any "bootstrap",
-            which learns again from rows drawn with replacement and so costs `repetitions` fits
-            (a function given to `fit` as `progress` is told of them).
+            which learns again from rows drawn with replacement and so costs `repetitions` fits.
         level
             The chance with which an interval contains the parameter.
         repetitions, seed
             Of the bootstrap: 500 by default, 200 for the robust methods, whose fits take
             longer. The same ones serve all tables of a fit.
-        """
-        from gaussnet.fitting.uncertainty import find_uncertainty
+        progress
+            A function that the bootstrap tells, after each repetition, how many rows are learnt
+            from, and of how many in all; by default the one that `fit` was given.
 
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("wet ~ rain", nodes=["wet", "rain"])
+        >>> fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.0], [7.2, 3.0], [8.9, 4.0]], dag)
+        >>> told = []
+        >>> found = fit.uncertainty("bootstrap", repetitions=50, progress=lambda *n: told.append(n))
+        >>> told[0], told[-1]
+        ((5, 250), (250, 250))
+        """
+        from gaussnet.fitting.uncertainty import PURPOSE, bootstrap_networks, find_uncertainty
+
+        if progress is not None and kind == "bootstrap":
+            data = self.required_data(PURPOSE)
+            watched = replace(data, run=replace(data.run, progress=progress))
+            bootstrap_networks(self, watched, repetitions, seed)  # kept for what follows
         return find_uncertainty(self, kind, level, repetitions, seed)
 
     def data_or_sums(self, purpose: str) -> "FitData":

@@ -5,6 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from gaussnet.errors import GaussnetError
+from gaussnet.fitting.notes import grouped_notes
 from gaussnet.graph.dag import counted
 
 if TYPE_CHECKING:
@@ -68,7 +69,7 @@ def describe(fit: "Fit") -> str:
     dag, network = fit.dag, fit.network
     numbers = zip(dag.nodes, network.constants, network.noise_scales, strict=True)
     nodes = [(shown(node), f"{value:.4g}", f"{scale:.4g}") for node, value, scale in numbers]
-    notes = [f"note: {note}" for note in fit.notes]
+    notes = [f"note: {note}" for note in grouped_notes(fit.notes)]
     more = len(notes) - LONGEST_TABLE
     parts = [
         [heading(fit)],

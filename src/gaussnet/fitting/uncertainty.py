@@ -468,6 +468,8 @@ def bootstrap_fits(
     elif options.missing != "likelihood":
         options = replace(options, missing="drop-by-node")
     run = replace(data.run, progress=None)
+    table = replace(table, run=run)  # the repetitions are told of, not their passes
+    data.run.begin("bootstrap")
     for done, child in enumerate(children(seed, repetitions), start=1):
         drawn = table.taken(_drawn(table.rows, fit.split, np.random.default_rng(child)))
         yield fit_with(run, drawn, options, (fit.method, fit.scale))

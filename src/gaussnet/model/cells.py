@@ -17,6 +17,7 @@ import numpy as np
 from gaussnet.errors import DataError, NetworkError, SettingError
 from gaussnet.model.equations import blocks
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.seen import FAR
 from gaussnet.types import BoolArray, FloatArray, IntArray, Rows
 
 SHARE, PROBABILITY = 0.01, 0.5
@@ -69,6 +70,7 @@ class CellJudge:
     """
 
     network: GaussianNetwork
+    """One that knows what was seen in its rows has right values believed as far off as those."""
 
     def scores(self, rows: Rows) -> CellScores:
         """The scores of rows (rows, nodes); NaN is a missing cell."""
@@ -99,7 +101,9 @@ class CellJudge:
         A right value has a standard normal z, a wrong one a normal z of variance
         :math:`1 + w^2` with :math:`w = 10`; a `share` of all cells is wrong. The worst cell of a
         row is flagged first, the others are judged anew without it, until none is left; then cells
-        that fit those not flagged are believed again.
+        that fit those not flagged are believed again. Of nodes that did not look Gaussian when the
+        network was learnt, values that are little farther off than those believed then are not
+        flagged.
 
         Examples
         --------
@@ -125,9 +129,9 @@ class CellJudge:
         """Empty the worst cell of each row as long as it is too far off; gives the rows touched."""
         touched: list[IntArray] = [asked[:0]]
         while len(asked):
-            squares = np.nan_to_num(self.scores(believed[asked]).z ** 2, nan=-1.0)
-            worst = squares.argmax(axis=1)
-            far = squares[np.arange(len(asked)), worst] >= least
+            shares = np.nan_to_num(self._excess(self.scores(believed[asked]).z, least), nan=-1.0)
+            worst = shares.argmax(axis=1)
+            far = shares[np.arange(len(asked)), worst] >= 1.0
             asked, worst = asked[far], worst[far]
             believed[asked, worst] = np.nan
             touched.append(asked)
@@ -140,12 +144,22 @@ class CellJudge:
         while len(asked):
             scores = self.scores(believed[asked])
             values = np.asarray(rows[asked], dtype=np.float64)
-            squares = ((values - scores.expected) / scores.sds) ** 2
-            squares[~np.isnan(believed[asked]) | np.isnan(values)] = np.inf
-            best = squares.argmin(axis=1)
-            fits = squares[np.arange(len(asked)), best] < least
+            shares = self._excess((values - scores.expected) / scores.sds, least)
+            shares[~np.isnan(believed[asked]) | np.isnan(values)] = np.inf
+            best = shares.argmin(axis=1)
+            fits = shares[np.arange(len(asked)), best] < 1.0
             asked, best = asked[fits], best[fits]
             believed[asked, best] = np.asarray(rows[asked, best], dtype=np.float64)
+
+    def _excess(self, z: FloatArray, least: float) -> FloatArray:
+        """Squares of z (rows, nodes), as shares of those from which values are flagged."""
+        seen = self.network.seen
+        if seen is None or seen.z_low is None or seen.z_high is None:
+            return z**2 / least
+        more = FAR * (seen.z_high - seen.z_low)
+        below = np.where(seen.z_low**2 >= least, (seen.z_low - more) ** 2, least)
+        above = np.where(seen.z_high**2 >= least, (seen.z_high + more) ** 2, least)
+        return np.asarray(z**2 / np.where(z < 0.0, below, above))
 
     def _of_pattern(self, values: FloatArray, holes: BoolArray) -> CellScores:
         """Scores of standardised rows that lack the same cells."""
@@ -241,7 +255,8 @@ def _least_square(share: float, probability: float) -> float:
         if not 0.0 < value < 1.0:
             raise SettingError(f"got {name}={value!r}, expected a number between 0 and 1")
     odds = np.log(probability) - np.log1p(-probability)
-    return max(float(2.0 * (odds - _prior(share)) / (1.0 - 1.0 / WRONG_VARIANCE)), 0.0)
+    found = float(2.0 * (odds - _prior(share)) / (1.0 - 1.0 / WRONG_VARIANCE))
+    return max(found, float(np.finfo(np.float64).tiny))
 
 
 def _prior(share: float) -> float:

@@ -30,6 +30,7 @@ from gaussnet.graph.formats.rds import read_rds
 from gaussnet.model.formats.bnlearn import from_bnlearn, to_bnlearn
 from gaussnet.model.formats.text import from_csv, to_csv, to_dot
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.seen import Seen
 from gaussnet.types import FloatArray
 
 FORMAT = "gaussnet-network"
@@ -144,18 +145,21 @@ def save_json(
             f"cannot save JSON as {file_name(path)!r}: give a name that ends in .json, or use "
             "gaussnet.write_network for other formats"
         )
-    nodes = network.dag.nodes
+    nodes, seen = network.dag.nodes, network.seen
+    if seen is not None and how is None:
+        how = LearntHow(missing_values=seen.missing_values)
     coefficients = iter(network.coefficient_array.tolist())
     lines = []
     constants, variances = network.intercept_array.tolist(), network.variance_array.tolist()
     families = zip(nodes, network.dag.families.parent_lists, constants, variances, strict=True)
     for node, parents, constant, variance in families:
-        entry = {
+        entry: dict[str, Any] = {
             "name": node,
             "intercept": constant,
             "variance": variance,
             "parents": {nodes[parent]: next(coefficients) for parent in parents},
         } | ({} if rows is None else {"rows": int(rows[node])})
+        entry |= {} if seen is None else seen.fields(network.dag.position(node))
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False))
     more = (how or LearntHow()).fields
     more += '"column_order": true,\n' if network.dag.has_column_order else ""
@@ -171,8 +175,11 @@ def save_json(
     write_bytes(path, text.encode("utf-8", "surrogatepass"))
 
 
-def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
-    """The graph, coefficients, variances and intercepts of a file that `save_json` wrote."""
+def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray, Seen | None]:
+    """The graph, coefficients, variances and intercepts of a file that `save_json` wrote.
+
+    And what was seen in the rows that they were learnt from, if the file says so.
+    """
     file = file_name(path)
     content = _content(file)
     entries, has_column_order = content["nodes"], content.get("column_order") is True
@@ -195,6 +202,7 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray]:
         np.array(coefficients, dtype=np.float64),
         np.array([node.variance for node in nodes], dtype=np.float64),
         np.array([node.intercept for node in nodes], dtype=np.float64),
+        Seen.of(dag, {node.name: node.entry for node in nodes}, _codes(file, content)),
     )
 
 
@@ -234,14 +242,23 @@ def learnt_how(path: Path) -> LearntHow:
         return LearntHow()
     file = file_name(path)
     content = _content(file)
-    method, codes = content.get("method"), content.get("missing_values", [])
-    are_numbers = isinstance(codes, list) and all(type(one) in (int, float) for one in codes)
-    if not are_numbers or not isinstance(method, str | None):
+    method = content.get("method")
+    if not isinstance(method, str | None):
         raise FileError(
-            f"{file!r} has the method {method!r:.40} and the missing_values {codes!r:.40}, "
-            "expected a name and a list of numbers: save the network again"
+            f"{file!r} has the method {method!r:.40}, expected a name: save the network again"
         )
-    return LearntHow(method, tuple(map(float, codes)))
+    return LearntHow(method, _codes(file, content))
+
+
+def _codes(file: str, content: Mapping[str, Any]) -> tuple[float, ...]:
+    """Numbers that stand for a missing value."""
+    codes = content.get("missing_values", [])
+    if not isinstance(codes, list) or not all(type(one) in (int, float) for one in codes):
+        raise FileError(
+            f"{file!r} has the missing_values {codes!r:.40}, expected a list of numbers: save the "
+            "network again"
+        )
+    return tuple(map(float, codes))
 
 
 def _factors(factors: object, dag: Dag) -> dict[str, tuple[str, ...]]:
@@ -279,7 +296,7 @@ class _Node:
 
     def __init__(self, file: str, index: int, entry: object) -> None:
         self._where = f"node {index + 1} of {file!r}"
-        fields = self._fields(entry)
+        self.entry = fields = self._fields(entry)
         name = fields["name"]
         if not isinstance(name, str) or not name:
             raise FileError(f"{self._where} has the name {name!r}, expected a non-empty string")

@@ -27,6 +27,7 @@ if TYPE_CHECKING:
     from gaussnet.model.inference.counterfactual import Counterfactual
     from gaussnet.model.inference.precision import Precision
     from gaussnet.model.inference.predicted_rows import Prediction
+    from gaussnet.model.seen import Seen
 
 Name = TypeVar("Name", str, Edge)
 Values = Mapping[str, float | str]
@@ -76,6 +77,9 @@ class GaussianNetwork:
     """The noise variances in the order of ``dag.nodes``, (nodes,), read-only."""
     intercept_array: FloatArray
     """The intercepts in the order of ``dag.nodes``, (nodes,), read-only."""
+    seen: "Seen | None" = None
+    """What was seen in the rows that it was learnt from, if that is known; see `Fit.save_network`.
+    It does not count when networks are compared."""
 
     def __init__(
         self,
@@ -410,6 +414,8 @@ class GaussianNetwork:
         """
         from gaussnet.model.inference import queries  # much to import
 
+        if self.seen is not None:
+            self.seen.check_values(evidence)
         return queries.condition(self, evidence, targets)
 
     def do(self, values: Values) -> "GaussianNetwork":
@@ -426,6 +432,8 @@ class GaussianNetwork:
         """
         from gaussnet.model.inference import queries  # much to import
 
+        if self.seen is not None:
+            self.seen.check_values(values)
         return queries.do(self, values)
 
     def counterfactual(self, row: object, *, do: Values) -> "Counterfactual":
@@ -498,12 +506,15 @@ class GaussianNetwork:
         """One node in each row, from the other columns: mean, scale and an interval.
 
         The network is taken as known; `Fit.predict` adds the error of what was learnt. A list of
-        nodes gives their predictions by name, at once; none of them is looked at.
+        nodes gives their predictions by name, at once; none of them is looked at. Values far
+        outside those that the network was learnt from, or that it can give, are in `outside`, with
+        a warning above the printed table; they count.
 
         `data` is an array (rows, nodes), its column of the node itself not looked at, a data
         frame with any of the nodes as columns, or values by node such as ``{"rain": 2.0}``.
-        NaN is not observed. `given` names the columns to predict from; by default all that are
-        there. `columns` names those of an array, as in `log_density`, and may leave out nodes.
+        NaN is not observed, nor is a code for a missing value that the model file knows. `given`
+        names the columns to predict from; by default all that are there. `columns` names those of
+        an array, as in `log_density`, and may leave out nodes.
 
         Examples
         --------
@@ -514,9 +525,9 @@ class GaussianNetwork:
         """
         from gaussnet.model.inference import queries  # much to import
 
-        if isinstance(node, str):
-            return queries.predict(self, data, node, level, given, columns)
-        return queries.predict_several(self, data, checks.as_names(node), level, given, columns)
+        targets = [node] if isinstance(node, str) else checks.as_names(node)
+        found = queries.predict_and_look(self, data, targets, level, given, columns)
+        return found[node] if isinstance(node, str) else found
 
     def impute(
         self,
@@ -626,10 +637,28 @@ class GaussianNetwork:
 
         return to_lavaan(self, values)
 
+    @cached_property
+    def expected_range(self) -> "Seen":
+        """Values that the law of the network can give; nodes without noise have no range."""
+        from gaussnet.model.seen import IMPOSSIBLE, Seen
+
+        mean, sds = self.mean(), np.sqrt(self.condition({}).variances)
+        far = np.where(sds > 0.0, IMPOSSIBLE * sds, np.nan)
+        far[[self.dag.position(node) for node in self.dag.indicators]] = np.nan
+        return Seen(mean - far, mean + far)
+
+    def with_seen(self, seen: "Seen | None") -> Self:
+        """The same network, which knows what was seen in the rows that it was learnt from."""
+        arrays = (self.coefficient_array, self.variance_array, self.intercept_array)
+        network = type(self).from_arrays(self.dag, *arrays)
+        object.__setattr__(network, "seen", seen)
+        return network
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the network to a JSON file, whole or not at all; every number keeps all digits.
 
-        For other formats use `gaussnet.write_network`.
+        For other formats use `gaussnet.write_network`. Where there is a fit, `Fit.save_network`
+        also keeps what was seen in its rows.
         """
         from gaussnet.model.files import save_json
 
@@ -641,7 +670,9 @@ class GaussianNetwork:
         from gaussnet.model.files import read_json
 
         try:
-            return cls.from_arrays(*read_json(path))
+            dag, coefficients, variances, intercepts, seen = read_json(path)
+            network = cls.from_arrays(dag, coefficients, variances, intercepts)
+            return network.with_seen(seen)
         except (GraphError, NetworkError) as problem:
             raise FileError(
                 f"the network in {os.fspath(path)!r} does not hold: {problem}"
@@ -673,7 +704,12 @@ class GaussianNetwork:
 
     def __reduce__(self) -> tuple[object, ...]:
         arrays = (self.coefficient_array, self.variance_array, self.intercept_array)
-        return type(self).from_arrays, (self.dag, *arrays)
+        kept = {} if self.seen is None else {"seen": self.seen}
+        return type(self).from_arrays, (self.dag, *arrays), kept
+
+    def __setstate__(self, kept: dict[str, Any]) -> None:
+        for name, value in kept.items():
+            object.__setattr__(self, name, value)
 
     def _responses(self) -> FloatArray:
         """What one standard deviation of each node's noise does to all nodes, (noise, nodes)."""

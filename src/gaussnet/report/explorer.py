@@ -11,10 +11,12 @@ from scipy.special import ndtri
 from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, suffix, write_text
 from gaussnet.fitting.result import Fit
+from gaussnet.fitting.seen_ranges import seen_for_file
 from gaussnet.graph.algorithms import with_relatives
 from gaussnet.graph.dag import Dag, indicator
 from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.model.seen import usual_range
 from gaussnet.report.layout import Layout, Sizes, lay_out
 from gaussnet.report.markup import MINUS, many, share, text, whole_page
 from gaussnet.report.network_picture import (
@@ -59,7 +61,8 @@ def write_explorer(
     The network is drawn. Choose a node and move its slider to *observe* it (what a reading tells)
     or to *set* it (what an action would do); all other nodes show their new mean, interval and
     shift at once, and the paths that carry the effect light up. Two scenarios can be compared. The
-    page copies the Python or shell line that gives the same numbers.
+    page copies the Python or shell line that gives the same numbers. It warns of values far outside
+    those that the network was learnt from, or that it can give, and of codes for missing values.
 
     Parameters
     ----------
@@ -94,8 +97,10 @@ def write_explorer(
         raise SettingError(
             f"got {type(result).__name__}, expected a gaussnet.Fit or a gaussnet.GaussianNetwork"
         )
+    if isinstance(result, Fit):
+        network = network.with_seen(seen_for_file(result))
     view = choose_view(network.dag, around)
-    warnings = [] if network is result else _doubts(result)  # type: ignore[arg-type]
+    warnings = _doubts(result) if isinstance(result, Fit) else []
     warnings += _open_categories(network, view)
     model = model_data(network, view) | {
         "level": float(level),
@@ -253,9 +258,26 @@ def model_data(network: GaussianNetwork, view: View) -> dict[str, Any]:
             for name, nodes in _indicators(dag).items()
             if set(nodes) <= set(view.shown)
         ],
+        "usual": _usual(network, view),
+        "codes": [] if network.seen is None else list(network.seen.missing_values),
         "intercepts": [0.0] * len(hidden) + network.constants[list(view.carried)].tolist(),
         "scales": [1.0] * len(hidden) + [scales[node] for node in view.carried],
     }
+
+
+def _usual(network: GaussianNetwork, view: View) -> list[dict[str, Any] | None]:
+    """Of each node shown, the range of its values and the ends beyond which the page warns."""
+    seen, expected = network.seen, network.expected_range
+    low, high = usual_range(network)
+    known = np.zeros(len(low), dtype=bool) if seen is None else seen.is_known
+    found: list[dict[str, Any] | None] = []
+    for node in view.shown:
+        own = seen if seen is not None and known[node] else expected
+        ends, span = (low[node], high[node]), (own.low[node], own.high[node])
+        words = "was seen" if known[node] else "the network expects"
+        entry = {"ends": list(map(float, ends)), "range": list(map(float, span)), "words": words}
+        found.append(entry if np.isfinite([*ends, *span]).all() else None)
+    return found
 
 
 def _hidden_causes(network: GaussianNetwork, view: View) -> list[int]:

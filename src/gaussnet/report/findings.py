@@ -19,6 +19,7 @@ from gaussnet.fitting.effects import Effect
 from gaussnet.fitting.graph_tests import GraphCheck
 from gaussnet.fitting.measures import ExplainedPass, find_r2, implied_r2
 from gaussnet.fitting.new_rows import NetworkOnRows, no_comparison
+from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import ResidualShapes, believed_rows, find_shapes
 from gaussnet.fitting.result import Fit
@@ -116,7 +117,7 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
     told = [attempt("effects", lambda pair=pair: fit.effect(*pair, level=level)) for pair in named]
     if effects is not None and reasons.get("effects"):
         raise SettingError(reasons["effects"])
-    notes = [str(note) for note in (*fit.notes, *(uncertainty.notes if uncertainty else ()))]
+    notes = grouped_notes((*fit.notes, *(uncertainty.notes if uncertainty else ())))
     return Findings(
         network=fit.network,
         rows=fit.rows,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gaussnet.errors import GaussnetError
+from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.fitting.text import heading
 from gaussnet.graph.dag import counted
@@ -111,7 +112,7 @@ def fit(value: "Fit") -> str:
         f'<div style="border-left:4px solid {colour};padding:.1em .8em;margin:.3em 0">'
         f"{value.summary()._repr_html_()}</div>"
     )
-    notes = "".join(f"<li>{escape(str(note))}</li>" for note in value.notes[:20])
+    notes = "".join(f"<li>{escape(str(note))}</li>" for note in grouped_notes(value.notes)[:20])
     listed = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""
     return f"{top}{picture}{table}{listed}"
 

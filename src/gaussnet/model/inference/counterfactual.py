@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from gaussnet.model.equations import propagate
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue
 from gaussnet.model.inference.queries import Conditional, as_values, condition, do, open_rows
+from gaussnet.model.seen import unlikely_values
 from gaussnet.named_rows import named, names_of
 from gaussnet.types import FloatArray, IntArray
 
@@ -114,6 +115,38 @@ class Counterfactual:
             told = (f"{x:{len(head)}.4g}" for x, head in zip(numbers, heads[1:], strict=True))
             lines.append("  ".join((f"{name:{width}}", *told)))
         return "\n".join(lines)
+
+    def to_frame(self, kind: str = "pandas", *, level: float = 0.95) -> Any:
+        """The case as a "pandas" or "polars" data frame, one row per node, in their order.
+
+        Columns: `node`; `observed`, whether its value was given and counts; `was` and `would_be`;
+        `change`, the difference; `sd`, `low` and `high` of `would_be`, as in `intervals`.
+
+        Examples
+        --------
+        >>> import gaussnet as gn
+        >>> dag = gn.Dag.parse("[rain][wet|rain]")
+        >>> net = gn.GaussianNetwork.from_arrays(dag, [1.5], [1.0, 1.0])
+        >>> frame = net.counterfactual({"rain": 2.0, "wet": 4.0}, do={"rain": 0.0}).to_frame()
+        >>> frame[["node", "was", "would_be", "change"]].values.tolist()
+        [['rain', 2.0, 0.0, -2.0], ['wet', 4.0, 1.0, -3.0]]
+        """
+        ends = self.intervals(level)
+        columns = {
+            "was": self.before.mean,
+            "would_be": self.after.mean,
+            "change": self.change.mean,
+            "sd": self._errors("after").scales,
+            "low": ends[:, 0],
+            "high": ends[:, 1],
+        }
+        names = list(self.network.dag.nodes)
+        known: dict[str, list[Any]] = {
+            "node": names,
+            "observed": [name in self.evidence for name in names],
+        }
+        numbers = {name: values.tolist() for name, values in columns.items()}
+        return display.new_frame({**known, **numbers}, kind)
 
     def intervals(
         self, level: float = 0.95, of: Literal["after", "change"] = "after"
@@ -215,7 +248,18 @@ def counterfactual(
     values = checks.level_values(network.dag, values, "intervention")
     as_values(network.dag, values, "intervention")
     numbers = {name: float(value) for name, value in values.items()}
-    return Counterfactual(network, evidence, numbers, condition(network, evidence, None))
+    if network.seen is not None:
+        codes = network.seen.codes
+        evidence = {name: value for name, value in evidence.items() if value not in codes}
+        network.seen.check_values(numbers)
+    told = np.full((2, len(network.dag)), np.nan)
+    for own, row_given in zip(told, (evidence, numbers), strict=True):
+        positions, given = as_values(network.dag, row_given, "evidence")
+        own[positions] = given
+    far = tuple(value._replace(row=0) for value in unlikely_values(network, told))
+    outside = tuple(dict.fromkeys(far))
+    seen = condition(network, evidence, None)
+    return Counterfactual(network, evidence, numbers, seen, outside=outside)
 
 
 def as_evidence(dag: Dag, row: object) -> dict[str, float]:

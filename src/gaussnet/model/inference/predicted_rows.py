@@ -1,6 +1,6 @@
 """Predictions of a node in rows, and the values of these rows that look wrong."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -26,6 +26,8 @@ class OutsideValue(NamedTuple):
     """The range that the fit has seen."""
     row: int = 0
     """The number of the row, from 0; of one case it is 0."""
+    is_seen: bool = True
+    """Whether the range is that of rows; else it is what the law of the network expects."""
 
     @property
     def distance(self) -> float:
@@ -42,7 +44,8 @@ class OutsideValue(NamedTuple):
         """
         low, high = _grouped(self.low), _grouped(self.high)
         value = f"{where}{self.node} = {_grouped(self.recorded)}"
-        return f"{value} lies far outside what the fit has seen ({low} to {high})"
+        whose = "the fit has seen" if self.is_seen else "the network expects"
+        return f"{value} lies far outside what {whose} ({low} to {high})"
 
     def warning(self, where: str = "") -> str:
         """A sentence that names the value."""
@@ -96,8 +99,13 @@ class Prediction:
     """Values predicted from that a robust fit takes for wrong, row by row."""
     believed: bool = False
     """Whether the doubtful values count as given; else as missing."""
-    outside: tuple[OutsideValue, ...] = ()
-    """Values predicted from that lie far outside what the fit has seen and are not doubtful."""
+    far: "tuple[OutsideValue, ...] | Callable[[], tuple[OutsideValue, ...]]" = ()
+    """The values in `outside`, or what finds them when they are first asked for."""
+
+    @cached_property
+    def outside(self) -> tuple[OutsideValue, ...]:
+        """Values predicted from that lie far outside what was seen and are not doubtful."""
+        return self.far() if callable(self.far) else self.far
 
     @cached_property
     def low(self) -> FloatArray:

@@ -5,7 +5,8 @@ A value may be missing in any cell of many rows; rows with the same missing cell
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -18,8 +19,9 @@ from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
 from gaussnet.model.inference.posterior import Posterior
 from gaussnet.model.inference.precision import Precision, Response
-from gaussnet.model.inference.predicted_rows import Prediction
+from gaussnet.model.inference.predicted_rows import OutsideValue, Prediction
 from gaussnet.model.inference.solvers import SolverChoice, choose_solver
+from gaussnet.model.seen import recoded, unlikely_values
 from gaussnet.named_rows import named
 from gaussnet.seeds import generator
 from gaussnet.types import BoolArray, FloatArray, IntArray, Seed
@@ -165,7 +167,7 @@ def impute(
     columns: Iterable[object] | None = None,
 ) -> FloatArray:
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
-    rows = open_rows(data, network.dag, columns)
+    rows = recoded(network, open_rows(data, network.dag, columns))
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
     precision = network.precision
     for observed, chosen in patterns(~np.isnan(rows)):
@@ -182,16 +184,36 @@ def impute(
     return named(rows, network.dag.nodes)
 
 
-def predict(
+def predict_and_look(
     network: "GaussianNetwork",
     data: object,
-    target: str,
+    targets: Sequence[str],
     level: float,
     given: Iterable[str] | None,
     columns: Iterable[object] | None = None,
-) -> Prediction:
-    """The conditional law of one node in each row, given what is known there."""
-    return predict_several(network, data, [target], level, given, columns)[target]
+) -> dict[str, Prediction]:
+    """The predictions, with the values given that are unlikely; known codes are missing."""
+    names = None if given is None else list(checks.as_names(given))
+    labels = None if columns is None else list(columns)
+    frame = data if checks.is_frame(data) else None
+    if network.seen is not None and network.seen.missing_values:
+        rows = open_rows(data, network.dag, labels)
+        data, labels = named(recoded(network, rows), network.dag.nodes), None
+    found = predict_several(network, data, targets, level, names, labels)
+    far = partial(_unlikely, network, data, targets, names, labels)  # found when it is asked for
+    return {node: replace(one, given_frame=frame, far=far) for node, one in found.items()}
+
+
+def _unlikely(
+    network: "GaussianNetwork",
+    data: object,
+    targets: Sequence[str],
+    given: Iterable[str] | None,
+    columns: Iterable[object] | None,
+) -> tuple[OutsideValue, ...]:
+    """The values predicted from that are unlikely."""
+    rows = known_rows(network.dag, data, targets, given, columns)
+    return unlikely_values(network, rows)
 
 
 def predict_several(

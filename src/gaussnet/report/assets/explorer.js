@@ -395,6 +395,25 @@
     }, 350);
   };
 
+  // What speaks against the values of a scenario: impossible, codes, or far outside what was seen.
+  const problemsOf = (scenario) => {
+    const { wrong } = now[scenario];
+    const told = wrong === null ? [] : [`These values cannot be: ${model.nodes[wrong]} is determined `
+      + "by the others, because nodes without noise fix it. Change or free it."];
+    for (const [node, { value }] of scenarios[scenario]) {
+      const usual = model.usual[node.index];
+      const given = `${node.name} = ${number(value)}`;
+      if (!node.factor && model.codes.includes(value)) {
+        told.push(`${given} stands for a missing value in the rows that the network was learnt from: `
+          + "free the node if its value is not known.");
+      } else if (usual && (value < usual.ends[0] || value > usual.ends[1])) {
+        const [low, high] = usual.range.map((end) => number(end));
+        told.push(`${given} lies far outside what ${usual.words} (${low} to ${high}): the answers `
+          + "extrapolate.");
+      }
+    }
+    return told;
+  };
   const refresh = ({ settled = true } = {}) => {
     solve();
     document.body.classList.toggle("comparing", compare());
@@ -402,11 +421,10 @@
       paint(node);
       fill(node);
     }
-    const { wrong } = now[active];
     const problem = one("#problem");
-    problem.hidden = wrong === null;
-    problem.textContent = wrong === null ? "" : `These values cannot be: ${model.nodes[wrong]} is `
-      + "determined by the others, because nodes without noise fix it. Change or free it.";
+    const told = problemsOf(active);
+    problem.hidden = !told.length;
+    if (problem.textContent !== told.join(" ")) problem.textContent = told.join(" ");
     showPanel();
     one("#python").textContent = python();
     one("#shell").textContent = shell();
