@@ -9,7 +9,9 @@ from gaussnet import kernels
 from gaussnet.kernels import numpy_robust
 from gaussnet.kernels.numpy_robust import FLAGGED
 from gaussnet.methods.robust.all_nodes import Execution, SequentialFit
-from gaussnet.methods.robust.cells import DiscreteColumn, discrete_columns
+from gaussnet.methods.robust.cells import DiscreteColumn, SuspiciousCells, discrete_columns
+from gaussnet.methods.robust.findings import JOINING, SIDED, SKEWED_FROM, TAIL_ENDS, Trimming
+from gaussnet.methods.robust.refinement import _continuous, _is_continuous
 from gaussnet.methods.robust.sequential_trim import SequentialTrim
 
 DAG_OF_TREATED = gn.Dag.parse("[age][treated|age]", nodes=["age", "treated"])
@@ -209,3 +211,37 @@ def test_garbage_between_a_value_and_a_confirmed_one_stays_flagged():
         row for row, node in zip(found.rows.tolist(), found.nodes, strict=True) if node == "g"
     }
     assert flagged == set(range(30, 40))
+
+
+@pytest.mark.parametrize("rows", [1, 5, 10, 40])
+def test_all_columns_are_asked_as_one_column_is(rows):
+    rng = np.random.default_rng(rows)
+    values = rng.normal(size=(rows, 60))
+    tied = rng.random(values.shape) < np.linspace(0.0, 0.3, 60)
+    values[tied] = np.where(rng.random(60) < 0.5, 0.0, 500.0).repeat(rows).reshape(60, rows).T[tied]
+    values[rng.random(values.shape) < 0.05 * (np.arange(60) % 3 == 0)] = np.nan
+    alone = [_is_continuous(column[~np.isnan(column)]) for column in values.T]
+    assert _continuous(values).tolist() == alone
+
+
+def test_shapes_of_flagged_values_are_those_of_each_node_by_itself():
+    rng, cells, sides, tails = np.random.default_rng(5), {}, {}, []
+    for node in range(0, 80, 2):
+        far = rng.normal(0.0, 1.0 + node % 5, 12) + rng.choice([-4.5, 0.0, 4.5])
+        statuses = np.where(rng.random(12) < 0.9, FLAGGED, numpy_robust.CONFIRMED)
+        cells[node] = SuspiciousCells(
+            np.arange(12), statuses.astype(np.uint8), far, far, far, np.ones(12)
+        )
+        own = far[statuses == FLAGGED]
+        above, below = np.count_nonzero(own > 0.0), np.count_nonzero(own < 0.0)
+        joins = np.count_nonzero(np.abs(own) < SKEWED_FROM) >= JOINING
+        if joins and abs(above - below) >= SIDED * len(own):
+            sides[node] = 1 if above > below else -1
+        elif joins and np.count_nonzero(np.abs(own) < TAIL_ENDS) >= max(6, 0.5 * len(own)):
+            tails.append(node)
+    found = Trimming(100, np.full(80, np.inf), cells, {}, {})
+    assert found.skewed == sides
+    assert found.heavy_tailed == tuple(tails)
+    assert {1, -1} == set(sides.values())
+    assert tails
+    assert Trimming(100, np.full(80, np.inf), {}, {}, {}).skewed == {}

@@ -8,7 +8,16 @@ import gaussnet as gn
 from gaussnet import kernels
 from gaussnet.kernels import numpy_mixture
 from gaussnet.methods.robust.judge import Judge
-from gaussnet.methods.robust.mixture import FEWEST_CELLS, Equation, Foreign, replace
+from gaussnet.methods.robust.mixture import (
+    FEWEST_CELLS,
+    SOURCES_AT_A_TIME,
+    Z_SCORES,
+    Z_STEP,
+    Equation,
+    Foreign,
+    marginal_variances,
+    replace,
+)
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.methods.robust.starts import mixture_from
 
@@ -48,7 +57,9 @@ def test_a_wrong_cell_with_many_children_is_flagged_alone():
 
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("foreign", [False, True])
-@pytest.mark.parametrize(("nodes", "degree", "share"), [(8, 3.0, 0.1), (40, 0.7, 0.3)])
+@pytest.mark.parametrize(
+    ("nodes", "degree", "share"), [(8, 3.0, 0.1), (40, 0.7, 0.3), (60, 2.0, 0.2)]
+)
 def test_the_compiled_kernel_agrees_with_its_definition(seed, foreign, nodes, degree, share):
     network = a_network(seed, nodes, degree)
     data, wrong = spoilt(network, 80 if nodes == 8 else 8, share, 4.0, seed)
@@ -174,3 +185,35 @@ def test_missing_cells_are_missing_however_many_others_are_far_off(kernel):
     assert (wrong[0, -5:] == 2).all()
     assert (chances[0, -5:] == 1.0).all()
     assert ((wrong == 1).sum(axis=1) > 40).all()
+
+
+def test_variances_of_many_nodes_are_the_diagonal_of_the_covariance():
+    network = a_network(1, 2 * SOURCES_AT_A_TIME + 5)
+    equation = Equation(network.coefficient_array, network.mean(), network.variance_array)
+    found = marginal_variances(network.dag.families, equation)
+    # Sums of a few hundred squares.
+    np.testing.assert_allclose(found, np.diag(network.covariance()), rtol=1e-12)
+
+
+@pytest.mark.parametrize("slight", [1e-4, 0.02])
+def test_no_z_score_below_its_limit_leaves_a_cell_in_doubt(slight):
+    network = a_network(2, 12)
+    mixture = replace(a_mixture(network, *spoilt(network, 60, 0.05, 6.0, 3)), slight=slight)
+    mixture = replace(mixture, chances=np.geomspace(1e-5, 0.4, 12) * (np.arange(12) != 5))
+    entries = mixture.precision[mixture.layout.diagonal]
+    numbers = mixture.laws.by_column(mixture.equation.variances, mixture.marginal)
+    with np.errstate(divide="ignore"):
+        odds = np.maximum(np.log(mixture.chances / (1.0 - mixture.chances)), -1e300)
+    found = np.sqrt(mixture._thresholds(odds, entries, numbers))
+    assert np.isinf(found[5])
+    centres = mixture.laws.kinds[0]
+    apart = np.abs(centres - mixture.equation.means) - 4.0 * np.sqrt(mixture.marginal)
+    values = (np.zeros(12), centres + np.maximum(apart, 0.0))
+    errors = Z_SCORES[:, None] / np.sqrt(entries)
+    laws = kernels.log_wrong_values(mixture.laws.shared(), numbers, errors, 1.0 / entries, values)
+    constant = 0.5 * np.log(2.0 * np.pi) - 0.5 * np.log(entries) + odds
+    doubtful = 0.5 * Z_SCORES[:, None] ** 2 + constant + laws > np.log(slight)
+    for column in np.flatnonzero(mixture.judged).tolist():
+        scores = Z_SCORES[doubtful[:, column]]
+        limit = scores[0] - Z_STEP if len(scores) else Z_SCORES[-1]
+        assert found[column] == pytest.approx(limit)

@@ -9,7 +9,7 @@ import numpy as np
 from gaussnet.graph.dag import counted
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED
 from gaussnet.methods.robust.cells import SuspiciousCells
-from gaussnet.types import FloatArray, IntArray
+from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.methods.robust.contamination import ContaminationTest
@@ -113,26 +113,30 @@ class Trimming:
     @property
     def skewed(self) -> dict[int, int]:
         """Nodes whose flagged values lie on one side and begin where right ones end; the side."""
-        found = {}
-        for node, indices in self.found("flagged"):
-            far = self.cells[node].deviations[indices]
-            side = float(np.sign(far).sum())
-            is_one_sided = len(far) >= FEWEST_SKEWED and abs(side) >= SIDED * len(far)
-            if is_one_sided and _joins(np.abs(far)):
-                found[node] = 1 if side > 0.0 else -1
-        return found
+        nodes, far = self._flagged_deviations()
+        count, side = np.bincount(nodes), np.bincount(nodes, np.sign(far))
+        is_one_sided = (count >= FEWEST_SKEWED) & (np.abs(side) >= SIDED * count)
+        found = np.flatnonzero(is_one_sided & _joins(nodes, far))
+        return {node: 1 if side[node] > 0.0 else -1 for node in found.tolist()}
 
     @property
     def heavy_tailed(self) -> tuple[int, ...]:
         """Nodes whose flagged values begin where right ones end, most of them not far off."""
-        found, skewed = [], self.skewed
-        for node, indices in self.found("flagged"):
-            far = np.abs(self.cells[node].deviations[indices])
-            near = np.count_nonzero(far < TAIL_ENDS)
-            is_joined = near >= max(FEWEST_SKEWED, 0.5 * len(far)) and _joins(far)
-            if is_joined and node not in skewed:
-                found.append(node)
-        return tuple(found)
+        nodes, far = self._flagged_deviations()
+        count, near = np.bincount(nodes), np.bincount(nodes, np.abs(far) < TAIL_ENDS)
+        is_near = near >= np.maximum(FEWEST_SKEWED, 0.5 * count)
+        found, skewed = np.flatnonzero(is_near & _joins(nodes, far)), self.skewed
+        return tuple(node for node in found.tolist() if node not in skewed)
+
+    def _flagged_deviations(self) -> tuple[IntArray, FloatArray]:
+        """The nodes of all flagged cells, and how far these are off, (cells,) each."""
+        nodes = np.array(sorted(self.cells), dtype=np.int64)
+        cells = [self.cells[node] for node in nodes.tolist()]
+        lengths = [len(own.rows) for own in cells]
+        statuses = np.concatenate([np.empty(0, np.uint8), *(own.statuses for own in cells)])
+        deviations = np.concatenate([np.empty(0), *(own.deviations for own in cells)])
+        is_flagged = statuses == FLAGGED
+        return np.repeat(nodes, lengths)[is_flagged], deviations[is_flagged]
 
     def _listed(self, flagged: int) -> str:
         """How many flagged cells are listed, if not all are."""
@@ -165,9 +169,9 @@ class Trimming:
                 f"{'above' if side > 0 else 'below'} the others and join them without a gap: they "
                 f"may be right and the column skewed, so {MENDED_BY[side]}"
             )
-        if self.heavy_tailed:
+        if heavy_tailed := self.heavy_tailed:
             yield (
-                f"most flagged values of {counted(len(self.heavy_tailed), 'node')} join the others "
+                f"most flagged values of {counted(len(heavy_tailed), 'node')} join the others "
                 "without a gap: if they are right and the noise has heavy tails, intervals are too "
                 "short, so compare kind='bootstrap'"
             )
@@ -291,6 +295,6 @@ class Trimming:
                 yield node, indices
 
 
-def _joins(far: FloatArray) -> bool:
-    """Whether the nearest of these deviations begin where those of right values end."""
-    return bool(np.count_nonzero(far < SKEWED_FROM) >= JOINING)
+def _joins(nodes: IntArray, far: FloatArray) -> BoolArray:
+    """Whether the nearest deviations of each node begin where those of right values end."""
+    return np.asarray(np.bincount(nodes, np.abs(far) < SKEWED_FROM) >= JOINING)

@@ -60,6 +60,16 @@ FEWEST_FOREIGN = 10
 SHARED_STRENGTH = 0.2
 """What all columns say of the share of wrong cells counts as so many times the rows of one."""
 
+Z_STEP = 0.25
+Z_SCORES = np.arange(Z_STEP, 12.01, Z_STEP)
+"""From which of these z scores on a cell can be in doubt is asked for every column."""
+
+SCORE_PARTS = (14, 20)
+"""Where the scores are cut into parts, looked at in turn: few columns need the later ones."""
+
+SOURCES_AT_A_TIME = 64
+"""Nodes whose noise is followed through the network together: what it needs stays in the cache."""
+
 CONVERGED = 0.03
 """Rounds end when no parameter moves by more standard errors than this."""
 
@@ -369,18 +379,23 @@ class Mixture:
         self, odds: FloatArray, diagonal: FloatArray, numbers: FloatArray
     ) -> FloatArray:
         """Squared z scores below which a cell cannot be in doubt, (nodes,)."""
-        grid = np.arange(0.25, 12.01, 0.25)
-        errors = grid[:, None] / np.sqrt(diagonal)
         reach = 4.0 * np.sqrt(numbers[:, 6])  # right values lie no farther from their mean
-        centres = self.laws.kinds[0]
-        beyond = np.maximum(np.abs(centres - self.equation.means) - reach, 0.0)
-        values = (np.zeros(len(odds)), centres + beyond)
-        shared = self.laws.shared()
-        laws = kernels.log_wrong_values(shared, numbers, errors, 1.0 / diagonal, values)
-        gains = 0.5 * grid[:, None] ** 2 - 0.5 * np.log(diagonal) + odds + laws + HALF_LOG_2PI
-        doubtful = gains > np.log(self.slight)
-        first = np.where(doubtful.any(axis=0), doubtful.argmax(axis=0), len(grid))
-        limits = np.append(grid, grid[-1] + 0.25)[first] - 0.25
+        centres, shared = self.laws.kinds[0], self.laws.shared()
+        beyond = centres + np.maximum(np.abs(centres - self.equation.means) - reach, 0.0)
+        limits = np.full(len(odds), Z_SCORES[-1])
+        left = np.flatnonzero(odds > -1e200)  # columns whose limit lies beyond the scores so far
+        for scores in np.split(Z_SCORES, SCORE_PARTS):
+            own, precision = numbers[left], diagonal[left]
+            errors = scores[:, None] / np.sqrt(precision)
+            values = np.zeros(len(left)), beyond[left]
+            laws = kernels.log_wrong_values(shared, own, errors, 1.0 / precision, values)
+            gains = 0.5 * scores[:, None] ** 2 - 0.5 * np.log(precision) + odds[left] + laws
+            doubtful = gains + HALF_LOG_2PI > np.log(self.slight)
+            is_found = doubtful.any(axis=0)
+            limits[left[is_found]] = scores[doubtful[:, is_found].argmax(axis=0)] - Z_STEP
+            left = left[~is_found]
+            if not len(left):
+                break
         return np.where(odds > -1e200, limits**2, np.inf)
 
     def _expect(self, task: "kernels.MixtureTask", first: int) -> tuple[Sums, FloatArray]:
@@ -552,11 +567,15 @@ def _log_odds(foreign: Foreign | None) -> float:
 
 def marginal_variances(families: Families, equation: Equation) -> FloatArray:
     """The variance of each node, (nodes,)."""
-    width = len(families)
-    responses = np.diag(np.sqrt(equation.variances))
+    width, found = len(families), np.zeros(len(families))
     order = np.concatenate([np.array(level) for level in families.levels])
-    kernels.propagate(responses, order, families, equation.coefficients)
-    return np.asarray(np.einsum("ij,ij->j", responses, responses)).reshape(width)
+    for first in range(0, width, SOURCES_AT_A_TIME):
+        sources = np.arange(first, min(first + SOURCES_AT_A_TIME, width))
+        responses = np.zeros((len(sources), width))
+        responses[sources - first, sources] = np.sqrt(equation.variances[sources])
+        kernels.propagate(responses, order, families, equation.coefficients)
+        found += np.einsum("ij,ij->j", responses, responses)
+    return found
 
 
 def network_equation(

@@ -308,18 +308,28 @@ def _has_node_without_noise(walk: Walk) -> bool:
 
     The rows kept must vary: a column that was learnt from its tied values has another fault.
     """
-    sound = _rests_on_most(walk)
-    for node in np.flatnonzero(sound & (walk.families.sizes > 0)).tolist():
+    variances, spread = walk.solution.variances, np.nanvar(walk.rows, axis=0)
+    known = np.count_nonzero(~np.isnan(walk.rows), axis=0)
+    left = np.maximum(known - _left_out_counts(walk), 1)
+    # Squares about the mean only grow with more rows: so the rows kept vary by no more than this.
+    suspect = variances < 2.0 * WELL_CONDITIONED * spread * known / left
+    suspect |= ~np.isfinite(spread)
+    for node in np.flatnonzero(suspect & _rests_on_most(walk) & (walk.families.sizes > 0)).tolist():
         kept = np.delete(walk.rows[:, node], walk.solution.left_out.get(node, NO_ROWS))
-        if walk.solution.variances[node] < WELL_CONDITIONED * float(np.nanvar(kept)):
+        if variances[node] < WELL_CONDITIONED * float(np.nanvar(kept)):
             return True
     return False
 
 
 def _rests_on_most(walk: Walk) -> BoolArray:
     """Whether the walk's equations rest on half of the rows or more: else on a few tied values."""
-    left_out = [len(walk.solution.left_out.get(node, ())) for node in range(len(walk.families))]
-    return np.array(left_out) < 0.5 * len(walk.rows)
+    return np.asarray(_left_out_counts(walk) < 0.5 * len(walk.rows))
+
+
+def _left_out_counts(walk: Walk) -> IntArray:
+    """Rows that the walk's equation of each node does not rest on, (nodes,)."""
+    found = [len(walk.solution.left_out.get(node, ())) for node in range(len(walk.families))]
+    return np.array(found, dtype=np.int64)
 
 
 def _cells_outside(walk: Walk) -> BoolArray:
@@ -353,7 +363,14 @@ def _cells_apart(walk: Walk, judged: BoolArray) -> BoolArray:
 
 def _continuous(rows: FloatArray) -> BoolArray:
     """Columns in which no value is frequent, unless it lies far from all others, (nodes,)."""
-    return np.array([_is_continuous(column[~np.isnan(column)]) for column in rows.T])
+    columns = np.ascontiguousarray(rows.T)
+    frequent = int(LARGEST_MODE * len(rows))  # more are too many
+    ordered = np.sort(columns, axis=1)
+    found = ~(ordered[:, frequent:] == ordered[:, : len(rows) - frequent]).any(axis=1)
+    asked = np.isnan(columns).any(axis=1) | ~found
+    for node in np.flatnonzero(asked).tolist():
+        found[node] = _is_continuous(columns[node][~np.isnan(columns[node])])
+    return np.asarray(found)
 
 
 def _is_continuous(column: FloatArray) -> bool:
@@ -486,37 +503,48 @@ class Findings:
         doubted = ((self.expected.chances > SLIGHTLY_DOUBTED) & self.mixture.judged) | bad
         for node, cells in walk.solution.cells.items():
             doubted[cells.rows[cells.statuses != UNVERIFIED], node] = True
-        found, spreads = {}, self._spreads(doubted, bad)
-        for node in np.flatnonzero(doubted.any(axis=0)).tolist():
-            rows = np.flatnonzero(doubted[:, node])
-            own = walk.rows[rows, node]
-            chances = np.where(
-                flagged[rows, node] & self.outside[rows, node],
-                1.0,
-                self.expected.chances[rows, node],
-            )
-            foreign = self.mixture.foreign_rows[rows]
-            chances = np.where(foreign, self.mixture.foreign_chances[rows], chances)
-            statuses = np.where(chances > SLIGHTLY_DOUBTED, UNVERIFIED, CONFIRMED)
-            statuses = np.where(flagged[rows, node], FLAGGED, statuses)
-            statuses = np.where(missing[rows, node], MISSING_CELL, statuses).astype(np.uint8)
-            filled = self.expected.filled[rows, node]
-            share = np.where(
-                self.outside[rows, node] | missing[rows, node],
-                1.0,
-                np.maximum(chances, SLIGHTLY_DOUBTED),
-            )
-            expected = np.where(missing[rows, node], filled, own - (own - filled) / share)
-            expected = np.where(foreign, self.mixture.equation.means[node], expected)
-            variances = spreads[rows, node]
-            known = walk.solution.cells.get(node)
-            if known is not None:  # what was suspected: by the equation that suspected it
-                was = np.flatnonzero(statuses == CONFIRMED)
-                at = np.searchsorted(known.rows, rows[was])
-                expected[was], variances[was] = known.expected[at], known.variances[at]
-            deviations = (own - expected) / np.sqrt(variances)
-            found[node] = SuspiciousCells(rows, statuses, expected, variances, deviations, chances)
-        return found
+        nodes, rows = np.nonzero(doubted.T)
+        at = rows, nodes
+        own, is_missing, is_outside = walk.rows[at], missing[at], self.outside[at]
+        chances = np.where(flagged[at] & is_outside, 1.0, self.expected.chances[at])
+        foreign = self.mixture.foreign_rows[rows]
+        chances = np.where(foreign, self.mixture.foreign_chances[rows], chances)
+        statuses = np.where(chances > SLIGHTLY_DOUBTED, UNVERIFIED, CONFIRMED)
+        statuses = np.where(flagged[at], FLAGGED, statuses)
+        statuses = np.where(is_missing, MISSING_CELL, statuses).astype(np.uint8)
+        filled = self.expected.filled[at]
+        in_full = is_outside | is_missing
+        share = np.where(in_full, 1.0, np.maximum(chances, SLIGHTLY_DOUBTED))
+        expected = np.where(is_missing, filled, own - (own - filled) / share)
+        expected = np.where(foreign, self.mixture.equation.means[nodes], expected)
+        variances = self._spreads(doubted, bad)[at]
+        self._as_suspected(nodes, rows, statuses, expected, variances)
+        deviations = (own - expected) / np.sqrt(variances)
+        columns = (rows, statuses, expected, variances, deviations, chances)
+        different, firsts = np.unique(nodes, return_index=True)
+        parts = zip(*(np.split(column, firsts[1:]) for column in columns), strict=True)
+        return {
+            node: SuspiciousCells(*part)
+            for node, part in zip(different.tolist(), parts, strict=len(different) > 0)
+        }
+
+    def _as_suspected(
+        self,
+        nodes: IntArray,
+        rows: IntArray,
+        statuses: "np.typing.NDArray[np.uint8]",
+        expected: FloatArray,
+        variances: FloatArray,
+    ) -> None:
+        """Write into the last two what the equations said that suspected cells now confirmed."""
+        confirmed = np.flatnonzero(statuses == CONFIRMED)
+        for node in np.unique(nodes[confirmed]).tolist():
+            known = self.walk.solution.cells.get(node)
+            if known is None:
+                continue
+            was = confirmed[nodes[confirmed] == node]
+            at = np.searchsorted(known.rows, rows[was])
+            expected[was], variances[was] = known.expected[at], known.variances[at]
 
     def _spreads(self, doubted: BoolArray, bad: BoolArray) -> FloatArray:
         """Variances of doubted cells about what is expected there, (rows, nodes); else NaN."""

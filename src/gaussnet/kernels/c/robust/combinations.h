@@ -41,7 +41,7 @@ static void condition(const Mixture *mixture, RowSearch *search, Combinations *a
     }
     if (kept < now->count) {
         now->count = kept;
-        solve_pattern(mixture, search, now, lower);
+        solve_pattern(mixture, search, now, NULL, lower);
     }
     for (ptrdiff_t d = 0; d < all->count; d++) {
         const ptrdiff_t cell = search->doubted[d];
@@ -49,13 +49,13 @@ static void condition(const Mixture *mixture, RowSearch *search, Combinations *a
         memset(white[d], 0, (size_t)kept * sizeof(double));
         for (ptrdiff_t k = 0; k < kept; k++) {
             raw[k] = coupling(mixture, cell, now->cells[k]);
-            for (ptrdiff_t i = k; raw[k] != 0.0 && i < kept; i++)
+            for (ptrdiff_t i = k; raw[k] != 0.0 && i < now->ends[k]; i++)
                 white[d][i] += now->inverse[k * MOST_WRONG + i] * raw[k];
         }
         for (ptrdiff_t k = 0; k < kept; k++) {
             double sum = 0.0;
             all->gradient[d] -= white[d][k] * now->white[k];
-            for (ptrdiff_t i = k; i < kept; i++)
+            for (ptrdiff_t i = k; i < now->ends[k]; i++)
                 sum += now->inverse[k * MOST_WRONG + i] * white[d][i];
             all->carried[k * MOST_DOUBTED + d] = sum;
         }

@@ -572,7 +572,7 @@ static int open_mixture_space(MixtureSpace **space, const Families *families, pt
     *space = malloc(sizeof **space + values * sizeof(double) + width * sizeof(ValueLaws) +
                     width * sizeof(SlightLaws) + candidates * sizeof(Candidate) +
                     (size_t)entries * (sizeof(CoupledPair) + sizeof(FarPair)) + (2 * width + 1) * sizeof(ptrdiff_t) +
-                    3 * width * sizeof(int16_t) + width * (2 + SIDE));
+                    4 * width * sizeof(int16_t) + width * (2 + SIDE));
     if (!*space)
         return -1;
     double *next = (double *)(*space + 1);
@@ -601,7 +601,8 @@ static int open_mixture_space(MixtureSpace **space, const Families *families, pt
     search->notable = (ptrdiff_t *)((*space)->pairs.far + entries);
     search->diagonals = search->notable + columns + 1;
     search->index = (int16_t *)(search->diagonals + columns);
-    (*space)->slight.open = (uint16_t *)(search->index + columns);
+    search->place = search->index + columns;
+    (*space)->slight.open = (uint16_t *)(search->place + columns);
     (*space)->slight.notable = (*space)->slight.open + columns;
     block->missing = (unsigned char *)((*space)->slight.notable + columns);
     (*space)->slight.counts = block->missing + columns;
@@ -610,7 +611,7 @@ static int open_mixture_space(MixtureSpace **space, const Families *families, pt
     search->open = (*space)->slight.open;
     search->candidate_count = 0;
     for (ptrdiff_t c = 0; c < columns; c++)
-        search->index[c] = NOWHERE;
+        search->index[c] = search->place[c] = NOWHERE;
     return 0;
 }
 

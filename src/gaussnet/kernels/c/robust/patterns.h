@@ -50,6 +50,8 @@ typedef struct {
     double score, errors[MOST_WRONG], white[MOST_WRONG]; /* white: L^-1 g_F */
     double log_wrong[MOST_WRONG]; /* prior log odds and log densities of the errors */
     double inverse[MOST_WRONG * MOST_WRONG];  /* of L, column by column: entry (i, k) at [k, i] */
+    ptrdiff_t ends[MOST_WRONG]; /* column k of the inverse is 0 from here on: wrong cells hang together in
+                                 * small groups */
     double variance[MOST_WRONG * MOST_WRONG]; /* V */
 } Pattern;
 
@@ -57,6 +59,7 @@ typedef struct {
 typedef struct {
     ptrdiff_t cell;
     double gradient, precision, gain;
+    ptrdiff_t begin, end, white_end; /* couplings are 0 outside of begin to end, white ones to white_end */
 } Candidate;
 
 enum { NOWHERE = -1, IN_PATTERN = -2 };
@@ -75,6 +78,7 @@ typedef struct {
     Pattern *now, *next;
     ValueLaws *values;    /* (columns,): known where `redrawn` is not negative */
     int16_t *index;       /* (columns,): of the candidate, or where else the cell is */
+    int16_t *place;       /* (columns,): in the pattern that is solved, NOWHERE between */
     ptrdiff_t *notable;   /* (columns,): cells that are in doubt by themselves, whatever the pattern */
     ptrdiff_t notable_count;
     const FarPair *far_pairs; /* of the rows beside each other in a block */
@@ -140,70 +144,134 @@ INLINE double cell_gain(const Mixture *mixture, const RowSearch *search, ptrdiff
            log_wrong(mixture, search, cell, error, variance);
 }
 
-/* The inverse of the lower factor of Omega_FF; log det Omega_FF, or NaN if there is no factor. */
-static double factor_pattern(const Mixture *mixture, Pattern *pattern, double *lower)
+/* The couplings of cell i of a pattern with those before it, and its own precision: a row of Omega_FF.
+ * Where it begins: all is 0 before. `place` says where cells of the pattern are. */
+static ptrdiff_t couple_cell(const Mixture *mixture, const Pattern *pattern, const int16_t *place, ptrdiff_t i,
+                             double *row)
 {
-    const ptrdiff_t count = pattern->count;
-    double *inverse = pattern->inverse, log_det = 0.0;
-    for (ptrdiff_t i = 0; i < count; i++)
-        for (ptrdiff_t j = 0; j <= i; j++) {
-            double sum = coupling(mixture, pattern->cells[i], pattern->cells[j]);
-            for (ptrdiff_t k = 0; k < j; k++)
-                sum -= lower[i * MOST_WRONG + k] * lower[j * MOST_WRONG + k];
-            if (i == j && !(sum > 1e-14 * mixture->diagonal[pattern->cells[i]]))
-                return NAN;
-            lower[i * MOST_WRONG + j] = i == j ? sqrt(sum) : sum / lower[j * MOST_WRONG + j];
-            log_det += i == j ? log(sum) : 0.0;
+    const ptrdiff_t cell = pattern->cells[i];
+    ptrdiff_t begin = i;
+    memset(row, 0, (size_t)i * sizeof *row);
+    row[i] = mixture->diagonal[cell];
+    for (int64_t n = mixture->starts[cell]; n < mixture->starts[cell + 1]; n++) {
+        const ptrdiff_t other = place[mixture->neighbours[n]];
+        if (other < 0 || other >= i)
+            continue;
+        row[other] = mixture->omega[n];
+        begin = smaller(begin, other);
+    }
+    return begin;
+}
+
+/* The lower factor of Omega_FF, and where each of its rows begins. log det Omega_FF, or NaN if there is
+ * no factor. */
+static double factor_pattern(const Mixture *mixture, const Pattern *pattern, const int16_t *place,
+                             double *lower, ptrdiff_t *begins)
+{
+    double log_det = 0.0;
+    for (ptrdiff_t i = 0; i < pattern->count; i++) {
+        double *own = lower + i * MOST_WRONG;
+        begins[i] = couple_cell(mixture, pattern, place, i, own);
+        for (ptrdiff_t j = begins[i]; j <= i; j++) {
+            const double *other = lower + j * MOST_WRONG;
+            double sum = own[j];
+            for (ptrdiff_t k = begins[i] > begins[j] ? begins[i] : begins[j]; k < j; k++)
+                sum -= own[k] * other[k];
+            own[j] = i == j ? sum : sum / other[j];
         }
-    for (ptrdiff_t j = 0; j < count; j++) {
-        double *column = inverse + j * MOST_WRONG;
-        column[j] = 1.0 / lower[j * MOST_WRONG + j];
-        for (ptrdiff_t i = j + 1; i < count; i++) {
-            double sum = 0.0;
-            for (ptrdiff_t k = j; k < i; k++)
-                sum -= lower[i * MOST_WRONG + k] * column[k];
-            column[i] = sum / lower[i * MOST_WRONG + i];
-        }
+        if (!(own[i] > 1e-14 * mixture->diagonal[pattern->cells[i]]))
+            return NAN;
+        log_det += log(own[i]);
+        own[i] = sqrt(own[i]);
     }
     return log_det;
 }
 
-/* Errors, variances and score of a pattern; the score is UNLIKELY if it cannot be. */
-static void solve_pattern(const Mixture *mixture, const RowSearch *search, Pattern *pattern,
-                          double *lower)
+/* The inverse of the lower factor, and where its columns end. */
+static void invert_factor(Pattern *pattern, const double *lower, const ptrdiff_t *begins)
 {
-    const ptrdiff_t count = pattern->count;
-    const double log_det = factor_pattern(mixture, pattern, lower);
+    for (ptrdiff_t j = 0; j < pattern->count; j++) {
+        double *column = pattern->inverse + j * MOST_WRONG;
+        column[j] = 1.0 / lower[j * MOST_WRONG + j];
+        pattern->ends[j] = j + 1;
+        for (ptrdiff_t i = j + 1; i < pattern->count; i++) {
+            double sum = 0.0;
+            if (begins[i] >= pattern->ends[j])
+                continue;
+            memset(column + pattern->ends[j], 0, (size_t)(i - pattern->ends[j]) * sizeof *column);
+            for (ptrdiff_t k = j > begins[i] ? j : begins[i]; k < pattern->ends[j]; k++)
+                sum -= lower[i * MOST_WRONG + k] * column[k];
+            column[i] = sum / lower[i * MOST_WRONG + i];
+            pattern->ends[j] = i + 1;
+        }
+    }
+}
+
+/* The same with all places known, and forgotten again. */
+static double invert_pattern(const Mixture *mixture, const RowSearch *search, Pattern *pattern, double *lower)
+{
+    ptrdiff_t begins[MOST_WRONG];
+    for (ptrdiff_t k = 0; k < pattern->count; k++)
+        search->place[pattern->cells[k]] = (int16_t)k;
+    const double log_det = factor_pattern(mixture, pattern, search->place, lower, begins);
+    for (ptrdiff_t k = 0; k < pattern->count; k++)
+        search->place[pattern->cells[k]] = NOWHERE;
+    if (!isnan(log_det))
+        invert_factor(pattern, lower, begins);
+    return log_det;
+}
+
+/* Prior log odds and log density of the error of cell i; known if the pattern before had the same cell
+ * there, with the same error. */
+INLINE double log_wrong_in(const Mixture *mixture, const RowSearch *search, const Pattern *pattern,
+                           const Pattern *before, ptrdiff_t i)
+{
+    const ptrdiff_t own = i * MOST_WRONG + i, cell = pattern->cells[i];
+    if (search->missing[cell])
+        return HALF_LOG_2PI;
+    if (before && i < before->count && before->cells[i] == cell && before->errors[i] == pattern->errors[i] &&
+        before->variance[own] == pattern->variance[own])
+        return before->log_wrong[i];
+    return log_wrong(mixture, search, cell, pattern->errors[i], pattern->variance[own]);
+}
+
+/* Errors, variances and score of a pattern; the score is UNLIKELY if it cannot be. `before` is another
+ * pattern of the same row that was solved, or NULL. */
+static void solve_pattern(const Mixture *mixture, const RowSearch *search, Pattern *pattern,
+                          const Pattern *before, double *lower)
+{
+    const ptrdiff_t count = pattern->count, *ends = pattern->ends;
+    const double log_det = invert_pattern(mixture, search, pattern, lower);
     double *white = pattern->white, quadratic = 0.0;
     pattern->score = UNLIKELY;
     if (isnan(log_det))
         return;
     memset(white, 0, (size_t)count * sizeof *white);
     for (ptrdiff_t k = 0; k < count; k++)
-        for (ptrdiff_t i = k; i < count; i++)
+        for (ptrdiff_t i = k; i < ends[k]; i++)
             white[i] += pattern->inverse[k * MOST_WRONG + i] * search->gradient[pattern->cells[k]];
+    for (ptrdiff_t i = 0; i < count; i++)
+        memset(pattern->variance + i * MOST_WRONG, 0, (size_t)count * sizeof(double));
     for (ptrdiff_t i = 0; i < count; i++) {
         const double *own = pattern->inverse + i * MOST_WRONG;
         double error = 0.0;
         quadratic += white[i] * white[i];
-        for (ptrdiff_t k = i; k < count; k++)
+        for (ptrdiff_t k = i; k < ends[i]; k++)
             error += own[k] * white[k];
         pattern->errors[i] = error;
         for (ptrdiff_t j = 0; j <= i; j++) {
             const double *other = pattern->inverse + j * MOST_WRONG;
             double sum = 0.0;
-            for (ptrdiff_t k = i; k < count; k++)
+            if (ends[j] <= i)
+                continue;
+            for (ptrdiff_t k = i; k < smaller(ends[i], ends[j]); k++)
                 sum += own[k] * other[k];
             pattern->variance[i * MOST_WRONG + j] = pattern->variance[j * MOST_WRONG + i] = sum;
         }
     }
     pattern->score = 0.5 * quadratic - 0.5 * log_det;
     for (ptrdiff_t i = 0; i < count; i++) {
-        const ptrdiff_t cell = pattern->cells[i];
-        pattern->log_wrong[i] = search->missing[cell]
-                                    ? HALF_LOG_2PI
-                                    : log_wrong(mixture, search, cell, pattern->errors[i],
-                                                pattern->variance[i * MOST_WRONG + i]);
+        pattern->log_wrong[i] = log_wrong_in(mixture, search, pattern, before, i);
         pattern->score += pattern->log_wrong[i];
     }
 }
@@ -215,7 +283,7 @@ INLINE ptrdiff_t add_candidate(RowSearch *search, ptrdiff_t cell)
     if (search->index[cell] != NOWHERE || next == MOST_CANDIDATES)
         return search->index[cell];
     search->index[cell] = (int16_t)next;
-    search->candidates[next].cell = cell;
+    search->candidates[next] = (Candidate){.cell = cell, .begin = count};
     memset(search->couplings + next * count, 0, (size_t)count * sizeof(double));
     return search->candidate_count++;
 }
@@ -229,17 +297,22 @@ static void judge_candidate(const Mixture *mixture, const RowSearch *search, ptr
     const double *raw = search->couplings + index * count;
     double *white = search->white + index * count, squares = 0.0;
     double gradient = search->gradient[cell];
-    memset(white, 0, (size_t)count * sizeof *white);
-    for (ptrdiff_t k = 0; k < count; k++)
+    ptrdiff_t end = candidate->end;
+    for (ptrdiff_t k = candidate->begin; k < candidate->end; k++)
+        end = raw[k] != 0.0 && now->ends[k] > end ? now->ends[k] : end;
+    for (ptrdiff_t i = candidate->begin; i < end; i++)
+        white[i] = 0.0;
+    for (ptrdiff_t k = candidate->begin; k < candidate->end; k++)
         if (raw[k] != 0.0)
-            for (ptrdiff_t i = k; i < count; i++)
+            for (ptrdiff_t i = k; i < now->ends[k]; i++)
                 white[i] += now->inverse[k * MOST_WRONG + i] * raw[k];
-    for (ptrdiff_t i = 0; i < count; i++) {
+    for (ptrdiff_t i = candidate->begin; i < end; i++) {
         squares += white[i] * white[i];
         gradient -= white[i] * now->white[i];
     }
     const double precision = fmax(mixture->diagonal[cell] - squares, 1e-12 * mixture->diagonal[cell]);
     const int is_open = gradient * gradient > mixture->thresholds[cell] * precision;
+    candidate->white_end = end;
     candidate->gradient = gradient;
     candidate->precision = precision;
     candidate->gain = is_open ? cell_gain(mixture, search, cell, gradient, precision) : UNLIKELY;
@@ -267,8 +340,11 @@ static void list_candidates(const Mixture *mixture, RowSearch *search)
     for (ptrdiff_t k = 0; k < now->count; k++)
         for (int64_t n = mixture->starts[now->cells[k]]; n < mixture->starts[now->cells[k] + 1]; n++) {
             const ptrdiff_t index = add_candidate(search, (ptrdiff_t)mixture->neighbours[n]);
-            if (index >= 0)
-                search->couplings[index * now->count + k] = mixture->omega[n];
+            if (index < 0)
+                continue;
+            search->couplings[index * now->count + k] = mixture->omega[n];
+            search->candidates[index].begin = smaller(search->candidates[index].begin, k);
+            search->candidates[index].end = k + 1;
         }
     for (ptrdiff_t c = 0; c < search->candidate_count; c++)
         judge_candidate(mixture, search, c, &search->candidates[c]);
@@ -302,7 +378,7 @@ static double swapped_gain(const Mixture *mixture, const RowSearch *search, ptrd
     const Candidate *candidate = &search->candidates[c];
     const double *raw = search->couplings + c * now->count, *own = now->variance + k * MOST_WRONG;
     double carried = 0.0; /* row k of V times the couplings with the candidate */
-    for (ptrdiff_t i = 0; i < now->count; i++)
+    for (ptrdiff_t i = candidate->begin; i < candidate->end; i++)
         carried += own[i] * raw[i];
     const double part = carried / own[k], precision = candidate->precision + part * carried;
     const double gradient = candidate->gradient + part * now->errors[k];
@@ -362,10 +438,12 @@ static void consider_pairs_with(const Mixture *mixture, const RowSearch *search,
                          pair_gain(mixture, search, one, &other, both, best->gain));
             }
         } else if (b > a && search->candidates[b].gain != UNLIKELY) {
-            for (ptrdiff_t k = 0; k < count; k++)
+            const Candidate *other = &search->candidates[b];
+            const ptrdiff_t end = smaller(one->white_end, other->white_end);
+            for (ptrdiff_t k = one->begin > other->begin ? one->begin : other->begin; k < end; k++)
                 both -= white[k] * search->white[b * count + k];
             consider(best, one->cell, neighbour, -1,
-                     pair_gain(mixture, search, one, &search->candidates[b], both, best->gain));
+                     pair_gain(mixture, search, one, other, both, best->gain));
         }
     }
 }
@@ -402,7 +480,7 @@ static Move best_move(const Mixture *mixture, RowSearch *search)
         consider(&best, -1, -1, k, -search->worths[k]);
     }
     for (ptrdiff_t c = 0; best.gain < 1e-8 && c < search->candidate_count; c++)
-        for (ptrdiff_t k = 0; k < now->count; k++)
+        for (ptrdiff_t k = search->candidates[c].begin; k < search->candidates[c].end; k++)
             if (search->couplings[c * now->count + k] != 0.0 && !search->missing[now->cells[k]])
                 consider(&best, search->candidates[c].cell, -1, k,
                          swapped_gain(mixture, search, c, k, search->worths[k]) - search->worths[k]);
@@ -415,7 +493,7 @@ static Move best_move(const Mixture *mixture, RowSearch *search)
 static void climb(const Mixture *mixture, RowSearch *search, double *lower)
 {
     search->candidate_count = 0;
-    solve_pattern(mixture, search, search->now, lower);
+    solve_pattern(mixture, search, search->now, NULL, lower);
     if (search->now->score == UNLIKELY)
         return;
     list_candidates(mixture, search);
@@ -434,7 +512,7 @@ static void climb(const Mixture *mixture, RowSearch *search, double *lower)
             next->cells[next->count++] = move.in;
         if (move.also_in >= 0)
             next->cells[next->count++] = move.also_in;
-        solve_pattern(mixture, search, next, lower);
+        solve_pattern(mixture, search, next, search->now, lower);
         if (!(next->score > search->now->score))
             return;
         clear_index(search);
