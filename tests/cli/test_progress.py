@@ -8,6 +8,7 @@ import pytest
 
 import gaussnet as gn
 from gaussnet.cli.printing import progress
+from gaussnet.errors import SettingError
 
 
 class Terminal(io.StringIO):
@@ -132,3 +133,11 @@ def test_the_shell_shows_the_bootstrap_and_prints_its_errors(monkeypatch, tmp_pa
     np.testing.assert_allclose(
         errors.standard.coefficient_array, expected.standard_errors.coefficient_array, rtol=1e-9
     )
+
+
+def test_too_few_repetitions_are_refused_before_anything_is_read(tmp_path):
+    from gaussnet.cli.fit import FitRequest
+
+    with pytest.raises(SettingError) as told:
+        FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=5)
+    assert str(told.value) == "got --bootstrap 5, expected at least 20"

@@ -87,7 +87,11 @@ def test_the_order_of_categories_states_the_reference():
     ("ask", "error", "said"),
     [
         (lambda: gn.fit(FRAME, "fuel ~ weight"), GraphError, "cannot give a category"),
-        (lambda: FIT.effect("fuel", "mpg"), GraphError, "one of 'fuel.Gas.', 'fuel.Petrol.'"),
+        (
+            lambda: FIT.network.effect("fuel", "mpg"),
+            GraphError,
+            "one of 'fuel.Gas.', 'fuel.Petrol.'",
+        ),
         (lambda: FIT.network.sample(3, seed=1), NetworkError, "one level of it at a time"),
         (lambda: FIT.network.do({"fuel[Gas]": 0.0}), NetworkError, "name the level"),
         (
@@ -578,8 +582,8 @@ def test_who_names_a_category_is_told_its_nodes():
     with pytest.raises(GraphError) as told:
         FIT.effect("fuel", "mpg")
     assert str(told.value) == (
-        "'fuel' is a category: name one of 'fuel[Gas]', 'fuel[Petrol]', which are compared with "
-        "'Diesel'"
+        "'fuel' is a category, whose levels have one effect each: fit.level_effects('fuel', 'mpg') "
+        "compares all of them with 'Diesel'"
     )
     with pytest.raises(GraphError) as told:
         network.effect("fuel[Diesel]", "mpg")

@@ -26,7 +26,7 @@ from gaussnet.files import check_folder
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.text import heading
-from gaussnet.fitting.uncertainty import StandardErrors
+from gaussnet.fitting.uncertainty import FEWEST_REPETITIONS, StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
@@ -90,6 +90,10 @@ class FitRequest:
     """Repetitions of the bootstrap that standard errors come from; None for the method's own."""
 
     def __post_init__(self) -> None:
+        if self.bootstrap is not None and self.bootstrap < FEWEST_REPETITIONS:
+            raise SettingError(
+                f"got --bootstrap {self.bootstrap}, expected at least {FEWEST_REPETITIONS}"
+            )
         if self.out is not None:
             from gaussnet.model.files import check_ending  # much to import
 

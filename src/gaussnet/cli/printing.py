@@ -148,7 +148,6 @@ def in_shell_words(sentence: str) -> str:
     sentence = sentence.replace("see fit.notes", "--json has all")
     sentence = sentence.replace("kind='bootstrap'", "--bootstrap 500")
     sentence = sentence.replace("need the bootstrap", "need the bootstrap (--bootstrap 500)")
-    sentence = re.sub(r"\brepetitions=", "--bootstrap ", sentence)
     sentence = sentence.replace(", as frame['log_x'] = np.log(frame['x']),", "")
     sentence = sentence.replace("call check_graph()", "gaussnet check tests it")
     sentence = re.sub(r"network\.do\(\{'(.*?)': '(.*?)'\}\)", r"--do '\1=\2'", sentence)

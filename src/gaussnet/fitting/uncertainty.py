@@ -37,7 +37,7 @@ PURPOSE = "ask for errors where the data are, or fit again"
 EXPECTED = "expected"
 """Errors of maximum likelihood from the expected information, as lavaan's."""
 
-FEWEST = 20
+FEWEST_REPETITIONS = 20
 """Repetitions below which the ends of an interval mean nothing."""
 REPETITIONS, FEW_REPETITIONS = 500, 200
 """Repetitions that nobody asked for, and those of robust methods, whose fits take longer."""
@@ -449,8 +449,10 @@ def repetitions_of(fit: "Fit", repetitions: int | None) -> int:
     """The repetitions that are asked for, or as many as the method has time for."""
     if repetitions is None:
         return FEW_REPETITIONS if fit.method.needs_all_rows else REPETITIONS
-    if not isinstance(repetitions, int) or repetitions < FEWEST:
-        raise SettingError(f"got repetitions={repetitions!r}, expected at least {FEWEST}")
+    if not isinstance(repetitions, int) or repetitions < FEWEST_REPETITIONS:
+        raise SettingError(
+            f"got repetitions={repetitions!r}, expected at least {FEWEST_REPETITIONS}"
+        )
     return repetitions
 
 

@@ -417,7 +417,10 @@ static double pair_gain(const Mixture *mixture, const RowSearch *search, const C
 /* A cell that is open to doubt and not coupled with the pattern; its gain is not known. */
 INLINE Candidate apart_from_pattern(const Mixture *mixture, const RowSearch *search, ptrdiff_t cell)
 {
-    return (Candidate){cell, search->gradient[cell], mixture->diagonal[cell], NAN};
+    return (Candidate){.cell = cell,
+                       .gradient = search->gradient[cell],
+                       .precision = mixture->diagonal[cell],
+                       .gain = NAN};
 }
 
 /* The best pair of a candidate and a cell that it is coupled with, each pair once. */
