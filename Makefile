@@ -83,10 +83,10 @@ $(VENV)/installed: $(VENV)/bin/python pyproject.toml setup.py requirements/dev.l
 	$(BIN)/python -m pip install --quiet -c requirements/dev.lock -e .
 	touch $@
 
-$(VENV)/developer: $(VENV)/installed
+$(VENV)/developer: $(VENV)/bin/python pyproject.toml setup.py requirements/dev.lock
 	$(BIN)/python -m pip install --quiet -c requirements/dev.lock -e ".[dev]"
 	$(BIN)/python -m pip install --quiet --no-deps $(TABLES)
-	touch $@
+	touch $(VENV)/installed $@
 
 $(VENV)/oldest: $(VENV)/bin/python pyproject.toml requirements/oldest.lock
 	$(PYTHON) -m venv $(VENV)/oldest-set
