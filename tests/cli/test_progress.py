@@ -141,3 +141,37 @@ def test_too_few_repetitions_are_refused_before_anything_is_read(tmp_path):
     with pytest.raises(SettingError) as told:
         FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=5)
     assert str(told.value) == "got --bootstrap 5, expected at least 20"
+
+
+def test_the_shell_says_where_errors_of_the_bootstrap_come_from(tmp_path, capsys):
+    from gaussnet.cli.fit import FitRequest, ReportRequest, print_fit, run_fit
+
+    dag = gn.Dag.parse("wet ~ rain", nodes=["rain", "wet"])
+    rows = np.array(gn.simulate.random_network(dag, seed=0).sample(100, seed=1))
+    np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="rain,wet", comments="")
+    (tmp_path / "graph.txt").write_text("wet ~ rain")
+    request = FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=50)
+    learnt = run_fit(request)
+    print_fit(learnt)
+    printed = " ".join(capsys.readouterr().out.split())
+    assert "bootstrap, 50 repetitions, seed 0" in printed
+    assert "<0.040" in printed  # 2 / 51, which 50 repetitions cannot go below
+    assert learnt.to_dict()["errors"]["kind"] == "bootstrap"
+    with pytest.raises(SettingError, match="--bootstrap with --report"):
+        run_fit(request, ReportRequest(tmp_path / "report.html"))
+
+
+def test_a_bootstrap_that_is_refused_learns_nothing(monkeypatch):
+    dag = gn.Dag.parse("wet ~ rain", nodes=["rain", "wet"])
+    rows = gn.simulate.random_network(dag, seed=0).sample(100, seed=1)
+    fit, told = gn.fit(rows, dag), []
+
+    def tell(*numbers):
+        told.append(numbers)
+
+    with pytest.raises(SettingError, match="level"):
+        fit.uncertainty("bootstrap", level=95, repetitions=30, progress=tell)
+    assert told == []
+    monkeypatch.setattr("gaussnet.fitting.uncertainty.MOST_KEPT", 1)
+    fit.uncertainty("bootstrap", repetitions=30, progress=tell)
+    assert len(told) == 30

@@ -78,3 +78,16 @@ def test_pages_find_it_too(tmp_path, fit):
     check = paged.check_graph()
     assert check.notes[0] == fit.check_graph().notes[0]
     assert {check.rejected[0].node, check.rejected[0].other} == {"b", "c"}
+
+
+def test_gross_errors_of_pages_are_no_doubt_about_the_graph_either(tmp_path):
+    rows = clean(600, 1)
+    rows[:200, 1] = 1e3
+    path = str(tmp_path / "rows.parquet")
+    write_rows(path, NODES, [rows])
+    run = Run(1, largest_judged=0, largest_whole_bytes=-1, sample_rows=4_000)
+    paged = fit_with_run(run, path, RIGHT, "robust", page_rows=128)
+    assert paged.trimming.counts is not None
+    assert paged.trimming.largely_flagged == (1,)
+    assert paged.trimming.lenient is None
+    assert "lacks an edge" not in str(paged.summary())

@@ -61,3 +61,25 @@ def test_the_same_sentence_of_many_nodes_names_the_first_of_them():
 def test_notes_on_all_nodes_stay_as_they_are():
     notes = ["one thing", Note(None, "another thing"), "one thing"]
     assert grouped_notes(notes) == ["one thing", "one thing", "another thing"]
+
+
+def test_all_numbers_up_to_the_last_that_differs_are_told():
+    notes = [
+        Note(node, f"3 of its values flagged and {count} missing; see 2 more")
+        for node, count in (("a", 2), ("b", 11), ("c", 8))
+    ]
+    assert grouped_notes(notes) == [
+        "b: 3 of its values flagged and 11 missing; see 2 more (likewise c: 3 and 8, a: 3 and 2)"
+    ]
+
+
+def test_decimals_are_numbers_and_digits_of_names_are_not():
+    shares = [
+        Note(node, f"R2 {share} without x9")
+        for node, share in {"a": 0.9, "b": 0.98, "c": 0.95}.items()
+    ]
+    assert grouped_notes(shares) == ["b: R2 0.98 without x9 (likewise c: 0.95, a: 0.9)"]
+    names = [
+        Note(node, f"its parents x{place} and z hang together") for place, node in enumerate("abc")
+    ]
+    assert grouped_notes(names) == [str(note) for note in names]

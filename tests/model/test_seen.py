@@ -179,3 +179,71 @@ def test_queries_warn_of_values_far_outside_what_was_seen(model):
     found = query_network(network, {"age": 300.0}, {"income": 5e6}, ["debt"], 0.95)
     assert [text.split(" = ")[0] for text in found.warnings] == ["age", "income"]
     assert "warnings" not in query_network(network, {"age": 50.0}, {}, None, 0.95).to_dict()
+
+
+@pytest.fixture
+def reread(tmp_path):
+    """A network that knows a code for missing values, from its file."""
+    rows = people(0)
+    rows.loc[:20, "age"] = -999.0
+    path = tmp_path / "coded.json"
+    gn.fit(rows, DAG, missing="drop-rows", missing_values=[-999]).save_network(path)
+    return gn.read_network(path)
+
+
+@pytest.mark.parametrize("write", [gn.write_network, gn.GaussianNetwork.save])
+def test_a_network_that_is_written_again_keeps_its_codes(reread, tmp_path, write):
+    write(reread, tmp_path / "again.json")
+    again = gn.read_network(tmp_path / "again.json")
+    assert again.seen.missing_values == (-999.0,)
+    case = {"age": -999.0, "income": 30_000.0}
+    assert again.predict(case, "spend").mean == reread.predict(case, "spend").mean
+
+
+def test_codes_stay_codes_after_an_intervention_and_in_densities(reread):
+    case = {"age": -999.0, "debt": 500.0}
+    changed = reread.do({"income": 30_000.0})
+    left_out = changed.predict({"debt": 500.0}, "spend")
+    assert changed.predict(case, "spend").mean == left_out.mean
+    assert changed.predict({"debt": 1e9}, "spend").outside
+    assert not changed.predict({"income": 30_000.0}, "spend").outside
+    with pytest.raises(gn.GaussnetError, match="missing or infinite"):
+        reread.log_density(people(1).head(3).assign(age=-999.0))
+
+
+def test_a_file_that_does_not_tell_of_shapes_is_not_taken_for_gaussian(fit, reread, tmp_path):
+    path = tmp_path / "shapeless.json"
+    reread.save(path)
+    content = json.loads(path.read_text())
+    for node in content["nodes"]:
+        assert node.pop("residuals")
+    path.write_text(json.dumps(content))
+    assert gn.read_network(path).seen.shapes == ()
+
+
+@pytest.mark.parametrize(
+    ("field", "value"),
+    [
+        ("seen", [5, 1]),
+        ("seen", [0, 10**400]),
+        ("seen", [0]),
+        ("seen_z", [5.0, -5.0]),
+        ("residuals", None),
+        ("residuals", {"a": 1}),
+    ],
+)
+def test_what_was_seen_is_checked_when_it_is_read(model, tmp_path, field, value):
+    content = json.loads(model.read_text())
+    content["nodes"][0][field] = value
+    path = tmp_path / "tampered.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(FileError, match="save the network again"):
+        gn.read_network(path)
+
+
+def test_codes_that_no_float_holds_are_refused(model, tmp_path):
+    content = json.loads(model.read_text()) | {"missing_values": [10**400]}
+    path = tmp_path / "tampered.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(FileError, match="expected a list of numbers"):
+        gn.read_network(path)

@@ -25,6 +25,7 @@ from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.notes import grouped_notes
+from gaussnet.fitting.repetitions import shown_p_values
 from gaussnet.fitting.text import heading
 from gaussnet.fitting.uncertainty import FEWEST_REPETITIONS, StandardErrors
 from gaussnet.fitting.verdicts import Verdict
@@ -131,6 +132,8 @@ class Errors(NamedTuple):
     """By which the p-values are found."""
     notes: tuple[str, ...] = ()
     """Why there are none."""
+    kind: str | None = None
+    """Of which kind the standard errors are."""
 
     @classmethod
     def of(cls, fit: gn.Fit, repetitions: int | None = None) -> "Errors":
@@ -143,8 +146,11 @@ class Errors(NamedTuple):
             unknown = StandardErrors(fit.dag, *(np.full(count, np.nan) for count in counts))
             return cls(unknown, dict.fromkeys(fit.dag.arrows, np.nan), "", (str(problem),))
         p_values, words = coefficient_p_values(fit, found)
-        own = p_values[~fit.dag.is_covariance].tolist()
-        return cls(found.standard_errors, dict(zip(fit.dag.arrows, own, strict=True)), words)
+        own = shown_p_values(p_values[~fit.dag.is_covariance], repetitions)
+        if repetitions is not None:
+            words = f"standard errors: bootstrap, {repetitions:,} repetitions, seed 0; {words}"
+        by_edge = dict(zip(fit.dag.arrows, own, strict=True))
+        return cls(found.standard_errors, by_edge, words, kind=found.kind)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,6 +220,7 @@ class Learnt:
             "ignored": list(self.ignored),
             "summary": self.summary,
             "notes": self.notes,
+            "errors": {"kind": self.errors.kind, "words": self.errors.test},
             "nodes": nodes,
             **({"covariances": covary} if covary else {}),
             **self._verdict(),
@@ -249,6 +256,11 @@ class Learnt:
 
 def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
     """Read, learn, and write the network and the report if files are named for them."""
+    if report is not None and request.bootstrap is not None:
+        raise SettingError(
+            "got --bootstrap with --report, which has the method's own standard errors: ask for "
+            "them one after the other"
+        )
     with progress(3 if report is None else 4) as tell, _client(request.cluster) as client:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")

@@ -17,7 +17,7 @@ RARE_REFERENCE = 0.02
 """A reference level with a smaller share of the rows is told of."""
 FEWEST_GROUPED, MOST_NAMED = 3, 10
 """So many notes that say the same are printed as one, which names so many nodes."""
-NUMBER = re.compile(r"\d+")
+NUMBER = re.compile(r"(?<![\w.])\d[\d,]*(?:\.\d+)?(?!\w)")
 """A count in a sentence."""
 
 
@@ -79,16 +79,19 @@ def _as_one(notes: Sequence[str]) -> str:
     own = [note for note in notes if isinstance(note, Note)]
     if len(own) < len(notes):  # the same sentence on all nodes
         return str(notes[0])
-    counts = [[int(text) for text in NUMBER.findall(note.text)] for note in own]
+    numbers = [NUMBER.findall(note.text) for note in own]
     places = [
-        place for place, column in enumerate(zip(*counts, strict=True)) if len(set(column)) > 1
+        place for place, column in enumerate(zip(*numbers, strict=True)) if len(set(column)) > 1
     ]
     if not places:
         others = ", ".join(str(note.node) for note in own[1 : 1 + MOST_NAMED])
         return f"{own[0]} (likewise {others}{_and_more(own)})"
-    order = sorted(range(len(own)), key=lambda index: -counts[index][places[0]])
-    named = (f"{own[index].node}: {counts[index][places[0]]}" for index in order[1:][:MOST_NAMED])
-    return f"{own[order[0]]} (likewise {', '.join(named)}{_and_more(own)})"
+    order = sorted(
+        range(len(own)), key=lambda index: -float(numbers[index][places[0]].replace(",", ""))
+    )
+    told = (" and ".join(numbers[index][: places[-1] + 1]) for index in order)
+    named = [f"{own[index].node}: {text}" for index, text in zip(order, told, strict=True)]
+    return f"{own[order[0]]} (likewise {', '.join(named[1 : 1 + MOST_NAMED])}{_and_more(own)})"
 
 
 def _and_more(notes: Sequence[str]) -> str:

@@ -208,7 +208,7 @@ def find_learnt_errors(fit: "Fit") -> LearntErrors:
     if fit.has_dependent_rows:
         raise EstimationError(
             "the rows have weights or clusters, for which the error of a prediction is not known: "
-            "use network.predict, which takes the network as known"
+            "ask fit.network, which takes the network as known"
         )
     fitted = Fitted(fit.network, fit.scale, data, fit.trimming)
     left: FloatArray = (fit.details.rows - fit.details.ranks - fit.intercept).astype(np.float64)
@@ -216,7 +216,7 @@ def find_learnt_errors(fit: "Fit") -> LearntErrors:
         node = fit.dag.nodes[int(np.argmin(left))]
         raise EstimationError(
             f"the rows of {node!r} leave nothing over to judge its errors by: give more rows, or "
-            "use network.predict, which takes the network as known"
+            "ask fit.network, which takes the network as known"
         )
     if fit.method.fills_holes:
         return _joint_errors(fit, fit.method.parameter_law(fitted), left)

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
@@ -941,13 +941,9 @@ class Fit:
         >>> told[0], told[-1]
         ((5, 250), (250, 250))
         """
-        from gaussnet.fitting.uncertainty import PURPOSE, bootstrap_networks, find_uncertainty
+        from gaussnet.fitting.uncertainty import find_uncertainty
 
-        if progress is not None and kind == "bootstrap":
-            data = self.required_data(PURPOSE)
-            watched = replace(data, run=replace(data.run, progress=progress))
-            bootstrap_networks(self, watched, repetitions, seed)  # kept for what follows
-        return find_uncertainty(self, kind, level, repetitions, seed)
+        return find_uncertainty(self, kind, level, repetitions, seed, progress)
 
     def data_or_sums(self, purpose: str) -> "FitData":
         """The data behind the fit, or sums over them for questions that these can answer.

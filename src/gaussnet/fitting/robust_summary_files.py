@@ -55,7 +55,8 @@ def to_arrays(summary: RobustSummary) -> Arrays:
         arrays |= {"foreign/floors": foreign.floors, "foreign/share": np.array(foreign.share)}
     arrays |= {f"sums/{key}": np.asarray(v) for key, v in said.sums._asdict().items()}
     arrays |= {f"worst/{key}": value for key, value in said.worst._asdict().items()}
-    return arrays | {"counts": said.counts, "touched": said.touched, "lost": said.lost}
+    names = ("counts", "touched", "lost", "usual")
+    return arrays | {name: getattr(said, name) for name in names}
 
 
 def from_arrays(dag: Dag, header: Mapping[str, Any], arrays: Arrays) -> RobustSummary:
@@ -129,9 +130,12 @@ def _said(read: "_Reader", layout: SparsePrecision, rows: int) -> RoundSummary:
     _require(bool(((worst.nodes >= 0) & (worst.nodes < nodes)).all()))
     counts, touched = arrays["counts"], arrays["touched"]
     _require(counts.ndim == 2 and counts.shape[1] == nodes and touched.shape == (nodes,))
+    usual = arrays.get("usual", np.zeros(nodes))  # older files do not count them
+    _require(usual.shape == (nodes,))
     sizes = layout.families.sizes + 2
     lost = read.floats("lost", (int(np.sum(sizes**2)),))
-    return RoundSummary(sums, counts.astype(np.int64), touched.astype(np.int64), worst, lost)
+    counts, touched, usual = (one.astype(np.int64) for one in (counts, touched, usual))
+    return RoundSummary(sums, counts, touched, worst, lost, usual)
 
 
 def _law_shapes(nodes: int) -> dict[str, tuple[int | None, ...]]:

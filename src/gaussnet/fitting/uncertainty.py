@@ -29,6 +29,7 @@ from gaussnet.seeds import children
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
+    from gaussnet.data.passes import Progress
     from gaussnet.fitting.result import Fit
     from gaussnet.planning import Certificate
 
@@ -156,13 +157,21 @@ def _named(names: tuple[Any, ...], values: FloatArray) -> Mapping[Any, Any]:
 
 
 def find_uncertainty(
-    fit: "Fit", kind: str | None, level: float, repetitions: int | None, seed: int
+    fit: "Fit",
+    kind: str | None,
+    level: float,
+    repetitions: int | None,
+    seed: int,
+    progress: "Progress | None" = None,
 ) -> Uncertainty:
     """Standard errors and confidence intervals of a fit."""
     chosen, freedom = checked_kind(fit, kind, level), None
     drawn: tuple[BootstrapErrors, ...] = ()
     if chosen == "bootstrap":
-        drawn = bootstrap(fit, fit.required_data(PURPOSE), level, repetitions, seed)
+        data = fit.required_data(PURPOSE)
+        if progress is not None:
+            data = replace(data, run=replace(data.run, progress=progress))
+        drawn = bootstrap(fit, data, level, repetitions, seed)
         table = (drawn[0].table, drawn[1].table, drawn[2].table)
     else:
         found = find_errors(fit, chosen, level)

@@ -30,7 +30,7 @@ from gaussnet.graph.formats.rds import read_rds
 from gaussnet.model.formats.bnlearn import from_bnlearn, to_bnlearn
 from gaussnet.model.formats.text import from_csv, to_csv, to_dot
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.model.seen import Seen
+from gaussnet.model.seen import Seen, is_finite_number
 from gaussnet.types import FloatArray
 
 FORMAT = "gaussnet-network"
@@ -99,8 +99,9 @@ def write_network(
     ``.json`` and ``.csv`` keep every digit and are read by `read_network`; ``.dot`` and ``.gv``
     are for Graphviz; ``.R`` is a script that makes a `bn.fit` of bnlearn. `rows` says from how many
     rows each node was learnt: a ``.json`` file keeps that, for `gaussnet check`. It also keeps the
-    name of the `method`, and `missing_values`, numbers that stood for a missing value in the rows:
-    commands that read rows beside the network then take them for missing too.
+    name of the `method`, and `missing_values`, numbers that stood for a missing value in the rows
+    (by default those that the network knows of): commands that read rows beside the network then
+    take them for missing too.
     """
     file = file_name(path)
     ending = suffix(file)
@@ -146,8 +147,9 @@ def save_json(
             "gaussnet.write_network for other formats"
         )
     nodes, seen = network.dag.nodes, network.seen
-    if seen is not None and how is None:
-        how = LearntHow(missing_values=seen.missing_values)
+    how = how or LearntHow()
+    if seen is not None and not how.missing_values:
+        how = how._replace(missing_values=seen.missing_values)
     coefficients = iter(network.coefficient_array.tolist())
     lines = []
     constants, variances = network.intercept_array.tolist(), network.variance_array.tolist()
@@ -161,7 +163,7 @@ def save_json(
         } | ({} if rows is None else {"rows": int(rows[node])})
         entry |= {} if seen is None else seen.fields(network.dag.position(node))
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False))
-    more = (how or LearntHow()).fields
+    more = how.fields
     more += '"column_order": true,\n' if network.dag.has_column_order else ""
     pairs = network.dag.covariances
     if pairs:
@@ -253,7 +255,7 @@ def learnt_how(path: Path) -> LearntHow:
 def _codes(file: str, content: Mapping[str, Any]) -> tuple[float, ...]:
     """Numbers that stand for a missing value."""
     codes = content.get("missing_values", [])
-    if not isinstance(codes, list) or not all(type(one) in (int, float) for one in codes):
+    if not isinstance(codes, list) or not all(map(is_finite_number, codes)):
         raise FileError(
             f"{file!r} has the missing_values {codes!r:.40}, expected a list of numbers: save the "
             "network again"

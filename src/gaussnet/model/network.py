@@ -379,13 +379,16 @@ class GaussianNetwork:
         >>> net.log_density([[0.0, 0.0]], columns=["a", "b"]).round(4).tolist()
         [-1.8379]
         """
+        from gaussnet.model.seen import recoded
+
         rows = checks.node_rows(data, self.dag, columns)
         self._check_has_density()
         constant = 0.5 * float((np.log(2.0 * np.pi) + np.log(self.variance_array)).sum())
         result = np.empty(len(rows))
         for block in blocks(*rows.shape):
-            checks.check_finite(rows[block], self.dag.nodes, block.start)
-            errors = self._standardized_residuals(rows[block])
+            known = recoded(self, rows[block])
+            checks.check_finite(known, self.dag.nodes, block.start)
+            errors = self._standardized_residuals(known)
             with np.errstate(over="ignore"):
                 result[block] = -constant - 0.5 * np.einsum("ij,ij->j", errors, errors)
         checks.check_densities(result)

@@ -5,8 +5,9 @@ for a missing value. `Seen` keeps what a fit knows of this beside the numbers of
 memory and in model files.
 """
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +15,7 @@ import numpy as np
 from gaussnet.errors import FileError, NetworkError
 from gaussnet.graph.dag import Dag
 from gaussnet.model.inference.predicted_rows import OutsideValue
-from gaussnet.types import BoolArray, FloatArray
+from gaussnet.types import BoolArray, FloatArray, Rows
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
@@ -23,6 +24,8 @@ FAR = 0.25
 """A value is told of if it lies farther beyond the range than this share of its width."""
 FIELDS = ("seen", "seen_z", "residuals")
 """What the entry of a node in a model file may have."""
+GAUSSIAN = "Gaussian"
+"""What a model file says of residuals that look so."""
 IMPOSSIBLE = 8.0
 """Where no range is known: a value so many standard deviations from the mean of its node is told
 of. A Gaussian value is so far off once in 10^15."""
@@ -61,7 +64,9 @@ class Seen:
             return None
         low, high = _pairs(by_node, "seen")
         z_low, z_high = _pairs(by_node, "seen_z")
-        shapes = tuple(str(own.get("residuals", "")) for own in entries)
+        shapes = tuple(_shape(node, own) for node, own in by_node.items())
+        if not any("residuals" in own for own in entries):
+            shapes = ()
         return cls(low, high, z_low, z_high, shapes, tuple(map(float, codes)))
 
     def fields(self, node: int) -> dict[str, Any]:
@@ -72,8 +77,15 @@ class Seen:
             for name, (low, high) in pairs.items()
             if low is not None and high is not None and np.isfinite(high[node] - low[node])
         }
-        shape = self.shapes[node] if self.shapes else ""
-        return {**known, **({"residuals": shape} if shape else {})}
+        return known | ({"residuals": self.shapes[node] or GAUSSIAN} if self.shapes else {})
+
+    def without(self, cut: BoolArray) -> "Seen":
+        """The same where nodes (nodes,) are set from outside: their ranges are not known.
+
+        Neither are those of z, for values now stand beside other ones than they did.
+        """
+        low, high = (np.where(cut, np.nan, ends) for ends in (self.low, self.high))
+        return replace(self, low=low, high=high, z_low=None, z_high=None)
 
     def reach(self, share: float) -> tuple[FloatArray, FloatArray]:
         """The range with so much of its width added at both ends; all values if it has none."""
@@ -114,7 +126,7 @@ class Seen:
                 )
 
 
-def recoded(network: "GaussianNetwork", rows: FloatArray) -> FloatArray:
+def recoded(network: "GaussianNetwork", rows: Rows) -> Rows:
     """The rows with NaN for the codes that the network knows; a copy if there is one."""
     if network.seen is None or not network.seen.missing_values:
         return rows
@@ -158,14 +170,39 @@ def _pairs(entries: Mapping[str, Mapping[str, Any]], name: str) -> tuple[FloatAr
     """Lower and upper ends by node, (nodes,) each, NaN where an entry has none."""
     ends = np.full((2, len(entries)), np.nan)
     for place, (node, own) in enumerate(entries.items()):
-        pair = own.get(name, [np.nan, np.nan])
-        is_pair = (
-            isinstance(pair, list) and [type(end) in (int, float) for end in pair] == [True] * 2
-        )
-        if not is_pair:
+        if name not in own:
+            continue
+        pair = own[name]
+        is_pair = isinstance(pair, list) and len(pair) == 2 and all(map(is_finite_number, pair))
+        if not is_pair or pair[0] > pair[1]:
             raise FileError(
-                f"node {node!r} has {name} {pair!r:.40}, expected two numbers: save the network "
-                "again"
+                f"node {node!r} has {name} {pair!r:.40}, expected two numbers, the lower "
+                "first: save the network again"
             )
         ends[:, place] = pair
     return ends[0], ends[1]
+
+
+def is_finite_number(value: object) -> bool:
+    """Whether a value of a JSON file is a number that a float can hold.
+
+    Examples
+    --------
+    >>> is_finite_number(-999), is_finite_number(True), is_finite_number(10**400)
+    (True, False, False)
+    """
+    try:
+        return type(value) in (int, float) and math.isfinite(float(value))  # type: ignore[arg-type]
+    except OverflowError:
+        return False
+
+
+def _shape(node: str, entry: Mapping[str, Any]) -> str:
+    """What the residuals of a node looked like, "" if Gaussian or if the entry does not say."""
+    shape = entry.get("residuals", GAUSSIAN)
+    if not isinstance(shape, str):
+        raise FileError(
+            f"node {node!r} has the residuals {shape!r:.40}, expected a word such as {GAUSSIAN!r}: "
+            "save the network again"
+        )
+    return "" if shape == GAUSSIAN else shape

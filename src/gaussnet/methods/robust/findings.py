@@ -81,6 +81,9 @@ class Trimming:
     """Who flagged the cells of rows that were read page by page: the judge of the last pass."""
     counts: IntArray | None = None
     """Cells of each status, (statuses, nodes), where not all of them are listed."""
+    usual: IntArray | None = None
+    """Flagged cells of each node whose values are usual for their column, (nodes,), where not all
+    are listed."""
     contamination: "ContaminationTest | None" = None
     """Whether the data look contaminated, where that was asked for."""
 
@@ -208,22 +211,27 @@ class Trimming:
         """Who believes usual values of nodes of which more than a quarter are flagged.
 
         None if there is no such node, or if those of its flagged values that are usual for their
-        column are fewer. Where not all flagged cells are listed, all count as usual.
+        column are fewer.
         """
         if self.judge is None or not self.largely_flagged:
             return None
         from gaussnet.methods.robust.judge import Lenient  # imports this module's users
 
-        found = Lenient.at(self.judge, self.largely_flagged)
-        if self.counts is not None:
-            return found
-        kept = []
-        for node in found.nodes:
-            values = self.recorded[node][self.indices(node, "flagged")]
-            usual = (values >= found.low[node]) & (values <= found.high[node])
-            if np.count_nonzero(usual) > MANY_ROWS * self.recorded_rows(node):
-                kept.append(node)
+        kept = [
+            node
+            for node in self.largely_flagged
+            if self._usual_flagged(node) > MANY_ROWS * self.recorded_rows(node)
+        ]
         return Lenient.at(self.judge, kept) if kept else None
+
+    def _usual_flagged(self, node: int) -> int:
+        """How many flagged values of a node are usual for its column."""
+        if self.usual is not None:
+            return int(self.usual[node])
+        assert self.judge is not None
+        low, high = (ends[node] for ends in self.judge.usual_range)
+        values = self.recorded[node][self.indices(node, "flagged")]
+        return int(np.count_nonzero((values >= low) & (values <= high)))
 
     def numbered(self, rows: IntArray) -> IntArray:
         """Numbers in the data of these rows."""

@@ -90,6 +90,12 @@ class Judge:
         """The families of the network, that of node i at i."""
         return self.mixture.layout.families
 
+    @property
+    def usual_range(self) -> tuple[FloatArray, FloatArray]:
+        """Between which values are usual for their columns, (nodes,) each."""
+        means, reach = self.mixture.equation.means, USUAL * np.sqrt(self.mixture.marginal)
+        return means - reach, means + reach
+
     def judged(self, rows: Rows, *, with_lost: bool = False) -> JudgedRows:
         """All cells of some rows; NaN marks a missing one."""
         missing = np.isnan(rows)
@@ -147,10 +153,10 @@ class Lenient:
     @classmethod
     def at(cls, judge: Judge, nodes: Sequence[int]) -> Self:
         """Believe values of these nodes that are usual by themselves."""
-        means, sd = judge.mixture.equation.means, np.sqrt(judge.mixture.marginal)
-        limits = np.full(len(means), -np.inf)
-        limits[list(nodes)] = USUAL
-        return cls(judge, tuple(nodes), means - limits * sd, means + limits * sd)
+        low, high = (np.full(len(judge.low), end) for end in (np.inf, -np.inf))
+        chosen = list(nodes)
+        low[chosen], high[chosen] = (ends[chosen] for ends in judge.usual_range)
+        return cls(judge, tuple(nodes), low, high)
 
     def usual(self, rows: Rows) -> BoolArray:
         """Which values lie within the limits, (rows, nodes)."""

@@ -154,6 +154,8 @@ class RoundSummary(NamedTuple):
     """Rows of each family with a flagged or missing cell, (nodes,)."""
     worst: ListedCells
     lost: FloatArray
+    usual: IntArray
+    """Flagged cells of each node whose values are usual for their column, (nodes,)."""
 
     def plus(self, other: "RoundSummary") -> "RoundSummary":
         """What both say; the rows of the other come after these."""
@@ -165,6 +167,7 @@ class RoundSummary(NamedTuple):
             self.touched + other.touched,
             _worst(ListedCells.of(np.concatenate(pair) for pair in pairs)),
             self.lost + other.lost,
+            self.usual + other.usual,
         )
 
 
@@ -180,7 +183,9 @@ def round_summary(judge: Judge, rows: Rows) -> RoundSummary:
     listed = listed_cells(judge, rows, found, doubted=False)
     assert found.lost is not None
     counts, own = status_counts(found), by_family.sum(axis=1)
-    return RoundSummary(found.sums, counts, own, _worst(listed), found.lost)
+    low, high = judge.usual_range
+    usual = (found.flagged & (rows >= low) & (rows <= high)).sum(axis=0)
+    return RoundSummary(found.sums, counts, own, _worst(listed), found.lost, usual)
 
 
 class Learnt(NamedTuple):
@@ -357,6 +362,7 @@ def trimming_of(learnt: Learnt) -> Trimming:
         judge=replace(learnt.judge, mixture=learnt.mixture),
         judged_by=learnt.judge,
         counts=summary.counts,
+        usual=summary.usual,
     )
 
 

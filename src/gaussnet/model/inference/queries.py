@@ -129,6 +129,7 @@ def _draw(posterior: Posterior, row: FloatArray, rows: int, seed: Seed) -> Float
 def do(network: "GaussianNetwork", values: Mapping[str, float | str]) -> "GaussianNetwork":
     """The network with these nodes cut from their parents, each at its value without noise."""
     positions, numbers = as_values(network.dag, values, "intervention")
+    seen = network.seen
     network = _without_covariances_of(network, positions)
     dag = network.dag
     cut = _mask(dag, positions)
@@ -138,12 +139,13 @@ def do(network: "GaussianNetwork", values: Mapping[str, float | str]) -> "Gaussi
     ]
     intercepts = network.intercept_array.copy()
     intercepts[positions] = numbers
-    return type(network).from_arrays(
+    found = type(network).from_arrays(
         dag.with_parents(parents),
         network.coefficient_array[~cut[dag.families.family_of_edge]],
         np.where(cut, 0.0, network.variance_array),
         intercepts,
     )
+    return found if seen is None else found.with_seen(seen.without(cut))
 
 
 def _without_covariances_of(network: "GaussianNetwork", positions: IntArray) -> "GaussianNetwork":
@@ -167,7 +169,8 @@ def impute(
     columns: Iterable[object] | None = None,
 ) -> FloatArray:
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
-    rows = recoded(network, open_rows(data, network.dag, columns))
+    opened = open_rows(data, network.dag, columns)
+    rows = np.asarray(recoded(network, opened), dtype=np.float64)
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
     precision = network.precision
     for observed, chosen in patterns(~np.isnan(rows)):
