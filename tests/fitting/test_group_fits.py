@@ -137,6 +137,15 @@ def test_pooling_everything_is_the_pooled_fit():
     assert pool.statistic == pytest.approx(2 * (total - found.pooled.log_likelihood), rel=1e-9)
 
 
+def test_several_parameters_are_pooled_by_a_list_or_one_after_another():
+    found = gn.fit(FRAME, DAG, groups="site")
+    listed = found.pool(["intercepts", "coefficients"])
+    assert found.pool("coefficients", "intercepts").statistic == listed.statistic
+    assert listed.what == ("coefficients", "intercepts")
+    with pytest.raises(SettingError, match="got pool\\('coefficients', 'slopes'\\), expected"):
+        found.pool("coefficients", "slopes")
+
+
 def test_the_likelihood_of_a_pool_is_what_its_networks_say():
     found = gn.fit(FRAME, DAG, groups="site")
     total = sum(fit.log_likelihood for fit in found.fits.values())

@@ -99,10 +99,13 @@ class GroupFit:
         check_level(level, 0.05)
         return equality_tests(self, level, adjust)
 
-    def pool(self, what: Poolable | Sequence[Poolable] = "coefficients") -> "GroupPool":
+    def pool(
+        self, what: Poolable | Sequence[Poolable] = "coefficients", *more: Poolable
+    ) -> "GroupPool":
         """Maximum likelihood with some parameters common to all groups; for least squares.
 
-        "coefficients", "intercepts", "variances", or several of them. What is not pooled is
+        "coefficients", "intercepts", "variances", or several of them, one after another or as a
+        list. What is not pooled is
         each group's own, and so is all of the nodes that covary; the likelihood ratio says
         whether the groups may share the rest.
 
@@ -116,11 +119,12 @@ class GroupFit:
         >>> pool.freedom, pool.p_value > 0.05, len(pool.networks)
         (1, True, 2)
         """
-        chosen = (what,) if isinstance(what, str) else tuple(what)
+        chosen = ((what,) if isinstance(what, str) else tuple(what)) + more
         unknown = [one for one in chosen if one not in POOLABLE]
         if unknown or not chosen:
+            asked = ", ".join(map(repr, chosen))
             raise SettingError(
-                f"got pool({what!r}), expected 'coefficients', 'intercepts' or 'variances', or "
+                f"got pool({asked}), expected 'coefficients', 'intercepts' or 'variances', or "
                 "several of these"
             )
         return find_pool(self, tuple(one for one in POOLABLE if one in chosen))
