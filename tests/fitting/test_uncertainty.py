@@ -505,7 +505,7 @@ def test_repetitions_must_reach_the_ends_of_an_interval():
     fit = gn.fit(problem(), DAG)
     with pytest.raises(gn.SettingError, match="got repetitions=38, expected at least 39 for"):
         fit.table(kind="bootstrap", repetitions=38)
-    for ask in (fit.effect, fit.uncertainty, fit.node_table):
+    for ask in (fit.effect, fit.uncertainty, fit.table):
         names = DAG.edges[0] if ask == fit.effect else ()
         with pytest.raises(gn.SettingError, match="expected at least 199 for intervals"):
             ask(*names, kind="bootstrap", repetitions=150, level=0.99)
