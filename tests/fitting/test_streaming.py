@@ -266,7 +266,7 @@ def test_the_bootstrap_tells_of_its_repetitions():
     fit = gn.fit(rows, DAG, progress=lambda done, total: heard.append((done, total)))
     heard.clear()
     fit.uncertainty("bootstrap", repetitions=40)
-    assert heard == [(100 * done, 2_000) for done in range(1, 21)]
+    assert heard == [(100 * done, 4_000) for done in range(1, 41)]
 
 
 def test_progress_counts_the_rows_of_a_pass(tmp_path):
