@@ -27,11 +27,8 @@ from .fitting.drift import (
 from .fitting.effects import Effect as Effect
 from .fitting.equation_changes import UnitChange as UnitChange
 from .fitting.graph_tests import GraphCheck as GraphCheck, MissingEdge as MissingEdge
-from .fitting.group_fits import (
-    EqualityTests as EqualityTests,
-    GroupFit as GroupFit,
-    GroupPool as GroupPool,
-)
+from .fitting.group_fits import GroupFit as GroupFit, GroupPool as GroupPool
+from .fitting.group_tests import EqualityTests as EqualityTests
 from .fitting.measures import FitMeasures as FitMeasures
 from .fitting.sensitivity import Benchmark as Benchmark, Sensitivity as Sensitivity
 from .fitting.shifts import Shift as Shift, ShiftFit as ShiftFit

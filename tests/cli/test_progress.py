@@ -107,12 +107,12 @@ def test_a_bootstrap_tells_how_far_it_is():
     rows = gn.simulate.random_network(dag, seed=0).sample(100, seed=1)
     fit, told = gn.fit(rows, dag), []
     found = fit.uncertainty(
-        "bootstrap", repetitions=30, progress=lambda done, total: told.append((done, total))
+        "bootstrap", repetitions=40, progress=lambda done, total: told.append((done, total))
     )
-    assert told == [(100 * done, 3_000) for done in range(1, 31)]
-    same = fit.uncertainty("bootstrap", repetitions=30)
+    assert told == [(100 * done, 4_000) for done in range(1, 41)]
+    same = fit.uncertainty("bootstrap", repetitions=40)
     assert found.standard_errors.coefficients == same.standard_errors.coefficients
-    assert len(told) == 30  # the repetitions are kept
+    assert len(told) == 40  # the repetitions are kept
 
 
 def test_the_shell_shows_the_bootstrap_and_prints_its_errors(monkeypatch, tmp_path):
@@ -123,13 +123,13 @@ def test_the_shell_shows_the_bootstrap_and_prints_its_errors(monkeypatch, tmp_pa
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="rain,wet", comments="")
     (tmp_path / "graph.txt").write_text("wet ~ rain")
     terminal = pretend_terminal(monkeypatch)
-    request = FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=30)
+    request = FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=40)
     with progress(3, delay=0.0) as tell:
         fit, _ = learn(request, tell)
         tell("finding standard errors")
         errors = Errors.of(fit, request.bootstrap)
         wait_until_shown(terminal, "finding standard errors (bootstrap)")
-    expected = gn.fit(rows, dag).uncertainty("bootstrap", repetitions=30)
+    expected = gn.fit(rows, dag).uncertainty("bootstrap", repetitions=40)
     np.testing.assert_allclose(
         errors.standard.coefficient_array, expected.standard_errors.coefficient_array, rtol=1e-9
     )
@@ -140,7 +140,9 @@ def test_too_few_repetitions_are_refused_before_anything_is_read(tmp_path):
 
     with pytest.raises(SettingError) as told:
         FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=5)
-    assert str(told.value) == "got --bootstrap 5, expected at least 20"
+    assert str(told.value) == (
+        "got --bootstrap 5, expected at least 39 for intervals of level 0.95"
+    )
 
 
 def test_the_shell_says_where_errors_of_the_bootstrap_come_from(tmp_path, capsys):
@@ -170,8 +172,8 @@ def test_a_bootstrap_that_is_refused_learns_nothing(monkeypatch):
         told.append(numbers)
 
     with pytest.raises(SettingError, match="level"):
-        fit.uncertainty("bootstrap", level=95, repetitions=30, progress=tell)
+        fit.uncertainty("bootstrap", level=95, repetitions=40, progress=tell)
     assert told == []
     monkeypatch.setattr("gaussnet.fitting.uncertainty.MOST_KEPT", 1)
-    fit.uncertainty("bootstrap", repetitions=30, progress=tell)
-    assert len(told) == 30
+    fit.uncertainty("bootstrap", repetitions=40, progress=tell)
+    assert len(told) == 40

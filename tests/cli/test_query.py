@@ -1,10 +1,13 @@
 """`gaussnet query` and `gaussnet explore`."""
 
+import contextlib
 import json
 import re
 import shlex
 import sys
 
+import numpy as np
+import pandas as pd
 import pytest
 
 import gaussnet as gn
@@ -130,3 +133,27 @@ def test_a_category_that_is_mistyped_is_asked_about():
         "'school'? Give a node and a number as in wet=2, or a category and one of its levels as in "
         "school=public"
     )
+
+
+def test_levels_have_no_interval_and_shapes_are_told(tmp_path, monkeypatch, capsys):
+    rng = np.random.default_rng(0)
+    school = rng.choice(["North", "South"], 400)
+    score = 2.0 * (school == "South") + rng.exponential(3.0, 400)
+    path = tmp_path / "model.json"
+    frame = pd.DataFrame({"school": school, "score": score})
+    gn.fit(frame, "score ~ school").save_network(path)
+
+    def asked(*options):
+        monkeypatch.setattr(sys, "argv", ["gaussnet", "query", str(path), *options])
+        with contextlib.suppress(SystemExit):
+            main()
+        return capsys.readouterr().out
+
+    out = asked()
+    (line,) = (one for one in out.splitlines() if "school[South]" in one)
+    assert line.replace("│", " ").split()[-2:] == ["-", "-"]
+    assert "did not look like in score (" in " ".join(out.split())
+    found = json.loads(asked("--json"))
+    assert found["nodes"]["school[South]"]["low"] is None
+    assert found["nodes"]["score"]["low"] is not None
+    assert "score" in found["notes"][0]

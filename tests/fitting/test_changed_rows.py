@@ -178,7 +178,7 @@ QUESTIONS = {
     "standard_errors": lambda fit, _: fit.standard_errors.coefficient_array,
     "confidence_intervals": lambda fit, _: fit.confidence_intervals().coefficient_array,
     "bootstrap": lambda fit, _: (
-        fit.uncertainty("bootstrap", repetitions=20).standard_errors.coefficient_array
+        fit.uncertainty("bootstrap", repetitions=40).standard_errors.coefficient_array
     ),
     "effect": lambda fit, _: fit.effect("a", "d").standard_error,
     "sensitivity": lambda fit, _: fit.sensitivity("a", "d").robustness_value,

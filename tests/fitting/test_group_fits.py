@@ -14,6 +14,7 @@ from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.fitting.group_fits import fit_groups
+from gaussnet.fitting.uncertainty import checked_kind, find_errors
 from gaussnet.methods.groups import ReadOptions
 from gaussnet.methods.names import method_named, scale_named
 
@@ -136,6 +137,15 @@ def test_pooling_everything_is_the_pooled_fit():
     assert pool.statistic == pytest.approx(2 * (total - found.pooled.log_likelihood), rel=1e-9)
 
 
+def test_several_parameters_are_pooled_by_a_list_or_one_after_another():
+    found = gn.fit(FRAME, DAG, groups="site")
+    listed = found.pool(["intercepts", "coefficients"])
+    assert found.pool("coefficients", "intercepts").statistic == listed.statistic
+    assert listed.what == ("coefficients", "intercepts")
+    with pytest.raises(SettingError, match="got pool\\('coefficients', 'slopes'\\), expected"):
+        found.pool("coefficients", "slopes")
+
+
 def test_the_likelihood_of_a_pool_is_what_its_networks_say():
     found = gn.fit(FRAME, DAG, groups="site")
     total = sum(fit.log_likelihood for fit in found.fits.values())
@@ -177,10 +187,93 @@ def test_false_alarms_come_as_often_as_the_level_says():
     for seed in range(300):
         tests = gn.fit(truth.sample(45, seed=seed), truth.dag, groups=sites).test_equal()
         own = {one.kind if one.name != "a" else one.name + one.kind: one for one in tests}
-        kinds = ("coefficient", "intercept", "variance")
+        kinds = ("coefficient", "level", "variance")
         alarms += [own[kind].p_value <= 0.05 for kind in kinds]
     # sd of a share of 5 % in 300: 1.26 %; Welch's and Bartlett's tests are good to 1 % here.
     assert (np.abs(alarms / 300 - 0.05) < 0.05).all()
+
+
+def schools(seed, shift=0.0, rows=60):
+    """Scores of three schools by two causes far from 0, with one noise variance."""
+    rng = np.random.default_rng(seed)
+    school = np.repeat(["x", "y", "z"], rows)
+    hours, age = rng.normal(40.0, 5.0, 3 * rows), rng.normal(12.0, 0.5, 3 * rows)
+    score = 0.5 * hours + 2.0 * age + rng.normal(0.0, 3.0, 3 * rows)
+    score += shift * np.select([school == "x", school == "y"], [4.0, -2.0], 0.0)
+    return pd.DataFrame({"hours": hours, "age": age, "score": score, "school": school})
+
+
+def level_test(frame):
+    tests = gn.fit(frame, "score ~ hours + age", groups="school").test_equal()
+    return tests, next(one for one in tests if one.kind == "level")
+
+
+def chow_test(frame):
+    """The F test of a level of its own for each school, with common coefficients."""
+    design = np.column_stack((np.ones(len(frame)), frame["hours"], frame["age"]))
+    own = np.column_stack((design, pd.get_dummies(frame["school"]).to_numpy(float)[:, 1:]))
+    squares = [
+        np.sum((frame["score"] - x @ np.linalg.lstsq(x, frame["score"])[0]) ** 2)
+        for x in (design, own)
+    ]
+    left = len(frame) - own.shape[1]
+    return stats.f.sf((squares[0] - squares[1]) / 2 / (squares[1] / left), 2, left)
+
+
+def test_levels_that_differ_are_found_however_far_the_parents_are_from_0():
+    tests, level = level_test(schools(1, shift=1.0))
+    assert level.adjusted < 1e-6
+    assert "level of score at the mean of its parents" in tests.verdict
+    assert "their means over all groups" in str(tests)
+    # Coefficients of its own for each school cost 4 of 177 degrees of freedom, and no more.
+    assert np.log10(level.p_value) == pytest.approx(np.log10(chow_test(schools(1, shift=1.0))), 0.2)
+
+
+def test_levels_are_the_equations_at_the_common_mean_of_the_parents():
+    frame = schools(2, shift=0.2)
+    _, level = level_test(frame)
+    means = frame[["hours", "age"]].mean()
+    moved = frame.assign(hours=frame["hours"] - means["hours"], age=frame["age"] - means["age"])
+    found = gn.fit(moved, "score ~ hours + age", groups="school")
+    place = found.dag.position("score")
+    expected = [fit.network.constants[place] for fit in found.fits.values()]
+    assert level.estimates == pytest.approx(expected, rel=1e-9)
+    again = next(one for one in found.test_equal() if one.kind == "level")
+    assert level.p_value == pytest.approx(again.p_value, rel=1e-6)
+
+
+def test_p_values_of_equal_levels_are_uniform_and_small_shifts_are_found_as_by_chow():
+    """200 data sets: Kolmogorov-Smirnov at level 1e-4, and shares of alarms within 4 sd."""
+    equal = [level_test(schools(seed, rows=20))[1].p_value for seed in range(200)]
+    assert stats.kstest(equal, "uniform").pvalue > 1e-4
+    shifted = [schools(seed, shift=0.3, rows=20) for seed in range(200)]
+    found = np.mean([level_test(frame)[1].p_value <= 0.05 for frame in shifted])
+    chow = np.mean([chow_test(frame) <= 0.05 for frame in shifted])
+    # Errors of each group's own cost some power in groups of 20; a share has sd of at most 3.5 %.
+    assert found > chow - 0.14
+
+
+@pytest.mark.parametrize(
+    ("method", "options"),
+    [
+        ("least-squares", {}),
+        ("least-squares", {"missing": "likelihood"}),
+        ("least-squares", {"clusters": np.arange(180) // 6}),
+        ("batch-median", {}),
+        ("cauchy", {}),
+        ("robust", {}),
+        ("sequential-trim", {}),
+    ],
+)
+def test_errors_of_levels_at_0_are_those_of_intercepts(method, options):
+    frame = schools(3).drop(columns="school")
+    if options.get("missing"):
+        frame = frame.mask(np.random.default_rng(0).random(frame.shape) < 0.1)
+    fit = gn.fit(frame, "score ~ hours + age", method, **options)
+    kind = checked_kind(fit, None, 0.95)
+    found = find_errors(fit, kind, 0.95).level_errors(np.zeros(2))
+    # Two sums of a few terms each, of which the largest are the errors squared.
+    assert found == pytest.approx(fit.standard_errors.intercept_array, rel=1e-9)
 
 
 def test_verdict_names_what_differs_most():

@@ -3,6 +3,7 @@
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.optimize import brentq
 
@@ -260,3 +261,50 @@ def test_the_effect_by_all_coefficients_stands_beside_that_of_one_regression():
     assert found.effect == effect
     for words in (str(found), str(found.table())):
         assert f"(fit.effect): {effect}" in words
+
+
+def schools():
+    rng = np.random.default_rng(5)
+    school = rng.choice(["North", "Old Town", "South"], 300)
+    hours = rng.normal(size=300) + 0.8 * (school == "South") - 0.5 * (school == "Old Town")
+    age = rng.normal(size=300)
+    score = hours + age + 1.5 * (school == "Old Town") - (school == "South") + rng.normal(size=300)
+    frame = pd.DataFrame({"school": school, "age": age, "hours": hours, "score": score})
+    return frame, gn.fit(frame, "hours ~ school + age; score ~ hours + school + age")
+
+
+def test_levels_of_the_same_category_are_no_benchmarks():
+    _, fit = schools()
+    found = fit.sensitivity("school[South]", "score")
+    assert "school[Old Town]" in found.given
+    assert not any("school" in one.node for one in found.benchmarks)
+    assert "as strong as school" not in str(found)
+
+
+def test_a_category_is_one_benchmark_as_a_whole():
+    """Partial R2 of both indicators together, from residual sums of squares with and without."""
+    frame, fit = schools()
+    found = fit.sensitivity("hours", "score")
+    own = {one.node: one for one in found.benchmarks}
+    assert set(own) == {"age", "school"}
+    rows = np.column_stack((frame[["score", "hours", "age"]], pd.get_dummies(frame["school"])))
+    rows = rows.astype(float)
+
+    def left(target, columns):
+        design = np.column_stack((np.ones(len(rows)), rows[:, columns]))
+        return np.sum((rows[:, target] - design @ np.linalg.lstsq(design, rows[:, target])[0]) ** 2)
+
+    cause = 1.0 - left(1, [2, 4, 5]) / left(1, [2])
+    target = 1.0 - left(0, [1, 2, 4, 5]) / left(0, [1, 2])
+    share = cause / (1.0 - cause)
+    other = min(1.0, (1.0 + share) / (1.0 - share) * target / (1.0 - target))
+    assert own["school"].cause_r2 == pytest.approx(share, rel=1e-9)
+    assert own["school"].target_r2 == pytest.approx(other, rel=1e-9)
+
+
+def test_flagged_cells_are_told_without_p_values(rows):
+    spoilt = rows.copy()
+    spoilt[:5, 2] = 1e4
+    found = gn.fit(spoilt, DAG, "robust").sensitivity("diet", "weight")
+    assert any("flagged" in note for note in found.notes)
+    assert not any("p-values" in note for note in found.notes)

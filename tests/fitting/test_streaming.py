@@ -217,7 +217,7 @@ def test_errors_of_rows_with_holes_are_those_of_memory(tmp_path, method, missing
     )
     settings = [{}]
     if method in ("robust", METHODS[0]):
-        settings += [{"kind": "bootstrap", "repetitions": 20}]
+        settings += [{"kind": "bootstrap", "repetitions": 40}]
     for setting in settings:
         one, other = (fit.uncertainty(**setting) for fit in (streamed, held))
         assert one.standard_errors.coefficients == other.standard_errors.coefficients
@@ -233,13 +233,13 @@ def test_errors_of_rows_with_holes_are_those_of_memory(tmp_path, method, missing
 def test_the_bootstrap_reads_all_rows_or_says_why_not(tmp_path):
     path = put(tmp_path / "rows.parquet", ROWS)
     fit = fit_streamed(path, DAG, page_rows=PAGE)
-    held = fit_streamed(ROWS, DAG, page_rows=PAGE).uncertainty("bootstrap", repetitions=20)
-    found = fit.uncertainty("bootstrap", repetitions=20)
+    held = fit_streamed(ROWS, DAG, page_rows=PAGE).uncertainty("bootstrap", repetitions=40)
+    found = fit.uncertainty("bootstrap", repetitions=40)
     assert found.standard_errors.coefficients == held.standard_errors.coefficients
     run = Run(**STREAMED, largest_in_memory=100)
     fit = fit_with_run(run, path, DAG, page_rows=PAGE)
     with pytest.raises(DataError, match="needs all rows in memory"):
-        fit.uncertainty("bootstrap", repetitions=20)
+        fit.uncertainty("bootstrap", repetitions=40)
 
 
 def test_collinear_parents_are_read_again_with_care(tmp_path):
@@ -265,8 +265,8 @@ def test_the_bootstrap_tells_of_its_repetitions():
     rows = gn.simulate.random_network(DAG, seed=0).sample(100, seed=1)
     fit = gn.fit(rows, DAG, progress=lambda done, total: heard.append((done, total)))
     heard.clear()
-    fit.uncertainty("bootstrap", repetitions=20)
-    assert heard == [(100 * done, 2_000) for done in range(1, 21)]
+    fit.uncertainty("bootstrap", repetitions=40)
+    assert heard == [(100 * done, 4_000) for done in range(1, 41)]
 
 
 def test_progress_counts_the_rows_of_a_pass(tmp_path):

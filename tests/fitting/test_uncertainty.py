@@ -327,7 +327,7 @@ def test_errors_follow_the_units_of_tiny_and_huge_data(power, method, scale, kin
     data = problem(120)
     # Powers of 2 scale exactly; the robust method learns in other units, which rounds.
     first, second = (
-        gn.fit(rows, DAG, method, scale=scale).uncertainty(kind, repetitions=20).standard_errors
+        gn.fit(rows, DAG, method, scale=scale).uncertainty(kind, repetitions=40).standard_errors
         for rows in (data, np.ldexp(data, power))
     )
     for name, order in (("coefficient_array", 0), ("intercept_array", 1), ("variance_array", 2)):
@@ -355,7 +355,7 @@ def test_bootstrap_repeats_with_its_seed_and_agrees_with_the_method():
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_bootstrap_serves_every_method(method):
     fit = gn.fit(problem(), DAG, method, scale="mad", split=(200, 100))
-    found = fit.uncertainty("bootstrap", repetitions=20)
+    found = fit.uncertainty("bootstrap", repetitions=40)
     assert found.kind == "bootstrap"
     for part in ("coefficient", "intercept", "variance"):
         low, high = getattr(found.confidence_intervals, f"{part}_array").T
@@ -420,22 +420,22 @@ def test_tables_of_one_bootstrap_learn_its_networks_once(monkeypatch):
     monkeypatch.setattr(
         uncertainty, "bootstrap_fits", lambda *asked: runs.append(asked[2:]) or whole(*asked)
     )
-    asked = {"kind": "bootstrap", "repetitions": 20, "seed": 3}
+    asked = {"kind": "bootstrap", "repetitions": 40, "seed": 3}
     table = fit.table(**asked)
     again = fit.table(**asked), fit.node_table(**asked), fit.table(standardized=True, **asked)
     effect = fit.effect("a", "c", **asked)
-    assert runs == [(20, 3)]
+    assert runs == [(40, 3)]
     assert again[0]["std_error"] == table["std_error"]
     said = "p-values: two-sided shares of the repetitions beyond 0"
-    assert f"standard errors: bootstrap, 20 repetitions; {said}" in table.notes
-    assert fit.table(kind="bootstrap", repetitions=20, seed=4)["low"] != table["low"]
+    assert f"standard errors: bootstrap, 40 repetitions; {said}" in table.notes
+    assert fit.table(kind="bootstrap", repetitions=40, seed=4)["low"] != table["low"]
     assert len(runs) == 2
     # The same numbers as those of a fit that was asked nothing else.
     alone = gn.fit(rows, dag, "robust")
     assert alone.effect("a", "c", **asked) == effect
     rows[0, 0] += 1.0
     with pytest.raises(gn.GaussnetError, match="changed"):
-        fit.table(kind="bootstrap", repetitions=20, seed=4)
+        fit.table(kind="bootstrap", repetitions=40, seed=4)
 
 
 def test_robust_bootstraps_have_fewer_repetitions_unless_they_are_asked_for():
@@ -498,3 +498,19 @@ def test_tables_tell_of_repetitions_far_from_the_others():
     said = "2 of 42 repetitions lie far from the others: standard errors are from their quantiles"
     assert ("b", said) in {(note.node, note.text) for note in sure.notes}
     assert said in str(fit.table(kind="bootstrap", repetitions=42))
+
+
+def test_repetitions_must_reach_the_ends_of_an_interval():
+    """The ends of 95 % lie at the first and the last of 39 repetitions; p-values agree with it."""
+    fit = gn.fit(problem(), DAG)
+    with pytest.raises(gn.SettingError, match="got repetitions=38, expected at least 39 for"):
+        fit.table(kind="bootstrap", repetitions=38)
+    for ask in (fit.effect, fit.uncertainty, fit.table):
+        names = DAG.edges[0] if ask == fit.effect else ()
+        with pytest.raises(gn.SettingError, match="expected at least 199 for intervals"):
+            ask(*names, kind="bootstrap", repetitions=150, level=0.99)
+    table = fit.table(kind="bootstrap", repetitions=39)
+    for low, high, p_value in zip(table["low"], table["high"], table["p_value"], strict=True):
+        # 2 / 40 is the least p-value and means below it.
+        assert (low > 0.0 or high < 0.0) <= (p_value <= 0.05 + 1e-12)
+    assert len(fit.table(kind="bootstrap", repetitions=20, level=0.9)["low"])

@@ -239,7 +239,7 @@ def test_missing_values_and_split_rows_are_treated_as_for_any_method(method):
 @pytest.mark.parametrize("method", METHODS, ids=repr)
 def test_errors_come_from_the_bootstrap(method):
     fit = gn.fit(ROWS[:400], DAG, method)
-    found = fit.uncertainty("bootstrap", repetitions=20)
+    found = fit.uncertainty("bootstrap", repetitions=40)
     low, high = found.confidence_intervals.coefficient_array.T
     assert (low < high).all()
     with pytest.raises(SettingError, match="has no standard errors of its own"):

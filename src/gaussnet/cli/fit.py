@@ -25,14 +25,17 @@ from gaussnet.errors import EstimationError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.notes import grouped_notes
-from gaussnet.fitting.repetitions import shown_p_values
+from gaussnet.fitting.repetitions import fewest_repetitions, shown_p_values
 from gaussnet.fitting.text import heading
-from gaussnet.fitting.uncertainty import FEWEST_REPETITIONS, StandardErrors
+from gaussnet.fitting.uncertainty import StandardErrors
 from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.methods.names import method_named
 from gaussnet.model.checks import check_level
 from gaussnet.tails import PValue
+
+INTERVAL_LEVEL = 0.95
+"""Of the intervals that are printed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,9 +94,11 @@ class FitRequest:
     """Repetitions of the bootstrap that standard errors come from; None for the method's own."""
 
     def __post_init__(self) -> None:
-        if self.bootstrap is not None and self.bootstrap < FEWEST_REPETITIONS:
+        fewest = fewest_repetitions(INTERVAL_LEVEL)
+        if self.bootstrap is not None and self.bootstrap < fewest:
             raise SettingError(
-                f"got --bootstrap {self.bootstrap}, expected at least {FEWEST_REPETITIONS}"
+                f"got --bootstrap {self.bootstrap}, expected at least {fewest} for intervals of "
+                f"level {INTERVAL_LEVEL:g}"
             )
         if self.out is not None:
             from gaussnet.model.files import check_ending  # much to import

@@ -46,16 +46,25 @@ class Answer:
     do: Values
     level: float
     nodes: tuple[tuple[str, float, float, float, float], ...]
-    """Name, mean, standard deviation, and the ends of the interval."""
+    """Name, mean, standard deviation, and the ends of the interval; NaN for levels of a category,
+    whose mean is a share."""
     warnings: tuple[str, ...] = ()
     """Of values far outside what was seen."""
+    notes: tuple[str, ...] = ()
+    """Of nodes that did not look Gaussian."""
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values for JSON."""
         heads = ("mean", "scale", "low", "high")
-        nodes = {name: dict(zip(heads, rest, strict=True)) for name, *rest in self.nodes}
+        nodes = {
+            name: {
+                head: None if np.isnan(one) else one for head, one in zip(heads, rest, strict=True)
+            }
+            for name, *rest in self.nodes
+        }
         found = {"given": self.given, "do": self.do, "level": self.level, "nodes": nodes}
-        return found | ({"warnings": list(self.warnings)} if self.warnings else {})
+        more = {"warnings": list(self.warnings), "notes": list(self.notes)}
+        return found | {name: texts for name, texts in more.items() if texts}
 
 
 def parse_values(
@@ -126,10 +135,29 @@ def query_network(
     means = np.array([fixed.get(name, mean) for name, mean in pairs])
     scales = np.where(was_set, 0.0, np.sqrt(found.variances))
     reach = scales * float(ndtri(0.5 + 0.5 * level))
+    is_open = np.array([name in network.dag.indicators for name in found.names]) & (scales > 0.0)
+    reach[is_open] = np.nan
     columns = (means, scales, means - reach, means + reach)
     numbers = (column.tolist() for column in columns)
     answers = tuple(zip(found.names, *numbers, strict=True))
-    return Answer(given, do, level, answers, _warnings(network, given, do))
+    varying = [name for name, scale in zip(found.names, scales, strict=True) if scale > 0.0]
+    notes = _shape_notes(network, varying)
+    return Answer(given, do, level, answers, _warnings(network, given, do), notes)
+
+
+def _shape_notes(network: gn.GaussianNetwork, names: Sequence[str]) -> tuple[str, ...]:
+    """A sentence on the nodes that did not look Gaussian in the rows learnt from."""
+    seen, dag = network.seen, network.dag
+    if seen is None or not seen.shapes:
+        return ()
+    shapes = {name: seen.shapes[dag.position(name)] for name in names if name not in dag.indicators}
+    odd = [f"{shown(name)} ({shape})" for name, shape in shapes.items() if shape]
+    if not odd:
+        return ()
+    return (
+        f"intervals are those of a Gaussian law, which the rows learnt from did not look like in "
+        f"{', '.join(odd)}",
+    )
 
 
 def _warnings(network: gn.GaussianNetwork, given: Values, do: Values) -> tuple[str, ...]:
@@ -151,6 +179,8 @@ def print_answer(answer: Answer) -> None:
     for warning in answer.warnings:
         console().print(f"warning: {warning}", soft_wrap=True)
     print_table(title, heads, answer.nodes)
+    for note in answer.notes:
+        console().print(f"note: {note}", soft_wrap=True)
 
 
 def _value(value: float | str) -> str:

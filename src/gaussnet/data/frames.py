@@ -248,6 +248,29 @@ def with_columns(
     return whole.with_columns(*made).drop([labels[name] for name in without]).to_native()
 
 
+def with_filled(frame: Any, name: str, values: Sequence[str]) -> Any:
+    """The frame with the missing cells of a column of levels filled from `values`, (rows,).
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frame = pd.DataFrame({"fuel": ["Gas", None, "Oil"]})
+    >>> with_filled(frame, "fuel", ["Gas", "Oil", "Oil"])["fuel"].tolist()
+    ['Gas', 'Oil', 'Oil']
+    """
+    table = _as_narwhals(frame)
+    whole = table.collect() if isinstance(table, nw.LazyFrame) else table
+    label = next(column for column in whole.columns if str(column) == name)
+    labels = [plain_label(one) for one in frame_labels(frame, name)]
+    holes = [row for row, one in enumerate(labels) if one is None]
+    if not holes:
+        return frame
+    known = {one: row for row, one in enumerate(labels) if one is not None}
+    column = whole[label]
+    kept = [column[known[values[row]]] for row in holes]  # as the column writes this level
+    return whole.with_columns(column.scatter(holes, kept)).to_native()
+
+
 def frame_like(
     frame: Any, names: Sequence[str], values: FloatArray, texts: Mapping[str, Sequence[str]] = {}
 ) -> Any:

@@ -23,6 +23,7 @@ from gaussnet.fitting.uncertainty import (
     PURPOSE,
     ErrorChoice,
     bootstrap_networks,
+    check_repetitions,
     checked_kind,
     repetitions_of,
 )
@@ -213,6 +214,7 @@ def _bootstrap(
     fit: "Fit", definitions: Mapping[str, str], estimates: FloatArray, choice: ErrorChoice
 ) -> BootstrapErrors:
     """Standard error, interval and p-value of each quantity, from rows drawn again."""
+    check_repetitions(fit, choice.repetitions, choice.level)
     drawn = bootstrap_networks(fit, fit.required_data(PURPOSE), choice.repetitions, choice.seed)
     found = [
         [one.value for one in definition_values(fit.dag, definitions, net.coefficient_array)]

@@ -15,6 +15,7 @@ from gaussnet.fitting.uncertainty import (
     PURPOSE,
     ErrorChoice,
     bootstrap_networks,
+    check_repetitions,
     checked_kind,
     find_covariances,
 )
@@ -250,6 +251,7 @@ def _bootstrap_error(
 ) -> EffectError:
     """The error of a quantity that is found anew in each repetition."""
     checked_kind(fit, choice.kind, choice.level)
+    check_repetitions(fit, choice.repetitions, choice.level)
     rows = fit.required_data(PURPOSE)
     networks = bootstrap_networks(fit, rows, choice.repetitions, choice.seed)
     drawn = [[asked(network)] for network in networks]

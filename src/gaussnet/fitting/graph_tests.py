@@ -208,6 +208,10 @@ def check_graph(
     )
 
 
+APPROXIMATE = ", so that p-values are approximate"
+"""What follows from cells that count as missing, where p-values are shown."""
+
+
 def tested_table(fit: "Fit", purpose: str, lenient: "Lenient | None") -> tuple[Table, list[str]]:
     """The rows learnt from, cells that a robust fit does not believe as missing, and notes.
 
@@ -238,7 +242,7 @@ def tested_table(fit: "Fit", purpose: str, lenient: "Lenient | None") -> tuple[T
 def _approximate(statuses: tuple[str, ...] = ("flagged",)) -> str:
     """That cells of these statuses are left out."""
     which = " and ".join(statuses)
-    return f"{which} cells count as missing, so that p-values are approximate"
+    return f"{which} cells count as missing{APPROXIMATE}"
 
 
 def _lenient(fit: "Fit") -> tuple["Lenient | None", list[str]]:

@@ -1,6 +1,6 @@
 """Fits by group: one network for each, one for all rows, and what the groups have in common."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from html import escape
@@ -13,16 +13,16 @@ from gaussnet import display
 from gaussnet.data.passes import Run
 from gaussnet.data.table import ask, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
-from gaussnet.fitting.graph_tests import NAMES
+from gaussnet.fitting.group_tests import EqualityTests, equality_tests, table_of
 from gaussnet.fitting.learn import fit_with
 from gaussnet.fitting.result import Fit
-from gaussnet.fitting.tables import Column, Format, ResultTable
-from gaussnet.fitting.uncertainty import PURPOSE, find_root_covariances
+from gaussnet.fitting.tables import ResultTable
+from gaussnet.fitting.uncertainty import PURPOSE
 from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import Groups, ReadOptions
 from gaussnet.methods.moments import MomentsPass, unpacked
-from gaussnet.methods.standard_errors import Adjustment, adjusted
+from gaussnet.methods.standard_errors import Adjustment
 from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
@@ -41,33 +41,6 @@ MOST_ROUNDS = 1_000
 """Rounds that common coefficients and the groups' variances may take to agree."""
 AGREED = 1e-13
 """Relative change of the variances from which on they do."""
-
-
-FORMATS: dict[str, Format] = {
-    **dict.fromkeys(("parent", "child", "group", "kind", "name"), "text"),
-    **dict.fromkeys(("p_value", "adjusted"), "p-value"),
-    "rows": "count",
-}
-HEADINGS = {
-    "std_error": "std. error",
-    "p_value": "p-value",
-    "adjusted": "adjusted p-value",
-}
-
-
-def _table(title: str, lines: Sequence[dict[str, Any]], notes: tuple[str, ...] = ()) -> ResultTable:
-    """The lines as a table; columns of other names than the usual hold numbers."""
-    heads = list(lines[0]) if lines else []
-    columns = (
-        Column(
-            head,
-            HEADINGS.get(head, head.replace("_", " ")),
-            [line[head] for line in lines],
-            FORMATS.get(head, "number"),
-        )
-        for head in heads
-    )
-    return ResultTable(title, tuple(columns), notes)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -110,23 +83,29 @@ class GroupFit:
                 line["estimate"] = float(fit.network.coefficient_array[position])
                 line["std_error"] = float(sure.standard_errors.coefficient_array[position])
                 lines.append(line | {"low": ends[0], "high": ends[1]})
-        return _table(f"Coefficients by {self.by}", lines)
+        return table_of(f"Coefficients by {self.by}", lines)
 
-    def test_equal(self, *, level: float = 0.05, adjust: Adjustment = "holm") -> "EqualityTests":
-        r"""Test of every coefficient, intercept and variance whether the groups differ in it.
+    def test_equal(self, *, level: float = 0.05, adjust: Adjustment = "holm") -> EqualityTests:
+        """Test of every coefficient, level and variance whether the groups differ in it.
 
-        Coefficients and intercepts are compared by Welch's test, which allows each group an
-        error of its own; with two groups it is Welch's t test. Noise variances of least squares
-        are compared by Bartlett's test, those of other methods by their standard errors.
-        P-values are adjusted for their number.
+        Coefficients are compared by Welch's test, which allows each group an error of its own;
+        with two groups it is Welch's t test. So are means of nodes without parents, and the
+        levels of the other nodes: what the equation of a group expects where the parents are at
+        their means over all groups. (An intercept is the value where the parents are 0, often
+        far from all rows, and says little there.) Noise variances of least squares are compared
+        by Bartlett's test, those of other methods by their standard errors. P-values are adjusted
+        for their number.
         """
         check_level(level, 0.05)
         return equality_tests(self, level, adjust)
 
-    def pool(self, what: Poolable | Sequence[Poolable] = "coefficients") -> "GroupPool":
+    def pool(
+        self, what: Poolable | Sequence[Poolable] = "coefficients", *more: Poolable
+    ) -> "GroupPool":
         """Maximum likelihood with some parameters common to all groups; for least squares.
 
-        "coefficients", "intercepts", "variances", or several of them. What is not pooled is
+        "coefficients", "intercepts", "variances", or several of them, one after another or as a
+        list. What is not pooled is
         each group's own, and so is all of the nodes that covary; the likelihood ratio says
         whether the groups may share the rest.
 
@@ -140,11 +119,12 @@ class GroupFit:
         >>> pool.freedom, pool.p_value > 0.05, len(pool.networks)
         (1, True, 2)
         """
-        chosen = (what,) if isinstance(what, str) else tuple(what)
+        chosen = ((what,) if isinstance(what, str) else tuple(what)) + more
         unknown = [one for one in chosen if one not in POOLABLE]
         if unknown or not chosen:
+            asked = ", ".join(map(repr, chosen))
             raise SettingError(
-                f"got pool({what!r}), expected 'coefficients', 'intercepts' or 'variances', or "
+                f"got pool({asked}), expected 'coefficients', 'intercepts' or 'variances', or "
                 "several of these"
             )
         return find_pool(self, tuple(one for one in POOLABLE if one in chosen))
@@ -199,219 +179,6 @@ def fit_groups(
 def _own_notes(fit: Fit) -> tuple[str, ...]:
     """Notes on the rows of a group, without those on columns, which the pooled fit has."""
     return tuple(note for note in fit.general_notes if "not in the graph" not in note)
-
-
-class EqualityTest(NamedTuple):
-    """One parameter, and whether the groups differ in it."""
-
-    kind: str
-    """"coefficient", "intercept" or "variance"."""
-    name: str
-    """The edge or node."""
-    statistic: float
-    freedom: float
-    freedom_of_errors: float
-    """Infinite where the statistic is chi-square over its freedom."""
-    p_value: float
-    adjusted: float
-    estimates: tuple[float, ...]
-    """In the order of the groups."""
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class EqualityTests:
-    """Tests of all parameters, in the order of edges and nodes; printing them shows a table."""
-
-    groups: tuple[str, ...]
-    level: float
-    adjustment: Adjustment
-    tests: tuple[EqualityTest, ...]
-    untested: int
-    """Parameters that some group says nothing of."""
-
-    @property
-    def differing(self) -> tuple[EqualityTest, ...]:
-        """The parameters in which the groups differ at the level, clearest first."""
-        found = [one for one in self.tests if one.adjusted <= self.level]
-        return tuple(sorted(found, key=lambda one: one.p_value))
-
-    @property
-    def verdict(self) -> str:
-        """What the tests say, in one sentence."""
-        count, total = len(self.differing), len(self.tests)
-        if not total:
-            return "There is nothing to compare."
-        how = f"at level {self.level:g} ({NAMES[self.adjustment]}, {total} tests)"
-        if not count:
-            return f"The groups do not differ in any parameter {how}."
-        first = self.differing[0]
-        return (
-            f"The groups differ in {count} of {total} parameters {how}: look first at the "
-            f"{first.kind} of {first.name}."
-        )
-
-    def table(self) -> ResultTable:
-        """One row for each parameter, with the estimates of all groups."""
-        lines = []
-        for one in self.tests:
-            line: dict[str, Any] = {"kind": one.kind, "name": one.name}
-            own = zip(self.groups, one.estimates, strict=True)
-            line |= {f"in {group}": estimate for group, estimate in own}
-            more = {"statistic": one.statistic, "p_value": one.p_value, "adjusted": one.adjusted}
-            lines.append(line | more)
-        return _table("Do the groups differ?", lines, (self.verdict,))
-
-    def __iter__(self) -> Iterator[EqualityTest]:
-        return iter(self.tests)
-
-    def __len__(self) -> int:
-        return len(self.tests)
-
-    def __repr__(self) -> str:
-        return f"EqualityTests({len(self)} parameters, {len(self.differing)} differ)"
-
-    def _repr_html_(self) -> str:
-        """The table in a notebook."""
-        return self.table()._repr_html_()
-
-    def __str__(self) -> str:
-        return str(self.table())
-
-
-_Test = tuple[str, str, FloatArray, tuple[float, float, float, float]]
-"""Kind, name, estimates of the groups, and the test."""
-
-
-def _covariance_tests(fits: Sequence[Fit]) -> list[_Test]:
-    """Whether the covariances of nodes without parents differ."""
-    pairs = fits[0].dag.covariances
-    if not pairs:
-        return []
-    values = np.array([list(fit.network.covariances.values()) for fit in fits])
-    errors = np.array([find_root_covariances(fit, (None, 0.95, 0, 0))[0] for fit in fits])
-    freedom = np.array([fit.rows - 2.0 for fit in fits])
-    return [
-        ("covariance", f"{one} ~~ {other}", own, welch(own, error, freedom))
-        for (one, other), own, error in zip(pairs, values.T, errors.T, strict=True)
-    ]
-
-
-def equality_tests(found: GroupFit, level: float, adjust: Adjustment) -> EqualityTests:
-    """The tests of all parameters of a `GroupFit`."""
-    fits = list(found.fits.values())
-    if len(fits) < 2:
-        raise SettingError("there is one group only: nothing can differ")
-    errors = [fit.standard_errors for fit in fits]
-    freedoms = np.array([_freedom(fit) for fit in fits])
-    dag = found.dag
-    of_edge = dag.families.family_of_edge
-    tests: list[_Test] = []
-    slopes = np.array([fit.network.coefficient_array for fit in fits])
-    slope_errors = np.array([one.coefficient_array for one in errors])
-    for index in np.flatnonzero(~dag.is_covariance).tolist():
-        parent, child = dag.edges[index]
-        own = (slopes[:, index], slope_errors[:, index], freedoms[:, of_edge[index]])
-        tests.append(("coefficient", f"{parent} -> {child}", own[0], welch(*own)))
-    tests += _covariance_tests(fits)
-    freedoms += dag.in_degrees - dag.parent_counts  # of means and variances, not of arcs
-    places = np.array([fit.network.constants for fit in fits])
-    place_errors = np.array([one.intercept_array for one in errors])
-    variances = np.array([fit.network.noise_variances for fit in fits])
-    variance_errors = np.array([one.variance_array for one in errors])
-    for index, node in enumerate(dag.nodes):
-        if fits[0].intercept:
-            own = (places[:, index], place_errors[:, index], freedoms[:, index])
-            tests.append(("intercept", node, own[0], welch(*own)))
-        values = variances[:, index]
-        if fits[0].method.maximizes_likelihood:
-            rows = np.array([fit.details.rows[index] for fit in fits])
-            verdict = bartlett(values * rows, freedoms[:, index])
-        else:
-            with np.errstate(divide="ignore", invalid="ignore"):
-                relative = variance_errors[:, index] / values
-                verdict = welch(np.log(values), relative, np.full(len(fits), np.inf))
-        tests.append(("variance", node, values, verdict))
-    kept = [one for one in tests if not np.isnan(one[3][3])]
-    corrected = adjusted(np.array([one[3][3] for one in kept]), adjust)
-    named = tuple(
-        EqualityTest(kind, name, *verdict, float(other), tuple(values.tolist()))
-        for (kind, name, values, verdict), other in zip(kept, corrected, strict=True)
-    )
-    groups = tuple(found.fits)
-    return EqualityTests(groups, float(level), adjust, named, len(tests) - len(kept))
-
-
-def _freedom(fit: Fit) -> FloatArray:
-    """Degrees of freedom of each node's errors, (nodes,)."""
-    left = (fit.details.rows - fit.details.ranks - int(fit.intercept)).astype(np.float64)
-    return np.where(left > 0.0, left, np.nan)
-
-
-def welch(
-    estimates: FloatArray, errors: FloatArray, freedoms: FloatArray
-) -> tuple[float, float, float, float]:
-    r"""Welch's test that estimates with errors of their own are equal.
-
-    .. math:: F = \frac{\sum_g w_g (t_g - \bar t)^2 / (k - 1)}{1 + 2 (k - 2) L / (k^2 - 1)}, \quad
-              L = \sum_g \frac{(1 - w_g / W)^2}{f_g}, \quad w_g = se_g^{-2}
-
-    with k - 1 and :math:`(k^2 - 1) / (3 L)` degrees of freedom. Statistic, both degrees of
-    freedom and p-value; NaN where a group has no error.
-
-    Examples
-    --------
-    >>> from scipy.stats import ttest_ind
-    >>> x, y = np.array([1.0, 2.0, 4.0]), np.array([3.0, 4.0, 5.0, 9.0])
-    >>> means, errors = np.array([x.mean(), y.mean()]), [x.std(ddof=1), y.std(ddof=1)]
-    >>> found = welch(means, np.array(errors) / np.sqrt([3, 4]), np.array([2.0, 3.0]))
-    >>> bool(np.isclose(found[3], ttest_ind(x, y, equal_var=False).pvalue))
-    True
-    """
-    from scipy.special import chdtrc, fdtrc  # slow to import
-
-    count = len(estimates)
-    if not (np.isfinite(estimates) & np.isfinite(errors) & (errors > 0.0)).all():
-        return np.nan, np.nan, np.nan, np.nan
-    weights = (errors.min() / errors) ** 2
-    total = weights.sum()
-    centre = weights @ estimates / total
-    between = float((((estimates - centre) / errors) ** 2).sum()) / (count - 1)
-    lost = float(((1.0 - weights / total) ** 2 / freedoms).sum())
-    statistic = between / (1.0 + 2.0 * (count - 2) * lost / (count**2 - 1))
-    first = float(count - 1)
-    if lost == 0.0:
-        return statistic, first, np.inf, float(chdtrc(first, statistic * first))
-    second = (count**2 - 1) / (3.0 * lost)
-    return statistic, first, second, float(fdtrc(first, second, statistic))
-
-
-def bartlett(squares: FloatArray, freedoms: FloatArray) -> tuple[float, float, float, float]:
-    r"""Bartlett's test that variances are equal, from sums of squares and their freedom.
-
-    .. math:: \frac{f \log s^2 - \sum_g f_g \log s_g^2}
-              {1 + \frac{1}{3 (k - 1)} (\sum_g 1 / f_g - 1 / f)} \sim \chi^2_{k - 1}
-
-    Examples
-    --------
-    >>> from scipy.stats import bartlett as other
-    >>> x, y = np.array([1.0, 2.0, 4.0]), np.array([3.0, 4.0, 5.0, 9.0])
-    >>> squares = np.array([2 * x.var(ddof=1), 3 * y.var(ddof=1)])
-    >>> found = bartlett(squares, np.array([2.0, 3.0]))
-    >>> bool(np.isclose(found[3], other(x, y).pvalue))
-    True
-    """
-    from scipy.special import chdtrc  # slow to import
-
-    count = len(squares)
-    if not (np.isfinite(squares) & (squares > 0.0) & (freedoms > 0.0)).all():
-        return np.nan, np.nan, np.nan, np.nan
-    total = freedoms.sum()
-    largest = squares.max()
-    units = squares / largest
-    gap = total * np.log(units.sum() / total) - freedoms @ np.log(units / freedoms)
-    factor = 1.0 + ((1.0 / freedoms).sum() - 1.0 / total) / (3.0 * (count - 1))
-    statistic, first = float(max(gap, 0.0) / factor), float(count - 1)
-    return statistic / first, first, np.inf, float(chdtrc(first, statistic))
 
 
 @dataclass(frozen=True, eq=False, repr=False)

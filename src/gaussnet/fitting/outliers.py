@@ -11,6 +11,7 @@ import numpy as np
 
 from gaussnet.data.columns import is_frame
 from gaussnet.errors import SettingError
+from gaussnet.fitting.imputation import filled_with_levels, given_rows, like_given
 from gaussnet.fitting.tables import Column, Format, ResultTable, Tabular, probability_words
 from gaussnet.fitting.text import shown, text_table
 from gaussnet.graph.dag import counted
@@ -225,7 +226,8 @@ def _labels(fit: "Fit", rows: IntArray) -> tuple[Any, ...] | None:
 def cleaned_data(fit: "Fit") -> Any:
     """The data of a fit with flagged and missing cells replaced by their expected values.
 
-    A frame gives a frame, anything else an array. Categories stay as they were given.
+    A frame gives a frame, anything else an array. Missing levels of categories are the most
+    probable ones.
     """
     trimming = required_trimming(fit)
     behind = fit.required_data("ask for cleaned data where the data are, or fit again")
@@ -234,14 +236,14 @@ def cleaned_data(fit: "Fit") -> Any:
     for node, indices in trimming.found("flagged", "missing"):
         cells = trimming.cells[node]
         cleaned[trimming.numbered(cells.rows[indices]), node] = cells.expected[indices]
-    if not is_frame(data):
-        return named(cleaned, fit.dag.nodes)
-    from gaussnet.data.frames import has_column, with_columns
-
-    made = [node for node, (name, _) in fit.dag.indicators.items() if has_column(data, name)]
-    own = [place for place, node in enumerate(fit.dag.nodes) if node not in made]
-    names = [fit.dag.nodes[place] for place in own]
-    return with_columns(data, names, cleaned[:, own], without=made)
+    levels = [fit.dag.position(node) for node in fit.dag.indicators]
+    lacking = np.isnan(given.array[:, levels])
+    if trimming.row_numbers is not None:
+        lacking[np.setdiff1d(np.arange(len(lacking)), trimming.row_numbers)] = False
+    if lacking.any():
+        filled = filled_with_levels(fit, given_rows(behind))
+        cleaned[:, levels] = np.where(lacking, filled[:, levels], given.array[:, levels])
+    return named(cleaned, fit.dag.nodes) if not is_frame(data) else like_given(behind, cleaned)
 
 
 def required_trimming(fit: "Fit") -> Trimming:

@@ -5,6 +5,7 @@ quantile of the share below the estimate. The p-value is that of the z for which
 that it is below 1 - level if and only if the interval excludes 0.
 """
 
+import math
 from typing import NamedTuple
 
 import numpy as np
@@ -19,6 +20,8 @@ RUINED = 2.0
 """The standard deviation of the repetitions is not used if it exceeds that of their middle so."""
 MIDDLE = 0.8413447460685429
 """The share of a normal law below one standard deviation above its mean."""
+FEWEST = 20
+"""Repetitions below which standard errors mean nothing."""
 FAR = 5.0
 """Repetitions farther from the median than so many standard errors lie far from the others."""
 
@@ -118,6 +121,20 @@ def least_p_value(repetitions: int) -> float:
     0.01
     """
     return 2.0 / (repetitions + 1.0)
+
+
+def fewest_repetitions(level: float) -> int:
+    r"""Repetitions that an interval of this level needs: its ends lie among them.
+
+    .. math:: \frac{1 - level}{2} (B + 1) \ge 1
+
+    Examples
+    --------
+    >>> fewest_repetitions(0.95), fewest_repetitions(0.5)
+    (39, 20)
+    """
+    needed = 2.0 / (1.0 - level) - 1.0
+    return max(FEWEST, math.ceil(needed * (1.0 - 1e-9)))  # 2 / (1 - 0.95) is 40 but for rounding
 
 
 def shown_p_values(p_values: FloatArray, repetitions: int | None) -> list[float]:

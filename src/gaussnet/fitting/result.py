@@ -616,9 +616,8 @@ class Fit:
         there is an array (rows, nodes), in the order of ``dag.nodes``.
 
         Expected is the prediction from the parents; if a parent's cell is suspicious itself,
-        from what is expected there. Rows dropped by ``missing="drop-rows"`` stay as they were, and
-        so do categories of a frame: a linear network expects no level, so a missing one stays
-        missing.
+        from what is expected there. A missing level of a category becomes the most probable one,
+        as `impute` has it. Rows dropped by ``missing="drop-rows"`` stay as they were.
         """
         from gaussnet.fitting.outliers import cleaned_data
 
@@ -782,6 +781,10 @@ class Fit:
         there is an array (rows, nodes), in the order of ``dag.nodes``. Conditional means vary
         less than values do: for what is to be analysed further use `draw_imputations`.
 
+        A missing level of a category is filled by the one that is most probable given the rest of
+        the row: by Bayes' theorem from the shares of the levels and the density of the numbers at
+        each. Missing numbers of such a row are at their mean over the levels.
+
         Examples
         --------
         >>> import gaussnet as gn
@@ -800,7 +803,8 @@ class Fit:
 
         For each copy the parameters are drawn first, from the normal law that the likelihood
         has about its maximum (variances as logarithms), and then the missing cells of each
-        row, jointly, given its other cells. So the copies differ by the noise of the cells and
+        row, jointly, given its other cells; missing levels of categories by their probabilities,
+        and the numbers given these. So the copies differ by the noise of the cells and
         by what the data leave open about the network: proper imputations in Rubin's sense. Do
         your analysis on each copy and combine by his rules. For ``missing="likelihood"``.
 

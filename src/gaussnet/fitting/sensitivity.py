@@ -1,7 +1,7 @@
 """How strong an unmeasured common cause must be to explain an effect away."""
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -10,7 +10,7 @@ import numpy as np
 from gaussnet import display
 from gaussnet.errors import EstimationError, GraphError
 from gaussnet.fitting.effects import Effect, find_effect
-from gaussnet.fitting.graph_tests import set_cells, tested_rows
+from gaussnet.fitting.graph_tests import APPROXIMATE, set_cells, tested_rows
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown
 from gaussnet.fitting.uncertainty import ErrorChoice
@@ -35,6 +35,7 @@ class Benchmark(NamedTuple):
     """An unmeasured cause exactly as strong as this measured one, for comparison."""
 
     node: str
+    """A node, or a category as a whole."""
     cause_r2: float
     """The most that such a cause explains of the variance of the cause."""
     target_r2: float
@@ -172,6 +173,7 @@ def find_sensitivity(
     chosen = _adjustment_set(dag, *ends, given)
     columns = [dag.position(name) for name in (ends[1], ends[0], *chosen)]
     rows, notes = tested_rows(fit, "ask where the data are, or fit again")
+    notes = [note.removesuffix(APPROXIMATE) for note in notes]
     rows = rows[:, columns]
     was_set = set_cells(fit)
     if was_set is not None:
@@ -196,13 +198,46 @@ def find_sensitivity(
         tuple(notes),
         _beside(fit, ends, level),
     )
-    if not chosen:
-        return found
-    treatment = _regress(rows[complete][:, 1:], fit.intercept, ends[0])
-    shares = (treatment.partial_r2.tolist(), outcome.partial_r2[1:].tolist())
-    for one in zip(chosen, *shares, strict=True):
-        found = _with_benchmark(found, *one)
+    benchmarked = _benchmarked(dag, ends[0], chosen)
+    for name, members in benchmarked.items():
+        group = [chosen.index(node) for node in members]
+        shares = (
+            _group_share(rows[complete][:, 1:], [1 + place for place in group], fit.intercept),
+            _group_share(rows[complete], [2 + place for place in group], fit.intercept),
+        )
+        found = _with_benchmark(found, name, *shares)
     return found
+
+
+def _benchmarked(dag: Dag, cause: str, chosen: tuple[str, ...]) -> dict[str, list[str]]:
+    """The measured causes to compare with, and their nodes: a category is one cause.
+
+    The other levels of the category that the cause is a level of are no common causes of it.
+    """
+    own = dag.indicators[cause][0] if cause in dag.indicators else None
+    found: dict[str, list[str]] = {}
+    for node in chosen:
+        name = dag.indicators[node][0] if node in dag.indicators else node
+        if name != own or node not in dag.indicators:
+            found.setdefault(name, []).append(node)
+    return found
+
+
+def _group_share(rows: FloatArray, group: Sequence[int], intercept: bool) -> float:
+    """Share of what the other columns leave of the first that a group of columns explains."""
+    left = [_residual_squares(one, intercept) for one in (np.delete(rows, group, axis=1), rows)]
+    return max(1.0 - left[1] / left[0], 0.0) if left[0] > 0.0 else 0.0
+
+
+def _residual_squares(rows: FloatArray, intercept: bool) -> float:
+    """Residual sum of squares of the first column on the others, in units of its own."""
+    values = rows - rows.mean(axis=0) if intercept else rows
+    values = values / _peaks(values)
+    if values.shape[1] == 1:
+        return float(values[:, 0] @ values[:, 0])
+    orthonormal = np.linalg.qr(values[:, 1:])[0]
+    rest = values[:, 0] - orthonormal @ (orthonormal.T @ values[:, 0])
+    return float(rest @ rest)
 
 
 def robustness_value(partial_r2: float) -> float:

@@ -17,6 +17,7 @@ from gaussnet.fitting.uncertainty import (
     Errors,
     bootstrap_fits,
     bootstrap_networks,
+    check_repetitions,
     checked_kind,
     find_errors,
 )
@@ -122,6 +123,7 @@ def find_standardized(
     chosen = checked_kind(fit, kind, level)
     values = shown_coefficients(fit, implied)
     if chosen == "bootstrap":
+        check_repetitions(fit, repetitions, level)
         data = fit.required_data(PURPOSE)
         if implied or fit.sample_scales is None:
             networks = bootstrap_networks(fit, data, repetitions, seed)

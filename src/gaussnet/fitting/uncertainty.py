@@ -15,7 +15,14 @@ from gaussnet.data.passes import RegimeCounts
 from gaussnet.data.table import ask
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.notes import NodeReport, Note, rank_words
-from gaussnet.fitting.repetitions import BootstrapErrors, far_words, percentiles, variance_ends
+from gaussnet.fitting.repetitions import (
+    FEWEST,
+    BootstrapErrors,
+    far_words,
+    fewest_repetitions,
+    percentiles,
+    variance_ends,
+)
 from gaussnet.fitting.root_errors import joint_root_errors, log_ends, normal_ends
 from gaussnet.graph.dag import Dag, Edge, shorten
 from gaussnet.methods.base import Method, Scale
@@ -38,8 +45,6 @@ PURPOSE = "ask for errors where the data are, or fit again"
 EXPECTED = "expected"
 """Errors of maximum likelihood from the expected information, as lavaan's."""
 
-FEWEST_REPETITIONS = 20
-"""Repetitions below which the ends of an interval mean nothing."""
 REPETITIONS, FEW_REPETITIONS = 500, 200
 """Repetitions that nobody asked for, and those of robust methods, whose fits take longer."""
 TOO_FEW = "the rows are too few, or too many are equal, to judge the errors by"
@@ -168,6 +173,7 @@ def find_uncertainty(
     chosen, freedom = checked_kind(fit, kind, level), None
     drawn: tuple[BootstrapErrors, ...] = ()
     if chosen == "bootstrap":
+        check_repetitions(fit, repetitions, level)
         data = fit.required_data(PURPOSE)
         if progress is not None:
             data = replace(data, run=replace(data.run, progress=progress))
@@ -244,6 +250,7 @@ def find_root_covariances(
     chosen = checked_kind(fit, kind, level)
     values = np.array(list(fit.network.covariances.values()))
     if chosen == "bootstrap":
+        check_repetitions(fit, repetitions, level)
         drawn = bootstrap_networks(fit, fit.required_data(PURPOSE), repetitions, seed)
         found = np.array([list(network.covariances.values()) for network in drawn])
         return percentiles(found, values, level, fit.method.uses_row_order)
@@ -458,11 +465,19 @@ def repetitions_of(fit: "Fit", repetitions: int | None) -> int:
     """The repetitions that are asked for, or as many as the method has time for."""
     if repetitions is None:
         return FEW_REPETITIONS if fit.method.needs_all_rows else REPETITIONS
-    if not isinstance(repetitions, int) or repetitions < FEWEST_REPETITIONS:
-        raise SettingError(
-            f"got repetitions={repetitions!r}, expected at least {FEWEST_REPETITIONS}"
-        )
+    if not isinstance(repetitions, int) or repetitions < FEWEST:
+        raise SettingError(f"got repetitions={repetitions!r}, expected at least {FEWEST}")
     return repetitions
+
+
+def check_repetitions(fit: "Fit", repetitions: int | None, level: float) -> None:
+    """Refuse repetitions among which the ends of an interval of this level do not lie."""
+    count, needed = repetitions_of(fit, repetitions), fewest_repetitions(level)
+    if count < needed:
+        raise SettingError(
+            f"got repetitions={count}, expected at least {needed} for intervals of level "
+            f"{level:g}: give repetitions={needed} or more, or a lower level"
+        )
 
 
 def bootstrap_fits(

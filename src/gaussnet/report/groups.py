@@ -3,7 +3,8 @@
 import math
 from collections.abc import Sequence
 
-from gaussnet.fitting.group_fits import EqualityTest, EqualityTests, GroupFit
+from gaussnet.fitting.group_fits import GroupFit
+from gaussnet.fitting.group_tests import LEVELS, EqualityTest, EqualityTests
 from gaussnet.report.markup import Sortable, many, number, share, text
 from gaussnet.report.network_picture import shorten
 from gaussnet.tails import PValue
@@ -33,7 +34,7 @@ def _tests(tests: EqualityTests) -> str:
         [one.kind, one.name, *one.estimates, one.statistic, *_p_values(one)] for one in tests
     ]
     heads = ["kind", "parameter", *tests.groups, "statistic", "p-value", "adjusted"]
-    caption = "Whether the groups differ in a parameter; click a column heading to sort"
+    caption = f"Whether the groups differ in a parameter ({LEVELS}); click a column heading to sort"
     return Sortable("groups", caption, heads, lines).to_html()
 
 

@@ -267,6 +267,8 @@ class Assembly:
         """Nodes of as many parents, and their coefficients' covariances, (nodes, p, p)."""
         self.joint: FloatArray | None = None
         """Covariance of all coefficients, (edges, edges), where families are correlated."""
+        self.location_slopes = np.zeros(len(network.coefficient_array))
+        """Covariance of each coefficient with the location of its equation, (edges,)."""
         self.freedom: FloatArray | None = None
         """Degrees of freedom of Student's t behind the intervals of coefficients, (nodes,), where
         they are not those of rows or batches."""
@@ -289,7 +291,33 @@ class Assembly:
         self.coefficients[:, edges] = ends[:, :, 1:].reshape(3, -1)
         self.intercepts[:, nodes] = ends[:, :, 0] if intercept else 0.0
         self.covariances.append((nodes, slopes.covariance))
+        self.location_slopes[edges] = self._location_slopes(nodes, edges, slopes)
         self._enter_variances(nodes, slopes)
+
+    @property
+    def centres(self) -> FloatArray:
+        """Where the parents are when an equation expects its location, (edges,)."""
+        return self.spreads.centres
+
+    def level_errors(self, points: FloatArray) -> FloatArray:
+        r"""Standard errors of what equations expect with the parents at points (edges,), (nodes,).
+
+        .. math:: se^2 = v + 2 d'k + d'Cd
+
+        v is the variance of the location, C the covariance of the coefficients, k theirs with the
+        location, and d how far the points are from the centres. At 0 these are the intercepts'.
+        """
+        families, apart = self.network.dag.families, points - self.centres
+        of_edge, count = families.family_of_edge, len(families)
+        found = self.spreads.location_error**2
+        found = found + 2.0 * np.bincount(of_edge, apart * self.location_slopes, count)
+        if self.joint is not None:
+            together = np.where(of_edge[:, None] == of_edge, self.joint, 0.0)
+            found = found + np.bincount(of_edge, apart * (together @ apart), count)
+        for nodes, covariances in self.covariances:  # none where families are correlated
+            own = apart[families.edges_of(nodes)].reshape(covariances.shape[:2])
+            found[nodes] += np.einsum("fi,fij,fj->f", own, covariances, own)
+        return np.asarray(np.sqrt(np.maximum(found, 0.0)))
 
     def _combined(self, nodes: IntArray, edges: IntArray, slopes: Slopes) -> FloatArray:
         """Standard errors and distances down and up of (intercept, coefficients), (3, nodes, .)."""
@@ -312,6 +340,14 @@ class Assembly:
             slopes.high,
         )
         return combine(weights, falling, falling[[0, 2, 1]], correlation)
+
+    def _location_slopes(self, nodes: IntArray, edges: IntArray, slopes: Slopes) -> FloatArray:
+        """Covariances of locations and coefficients, (nodes * p,)."""
+        own = self.spreads.location_correlation[edges].reshape(slopes.errors.shape)
+        if not own.any():
+            return np.zeros(own.size)
+        scaled = own * slopes.errors * self.spreads.location_error[nodes][:, None]
+        return np.asarray(np.einsum("fij,fj->fi", slopes.transform, scaled)).ravel()
 
     def _enter_variances(self, nodes: IntArray, slopes: Slopes) -> None:
         r"""Intervals of the variances as they are; standard errors with the coefficients' part.

@@ -338,6 +338,7 @@ class _Errors:
         found.coefficients[:, edges] = self.slopes()
         found.intercepts[:, nodes] = self.constants()
         found.variances[:, nodes] = self.variances()
+        self._enter_locations(found, nodes, edges)
         at = self._scores.slopes
         joint = np.empty((len(edges), len(edges)))
         joint[np.ix_(edges, edges)] = self.covariance[np.ix_(at, at)]
@@ -347,3 +348,12 @@ class _Errors:
         found.freedom = np.empty(len(nodes))
         found.freedom[nodes] = self._freedom * self._left
         return found
+
+    def _enter_locations(self, found: Assembly, nodes: IntArray, edges: IntArray) -> None:
+        """The constants at the means of the parents, and their covariances with the slopes."""
+        families, scores = self.model.families, self._scores
+        found.spreads.centres[edges] = self.model.means[families.parents]
+        errors = np.sqrt(np.diag(self.covariance)[scores.constants])
+        found.spreads.location_error[nodes] = np.where(self.exact, 0.0, errors)
+        own = self.covariance[scores.slopes, scores.constants[families.family_of_edge]]
+        found.location_slopes[edges] = np.where(self.exact[families.family_of_edge], 0.0, own)
