@@ -253,7 +253,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
         errors = Errors.of(fit, request.bootstrap)
-        verdict = Verdict(fit)
+        verdict = fit._verdict
         _ = verdict.summary(), fit.notes  # both read rows: while the cluster is there
         if report is not None:
             tell("writing the report")

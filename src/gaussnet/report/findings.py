@@ -25,7 +25,7 @@ from gaussnet.fitting.residuals import ResidualShapes, believed_rows, find_shape
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.standardized import shown_coefficients, standardized_coefficients
 from gaussnet.fitting.uncertainty import Uncertainty
-from gaussnet.fitting.verdicts import FitSummary, Verdict
+from gaussnet.fitting.verdicts import FitSummary
 from gaussnet.graph.dag import Dag, shorten as shorten_names
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate
@@ -112,7 +112,7 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
     seen, was_set = (None, None) if table is None else believed_rows(fit, MOST_ROWS)
     uncertainty = attempt("uncertainty", lambda: fit.uncertainty(level=level))
     tested = (np.empty(0), "") if uncertainty is None else coefficient_p_values(fit, uncertainty)
-    verdict = Verdict(fit)
+    verdict = fit._verdict
     named, listed = _named_effects(fit.dag, effects)
     told = [attempt("effects", lambda pair=pair: fit.effect(*pair, level=level)) for pair in named]
     if effects is not None and reasons.get("effects"):
