@@ -21,7 +21,7 @@ from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.data.missing import Missing
 from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.data.sources import open_data
-from gaussnet.errors import EstimationError, SettingError
+from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.notes import grouped_notes
@@ -131,6 +131,8 @@ class Errors(NamedTuple):
     """By which the p-values are found."""
     notes: tuple[str, ...] = ()
     """Why there are none."""
+    defined: "gn.ResultTable | None" = None
+    """Quantities that the text of the graph defines, with theirs."""
 
     @classmethod
     def of(cls, fit: gn.Fit, repetitions: int | None = None) -> "Errors":
@@ -144,7 +146,14 @@ class Errors(NamedTuple):
             return cls(unknown, dict.fromkeys(fit.dag.arrows, np.nan), "", (str(problem),))
         p_values, words = coefficient_p_values(fit, found)
         own = p_values[~fit.dag.is_covariance].tolist()
-        return cls(found.standard_errors, dict(zip(fit.dag.arrows, own, strict=True)), words)
+        by_edge = dict(zip(fit.dag.arrows, own, strict=True))
+        errors = cls(found.standard_errors, by_edge, words)
+        if not fit.dag.definitions:
+            return errors
+        try:
+            return errors._replace(defined=fit.defined(kind=kind, repetitions=repetitions))
+        except GaussnetError as problem:
+            return errors._replace(notes=(str(problem),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,6 +225,7 @@ class Learnt:
             "notes": self.notes,
             "nodes": nodes,
             **({"covariances": covary} if covary else {}),
+            **({} if self.errors.defined is None else {"defined": self.errors.defined.to_dicts()}),
             **self._verdict(),
             **self._flagged(),
         }
@@ -478,8 +488,8 @@ def print_fit(learnt: Learnt) -> None:
             ("first", "second", "covariance"),
             ((one, other, value) for (one, other), value in network.covariances.items()),
         )
-    if fit.trimming is not None:
-        _print_flagged(fit)
+    _print_defined(learnt.errors.defined)
+    _print_flagged(fit)
     for note in learnt.printed_notes:
         page.print(f"note: {note}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
@@ -490,8 +500,18 @@ def print_fit(learnt: Learnt) -> None:
         page.print(f"{counted(count, 'flagged value')} written to {path}", soft_wrap=True)
 
 
+def _print_defined(found: "gn.ResultTable | None") -> None:
+    """Print the quantities that the text of the graph defines, if there are any."""
+    if found is None:
+        return
+    heads = [column.heading for column in found.columns]
+    print_table(f"{found.title} ({'; '.join(found.notes)})", heads, found.lines())
+
+
 def _print_flagged(fit: gn.Fit) -> None:
-    """Print how many values of each node are flagged."""
+    """Print how many values of each node a robust fit flagged."""
+    if fit.trimming is None:
+        return
     found = fit.outliers()
     counts = {node: fit.node(node).flagged for node in fit.dag.nodes}
     print_table(

@@ -72,7 +72,6 @@ def _draw_edges(axes: Any, fit: "Fit", layout: Layout) -> None:
 
 
 def _draw_contradictions(axes: Any, fit: "Fit", layout: Layout) -> None:
-
     check = fit._verdict.check
     for one in () if check is None else check.rejected:
         ends = [layout.centres[fit.dag.position(node)] for node in (one.other, one.node)]
