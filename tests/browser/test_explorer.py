@@ -34,7 +34,7 @@ NETWORK = gn.GaussianNetwork(
 @pytest.fixture(scope="module")
 def written(tmp_path_factory):
     path = tmp_path_factory.mktemp("explorer") / "what-if.html"
-    gn.write_explorer(NETWORK, path)
+    gn.write_explorer(NETWORK, path, source="model.json")
     return path
 
 
@@ -267,7 +267,7 @@ def test_random_questions_agree_with_python_and_so_do_the_copied_lines(
     monkeypatch.chdir(tmp_path)
     network = named_network(name)
     network.save("model.json")
-    gn.write_explorer(network, "what-if.html")
+    gn.write_explorer(network, "what-if.html", source="model.json")
     page = look(tmp_path / "what-if.html")
     for seed in (0, 1, 2, 9):  # the last sets nodes and observes none
         given, do = random_question(network, seed)
@@ -388,7 +388,7 @@ def test_hostile_names_are_text_and_nothing_else(tmp_path, look, monkeypatch):
     dag = gn.Dag.from_edges(edges, nodes=(*HOSTILE, "-dash", "it's"))
     network = gn.simulate.random_network(dag, seed=0)
     network.save("model.json")
-    gn.write_explorer(network, "what-if.html", title=HOSTILE[3])
+    gn.write_explorer(network, "what-if.html", title=HOSTILE[3], source="model.json")
     page = look(tmp_path / "what-if.html")
     assert page.title() == page.locator("h1").text_content() == HOSTILE[3]
     assert page.locator("img, b, iframe, a").count() == 0
@@ -442,7 +442,7 @@ def test_a_neighbourhood_of_a_large_network_answers_for_the_whole(tmp_path, look
     network = gn.simulate.random_network(gn.simulate.erdos_renyi(600, 3, seed=2), seed=2)
     gn.write_explorer(network, tmp_path / "what-if.html", around="X300")
     page = look(tmp_path / "what-if.html")
-    assert "The network has 600 nodes" in page.locator(".notice").inner_text()
+    assert "The network has 600 nodes" in page.locator(".notice").last.inner_text()
     shown = page.locator("#network .node text.name").all_text_contents()
     assert "X300" in shown
     given, do = {"X300": 2.0}, {shown[5]: -1.0}
@@ -492,7 +492,7 @@ def test_the_end_of_a_drag_chooses_nothing(page):
 
 
 def test_the_copy_button_copies(tmp_path, look):
-    gn.write_explorer(NETWORK, tmp_path / "what-if.html", level=0.9)
+    gn.write_explorer(NETWORK, tmp_path / "what-if.html", level=0.9, source="model.json")
     page = look(tmp_path / "what-if.html")
     fix(page, "wet", "seen", 25.0)
     page.evaluate(
@@ -503,6 +503,21 @@ def test_the_copy_button_copies(tmp_path, look):
     page.locator("[data-copy=shell]").click()
     assert page.evaluate("window.kept") == "gaussnet query model.json --given wet=25 --level 0.9"
     assert page.locator("[data-copy=shell]").inner_text() == "Copied"
+
+
+def test_lines_copied_from_an_unsaved_fit_ask_the_fit_at_hand(tmp_path, look):
+    fit = gn.fit(NETWORK.sample(500, seed=1), DAG)
+    gn.write_explorer(fit, tmp_path / "what-if.html")
+    page = look(tmp_path / "what-if.html")
+    fix(page, "wet", "seen", 25.0)
+    fix(page, "rain", "set", 9.0)
+    scope = {"fit": fit}
+    exec(free_text(page, "python"), scope)
+    expected = fit.network.do({"rain": 9.0}).condition({"wet": 25.0})
+    np.testing.assert_array_equal(scope["law"].mean, expected.mean)
+    comment, line = free_text(page, "shell").splitlines()
+    assert comment == '# first, in Python: fit.save_network("model.json")'
+    assert line == "gaussnet query model.json --given wet=25 --do rain=9"
 
 
 def test_dark_is_dark_and_a_narrow_window_does_not_scroll_sideways(tmp_path, look):

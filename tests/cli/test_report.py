@@ -9,6 +9,7 @@ from tests.cli.test_commands import DAG, ROWS, folder, gaussnet
 
 import gaussnet as gn
 from gaussnet.cli import main
+from gaussnet.report.findings import findings_of_network
 
 __all__ = ["folder", "gaussnet"]
 
@@ -114,3 +115,33 @@ def test_codes_of_missing_values_are_missing_in_the_report_of_a_saved_network(fo
     cells[3][1] = -999
     assert report(cells, "--missing-values", "-999") == empty
     assert report(cells) != empty
+
+
+def test_the_report_of_a_saved_network_leaves_out_and_lists_flagged_cells(folder, gaussnet):
+    rows = gn.read_network("truth.json").sample(500, seed=3)
+    rows[::50, 1] = 1e4
+    text = "\n".join(",".join(map(repr, row)) for row in rows.tolist())
+    (folder / "dirty.csv").write_text(f"{','.join(DAG.nodes)}\n{text}\n")
+    gaussnet("fit", "dirty.csv", "--dag", "graph.txt", "--method", "robust", "--out", "net.json")
+    gaussnet("report", "dirty.csv", "--model", "net.json", "--out", "report.html")
+    found = findings_of_network(gn.read_network("net.json"), "dirty.csv")
+    assert len(found.outliers) >= 10
+    assert not found.shapes.wild.any()
+    assert not (found.r2 < 0.0).any()
+    source = page(folder)
+    assert "Flagged cells" in source
+    assert "wild values" not in source
+    assert "without 10 flagged values" in source
+
+
+def test_defined_quantities_are_printed_and_stand_in_the_report(folder, gaussnet):
+    first, second = next(iter(DAG.edges))
+    (folder / "labels.txt").write_text(f"{second} ~ a*{first}\ntwice := 2*a\n")
+    command = ("fit", "rows.csv", "--dag", "labels.txt")
+    words = gaussnet(*command, "--report", "report.html")
+    assert "Defined quantities (standard errors: delta method" in words
+    assert "twice" in words
+    (told,) = json.loads(gaussnet(*command, "--json"))["defined"]
+    expected = gn.fit("rows.csv", "labels.txt").defined().to_dicts()[0]
+    assert told == pytest.approx(expected)
+    assert "<h2>Defined quantities</h2>" in page(folder)

@@ -96,6 +96,7 @@ def test_what_was_seen_survives_saving_again_and_pickling(model, tmp_path):
         np.testing.assert_array_equal(same.seen.high, network.seen.high)
         np.testing.assert_array_equal(same.seen.z_high, network.seen.z_high)
         assert same.seen.shapes == network.seen.shapes
+        assert same.seen.verdict == network.seen.verdict
 
 
 def test_files_without_what_was_seen_are_read(tmp_path):
@@ -113,6 +114,32 @@ def test_ranges_that_are_no_pairs_are_refused(odd, model, tmp_path):
     path.write_text(json.dumps(content))
     with pytest.raises(FileError, match="expected two numbers"):
         gn.read_network(path)
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        None,
+        "fine",
+        {"warns": True},
+        {"warns": 1, "sentences": ["It fits."]},
+        {"warns": True, "sentences": [1]},
+        {"warns": True, "sentences": ["It fits."] * 4},
+    ],
+)
+def test_verdicts_that_are_no_sentences_are_refused(odd, model, tmp_path):
+    content = json.loads(model.read_text())
+    content["verdict"] = odd
+    path = tmp_path / "odd.json"
+    path.write_text(json.dumps(content))
+    with pytest.raises(FileError, match="expected warns and 1 to 3 sentences"):
+        gn.read_network(path)
+
+
+def test_a_file_keeps_the_sentences_of_its_fit(fit, model):
+    kept = gn.read_network(model).seen.verdict
+    assert kept.sentences == fit.summary().sentences
+    assert kept.warns
 
 
 def test_predictions_of_a_network_warn_of_values_far_outside_what_was_seen(model):

@@ -66,6 +66,39 @@ def test_a_fit_is_shown_as_its_network_and_what_speaks_against_it_comes_first(pa
     assert words.index("contradict") < words.index("Scenario")
 
 
+def test_a_saved_fit_is_shown_with_what_speaks_against_it(path, tmp_path):
+    rows = NETWORK.sample(500, seed=1)
+    for text in ("season; rain; wet ~ rain", "season; rain ~ season; wet ~ rain + season"):
+        fit = gn.fit(rows, gn.Dag.parse(text, nodes=DAG.nodes))
+        fit.save_network(tmp_path / "model.json")
+        page, _ = write(path, fit)
+        saved, _ = write(path, gn.read_network(tmp_path / "model.json"))
+        assert bool(notices(saved)) == fit.summary().warns
+        assert notices(saved) == notices(page)
+    assert not notices(saved)
+
+
+def notices(page):
+    """The text of the notices that a page begins with."""
+    return re.findall(r'<p class="notice">(.*?)</p>', page.source)
+
+
+def test_a_network_that_knows_nothing_of_its_data_says_so(path):
+    page, _ = write(path, NETWORK)
+    assert "Whether the data agree with this graph is not known" in notices(page)[0]
+
+
+def test_saved_sentences_are_text_and_nothing_else(path, tmp_path):
+    file = tmp_path / "model.json"
+    gn.fit(NETWORK.sample(500, seed=1), DAG).save_network(file)
+    content = json.loads(file.read_text())
+    content["verdict"] = {"warns": True, "sentences": ["<img src=x>", "</script>"]}
+    file.write_text(json.dumps(content))
+    page, _ = write(path, gn.read_network(file))
+    assert "img" not in page.tags
+    assert "&lt;img src=x&gt; &lt;/script&gt;" in notices(page)[0]
+
+
 def test_names_and_titles_end_no_element(path):
     odd = ["</script><b>", "<!--", "a & b", "\ud800", "'; x", '"q"']
     network = gn.simulate.random_network(gn.Dag.from_edges([odd[:2], odd[2:4]], nodes=odd), seed=0)

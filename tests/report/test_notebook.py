@@ -47,6 +47,18 @@ VALUES = {
 }
 
 
+def test_a_fit_shows_missing_edges_that_the_data_contradict():
+    assert "the data contradict that</title>" in VALUES["wrong Fit"]._repr_html_()
+    assert "the data contradict that" not in FIT._repr_html_()
+
+
+def test_a_fit_shows_the_quantities_that_its_text_defines():
+    text = "rain ~ a*season; wet ~ b*rain + season; by_rain := a*b"
+    html = gn.fit(ROWS, gn.Dag.parse(text, nodes=DAG.nodes))._repr_html_()
+    assert "Defined quantities" in html
+    assert "by_rain" in html
+
+
 class Tree(HTMLParser):
     """Refuses elements that are not closed."""
 

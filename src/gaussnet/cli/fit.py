@@ -21,7 +21,7 @@ from gaussnet.data.labelled_rows import LabelledRows
 from gaussnet.data.missing import Missing
 from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.data.sources import open_data
-from gaussnet.errors import EstimationError, SettingError
+from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.files import check_folder
 from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.notes import grouped_notes
@@ -139,6 +139,8 @@ class Errors(NamedTuple):
     """Why there are none."""
     kind: str | None = None
     """Of which kind the standard errors are."""
+    defined: "gn.ResultTable | None" = None
+    """Quantities that the text of the graph defines, with theirs."""
 
     @classmethod
     def of(cls, fit: gn.Fit, repetitions: int | None = None) -> "Errors":
@@ -155,7 +157,13 @@ class Errors(NamedTuple):
         if repetitions is not None:
             words = f"standard errors: bootstrap, {repetitions:,} repetitions, seed 0; {words}"
         by_edge = dict(zip(fit.dag.arrows, own, strict=True))
-        return cls(found.standard_errors, by_edge, words, kind=found.kind)
+        errors = cls(found.standard_errors, by_edge, words, kind=found.kind)
+        if not fit.dag.definitions:
+            return errors
+        try:
+            return errors._replace(defined=fit.defined(kind=kind, repetitions=repetitions))
+        except GaussnetError as problem:
+            return errors._replace(notes=(str(problem),))
 
 
 @dataclass(frozen=True, slots=True)
@@ -228,6 +236,7 @@ class Learnt:
             "errors": {"kind": self.errors.kind, "words": self.errors.test},
             "nodes": nodes,
             **({"covariances": covary} if covary else {}),
+            **({} if self.errors.defined is None else {"defined": self.errors.defined.to_dicts()}),
             **self._verdict(),
             **self._flagged(),
         }
@@ -270,7 +279,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         fit, ignored = learn(request, tell, client)
         tell("finding standard errors")
         errors = Errors.of(fit, request.bootstrap)
-        verdict = Verdict(fit)
+        verdict = fit._verdict
         _ = verdict.summary(), fit.notes  # both read rows: while the cluster is there
         if report is not None:
             tell("writing the report")
@@ -495,8 +504,8 @@ def print_fit(learnt: Learnt) -> None:
             ("first", "second", "covariance"),
             ((one, other, value) for (one, other), value in network.covariances.items()),
         )
-    if fit.trimming is not None:
-        _print_flagged(fit)
+    _print_defined(learnt.errors.defined)
+    _print_flagged(fit)
     for note in learnt.printed_notes:
         page.print(f"note: {note}")
     for what, path in (("network", learnt.out), ("report", learnt.report)):
@@ -507,8 +516,18 @@ def print_fit(learnt: Learnt) -> None:
         page.print(f"{counted(count, 'flagged value')} written to {path}", soft_wrap=True)
 
 
+def _print_defined(found: "gn.ResultTable | None") -> None:
+    """Print the quantities that the text of the graph defines, if there are any."""
+    if found is None:
+        return
+    heads = [column.heading for column in found.columns]
+    print_table(f"{found.title} ({'; '.join(found.notes)})", heads, found.lines())
+
+
 def _print_flagged(fit: gn.Fit) -> None:
-    """Print how many values of each node are flagged."""
+    """Print how many values of each node a robust fit flagged."""
+    if fit.trimming is None:
+        return
     found = fit.outliers()
     counts = {node: fit.node(node).flagged for node in fit.dag.nodes}
     print_table(

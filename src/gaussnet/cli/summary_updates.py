@@ -21,7 +21,6 @@ from gaussnet.data.paths import STANDARD_INPUT, files_of
 from gaussnet.data.sources import Stamp
 from gaussnet.errors import EstimationError, FileError, SettingError
 from gaussnet.files import check_folder, read_bytes, suffix, whole_file
-from gaussnet.fitting.verdicts import Verdict
 from gaussnet.graph.dag import counted
 from gaussnet.model.files import check_ending
 
@@ -181,7 +180,7 @@ def _network(summary: gn.Summary, out: Path | None) -> Learnt:
     errors = Errors.of(fit)
     if out is not None:
         fit.save_network(out)
-    return Learnt(fit, errors, out, (), None, Verdict(fit))
+    return Learnt(fit, errors, out, (), None, fit._verdict)
 
 
 def _fingerprints(request: UpdateRequest, history: Sequence[str] | None) -> list[str]:

@@ -512,6 +512,15 @@ def find_r2(fit: "Fit") -> FloatArray:
     return _believed_r2(fit, table, question)
 
 
+def r2_beside(network: GaussianNetwork, fit: "Fit") -> FloatArray:
+    """R2 of a network's equations on the rows of a fit, without cells that this does not believe.
+
+    The network need not be that of the fit.
+    """
+    table = fit.required_data("ask for R2 where the data are, or fit again").table()
+    return _believed_r2(fit, table, ExplainedPass(network, True))
+
+
 def _believed_r2(fit: "Fit", table: Table, question: ExplainedPass) -> FloatArray:
     """The same without the cells that a robust fit does not believe."""
     from gaussnet.fitting.graph_tests import judge_of_pages  # much to import

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.suspected_codes import SuspectedCode
     from gaussnet.fitting.tables import ResultTable
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
-    from gaussnet.fitting.verdicts import FitSummary
+    from gaussnet.fitting.verdicts import FitSummary, Verdict
     from gaussnet.methods.groups import FitData
     from gaussnet.methods.robust.contamination import ContaminationTest
     from gaussnet.methods.robust.findings import Trimming
@@ -187,9 +187,14 @@ class Fit:
 
     @cached_property
     def _summary(self) -> "FitSummary":
-        from gaussnet.fitting.verdicts import summarise
+        return self._verdict.summary()
 
-        return summarise(self)
+    @cached_property
+    def _verdict(self) -> "Verdict":
+        """What the sentences of `summary` rest on, each found when it is first asked for."""
+        from gaussnet.fitting.verdicts import Verdict
+
+        return Verdict(self)
 
     @cached_property
     def residual_shapes(self) -> "ResidualShapes | None":
@@ -746,10 +751,11 @@ class Fit:
 
         As `gaussnet.write_network`, and as ``gaussnet fit --out`` does. A ``.json`` file keeps
         beside the numbers: the method, the rows behind each node, the codes for missing values, the
-        range of the believed values, and which columns did not look Gaussian. With these,
-        ``gaussnet outliers`` does not flag right values of a skewed column that a robust fit
-        believes, and predictions, queries and what-if pages of the network warn of values far
-        outside what was seen. Ranges are known for rows in memory.
+        range of the believed values, which columns did not look Gaussian, and the sentences of
+        `summary`. With these, ``gaussnet outliers`` does not flag right values of a skewed column
+        that a robust fit believes, predictions, queries and what-if pages of the network warn of
+        values far outside what was seen, and what-if pages begin with what speaks against the
+        model. Ranges are known for rows in memory.
 
         Examples
         --------
@@ -1001,7 +1007,7 @@ class Fit:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data, and what the notes tell of it."""
-        left = ("bootstraps", "known_errors")
+        left = ("bootstraps", "known_errors", "_verdict")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
         told = ("notes", "suspected_codes", "missing_values", "seen_range")
         own |= {name: getattr(self, name) for name in told}

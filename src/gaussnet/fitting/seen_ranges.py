@@ -8,7 +8,7 @@ import numpy as np
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.residuals import doubted_cells
 from gaussnet.model.cells import CellJudge
-from gaussnet.model.seen import Seen
+from gaussnet.model.seen import SavedVerdict, Seen
 from gaussnet.types import BoolArray, FloatArray, Rows
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def find_seen_range(fit: "Fit") -> Seen | None:
 
 
 def seen_for_file(fit: "Fit") -> Seen:
-    """All that a model file keeps of the rows: ranges, shapes of residuals, codes, and far z.
+    """All that a model file keeps: ranges, shapes of residuals, codes, far z, and the verdict.
 
     Of levels of a category there is no range.
     """
@@ -68,7 +68,14 @@ def seen_for_file(fit: "Fit") -> Seen:
         for shape, own in zip(shapes, believed.tolist(), strict=True)
     )
     z_low, z_high = _far_z(fit, believed)
-    return Seen(low, high, z_low, z_high, marked, tuple(fit.missing_values))
+    codes = tuple(fit.missing_values)
+    return Seen(low, high, z_low, z_high, marked, codes, _verdict_for_file(fit))
+
+
+def _verdict_for_file(fit: "Fit") -> SavedVerdict:
+    """The sentences on a fit; a graph that was not checked is something to warn of too."""
+    found = fit._verdict.summary()
+    return SavedVerdict(found.sentences, bool(found.warns or fit._verdict.check is None))
 
 
 def believed_nodes(fit: "Fit") -> BoolArray:

@@ -178,6 +178,14 @@ class ResultTable:
         lines = cut_table(heads, list(self._cells()), LONGEST_TEXT, left)
         return "\n".join([self.title, *lines, *(f"note: {note}" for note in self.notes)])
 
+    def lines(self) -> list[tuple[str | float | int, ...]]:
+        """The rows, with p-values that print as such, and NaN for what does not exist."""
+        kinds = [column.kind for column in self.columns]
+        return [
+            tuple(map(_printable, row, kinds))
+            for row in zip(*(column.values for column in self.columns), strict=True)
+        ]
+
     def to_html(self, most: int = LONGEST_HTML) -> str:
         """The table as HTML that needs nothing else and takes the colours of the page around.
 
@@ -237,6 +245,13 @@ class Tabular:
     def _repr_html_(self) -> str:
         """The table in a notebook."""
         return self.table().to_html()
+
+
+def _printable(value: Cell, kind: Format) -> str | float | int:
+    """A cell that other tables can print."""
+    if value is None:
+        return math.nan
+    return PValue(value) if kind == "p-value" and type(value) is float else value
 
 
 def _html_cells(row: Sequence[str], kinds: Sequence[str]) -> str:

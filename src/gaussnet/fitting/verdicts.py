@@ -71,11 +71,6 @@ class FitSummary(str):
         return "".join(f"<p style='margin:.2em 0'>{escape(one)}</p>" for one in self.sentences)
 
 
-def summarise(fit: "Fit") -> FitSummary:
-    """The three sentences on a fit."""
-    return Verdict(fit).summary()
-
-
 class Verdict:
     """What the sentences rest on, each found when it is first asked for."""
 

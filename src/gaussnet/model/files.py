@@ -30,7 +30,7 @@ from gaussnet.graph.formats.rds import read_rds
 from gaussnet.model.formats.bnlearn import from_bnlearn, to_bnlearn
 from gaussnet.model.formats.text import from_csv, to_csv, to_dot
 from gaussnet.model.network import GaussianNetwork
-from gaussnet.model.seen import Seen, is_finite_number
+from gaussnet.model.seen import SavedVerdict, Seen, is_finite_number
 from gaussnet.types import FloatArray
 
 FORMAT = "gaussnet-network"
@@ -165,6 +165,8 @@ def save_json(
         lines.append(json.dumps(entry, ensure_ascii=False, allow_nan=False))
     more = how.fields
     more += '"column_order": true,\n' if network.dag.has_column_order else ""
+    if seen is not None and seen.verdict is not None:
+        more += f'"verdict": {json.dumps(seen.verdict.fields, ensure_ascii=False)},\n'
     pairs = network.dag.covariances
     if pairs:
         more += f'"covariances": {json.dumps(pairs, ensure_ascii=False)},\n'
@@ -204,7 +206,12 @@ def read_json(path: Path) -> tuple[Dag, FloatArray, FloatArray, FloatArray, Seen
         np.array(coefficients, dtype=np.float64),
         np.array([node.variance for node in nodes], dtype=np.float64),
         np.array([node.intercept for node in nodes], dtype=np.float64),
-        Seen.of(dag, {node.name: node.entry for node in nodes}, _codes(file, content)),
+        Seen.of(
+            dag,
+            {node.name: node.entry for node in nodes},
+            _codes(file, content),
+            SavedVerdict.of(content["verdict"]) if "verdict" in content else None,
+        ),
     )
 
 

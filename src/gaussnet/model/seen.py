@@ -2,13 +2,13 @@
 
 A network is a Gaussian law, and cannot tell by itself that a column is skewed, or that -999 stands
 for a missing value. `Seen` keeps what a fit knows of this beside the numbers of its network, in
-memory and in model files.
+memory and in model files; also the sentences on whether the model fits.
 """
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -26,9 +26,46 @@ FIELDS = ("seen", "seen_z", "residuals")
 """What the entry of a node in a model file may have."""
 GAUSSIAN = "Gaussian"
 """What a model file says of residuals that look so."""
+MOST_SENTENCES = 3
+"""Of a verdict."""
 IMPOSSIBLE = 8.0
 """Where no range is known: a value so many standard deviations from the mean of its node is told
 of. A Gaussian value is so far off once in 10^15."""
+
+
+class SavedVerdict(NamedTuple):
+    """The sentences of a fit on itself, as a model file keeps them.
+
+    Examples
+    --------
+    >>> kept = SavedVerdict(("The data agree with the graph.",), warns=False)
+    >>> SavedVerdict.of(kept.fields) == kept
+    True
+    """
+
+    sentences: tuple[str, ...]
+    """Whether the model fits, what was wrong with the data, how far to trust the numbers."""
+    warns: bool
+    """Whether there is something to warn of, or the graph was not checked."""
+
+    @property
+    def fields(self) -> dict[str, Any]:
+        """Plain values, for JSON."""
+        return {"warns": self.warns, "sentences": list(self.sentences)}
+
+    @classmethod
+    def of(cls, fields: object) -> "SavedVerdict":
+        """What a model file says, refused if it is something else."""
+        own = fields if isinstance(fields, dict) else {}
+        warns, sentences = own.get("warns"), own.get("sentences")
+        texts = sentences if isinstance(sentences, list) else []
+        count = sum(isinstance(one, str) for one in texts)
+        if not 0 < count == len(texts) <= MOST_SENTENCES or not isinstance(warns, bool):
+            raise FileError(
+                f"the file has the verdict {fields!r:.60}, expected warns and 1 to "
+                f"{MOST_SENTENCES} sentences: save the network again"
+            )
+        return cls(tuple(texts), warns)
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,21 +90,28 @@ class Seen:
     """What the residuals of each node looked like, "" for Gaussian ones; () where not known."""
     missing_values: tuple[float, ...] = ()
     """Numbers that stand for a missing value."""
+    verdict: "SavedVerdict | None" = None
+    """What the fit said of itself; None where that is not known."""
 
     @classmethod
     def of(
-        cls, dag: Dag, by_node: Mapping[str, Mapping[str, Any]], codes: Sequence[float] = ()
+        cls,
+        dag: Dag,
+        by_node: Mapping[str, Mapping[str, Any]],
+        codes: Sequence[float] = (),
+        verdict: "SavedVerdict | None" = None,
     ) -> "Seen | None":
         """What the entries of a model file say; None where they say nothing."""
         entries = [by_node[node] for node in dag.nodes]
-        if not codes and not any(name in own for own in entries for name in FIELDS):
+        told = codes or verdict is not None
+        if not told and not any(name in own for own in entries for name in FIELDS):
             return None
         low, high = _pairs(by_node, "seen")
         z_low, z_high = _pairs(by_node, "seen_z")
         shapes = tuple(_shape(node, own) for node, own in by_node.items())
         if not any("residuals" in own for own in entries):
             shapes = ()
-        return cls(low, high, z_low, z_high, shapes, tuple(map(float, codes)))
+        return cls(low, high, z_low, z_high, shapes, tuple(map(float, codes)), verdict)
 
     def fields(self, node: int) -> dict[str, Any]:
         """What a model file keeps of a node."""

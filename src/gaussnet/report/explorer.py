@@ -43,6 +43,12 @@ FEW_NODES = 60
 ROOMY_NODES = 20
 """So many nodes leave room between their layers."""
 ENDINGS = (".html", ".htm")
+UNSAVED = "model.json"
+"""What copied lines call a file that is yet to be written."""
+UNKNOWN = (
+    "Whether the data agree with this graph is not known: the network does not say it. One that is "
+    "saved by fit.save_network, or by gaussnet fit --out, does."
+)
 LETTER = 7.0
 THIN, THICK = 1.2, 4.6
 
@@ -54,7 +60,7 @@ def write_explorer(
     around: str | Iterable[str] | None = None,
     level: float = 0.95,
     title: str | None = None,
-    source: str = "model.json",
+    source: str | None = None,
 ) -> None:
     """Write a what-if page of a network or a fit: one HTML file that needs no server.
 
@@ -62,7 +68,8 @@ def write_explorer(
     or to *set* it (what an action would do); all other nodes show their new mean, interval and
     shift at once, and the paths that carry the effect light up. Two scenarios can be compared. The
     page copies the Python or shell line that gives the same numbers. It warns of values far outside
-    those that the network was learnt from, or that it can give, and of codes for missing values.
+    those that the network was learnt from, or that it can give, and of codes for missing values. It
+    begins with what speaks against the model, as the fit or the file of the network says it.
 
     Parameters
     ----------
@@ -78,7 +85,8 @@ def write_explorer(
     title
         Of the page.
     source
-        The file of the network that the copied lines read.
+        The file of the network that the copied lines read. Without one they ask `fit` or
+        `network`, as the result at hand is usually called.
 
     Examples
     --------
@@ -100,12 +108,12 @@ def write_explorer(
     if isinstance(result, Fit):
         network = network.with_seen(seen_for_file(result))
     view = choose_view(network.dag, around)
-    warnings = _doubts(result) if isinstance(result, Fit) else []
-    warnings += _open_categories(network, view)
+    warnings = [*_doubts(network), *_open_categories(network, view)]
     model = model_data(network, view) | {
         "level": float(level),
         "point": float(ndtri(0.5 + 0.5 * level)),
         "source": source,
+        **_at_hand(result),
     }
     sections = [
         _head(title or "What if?", view, len(network.dag), warnings),
@@ -294,12 +302,21 @@ def _as_json(model: dict[str, Any]) -> str:
     return json.dumps(model, separators=(",", ":")).replace("<", "\\u003c")
 
 
-def _doubts(fit: Fit) -> list[str]:
-    """What speaks against the model of a fit, if anything does."""
-    summary = fit.summary()
-    if not summary.warns:
+def _at_hand(result: Fit | GaussianNetwork) -> dict[str, str]:
+    """What copied lines call the network that no file holds, and the line that saves it."""
+    if isinstance(result, Fit):
+        return {"held": "fit.network", "saving": f'fit.save_network("{UNSAVED}")'}
+    return {"held": "network", "saving": f'network.save("{UNSAVED}")'}
+
+
+def _doubts(network: GaussianNetwork) -> list[str]:
+    """What speaks against the model, or that nobody knows."""
+    verdict = None if network.seen is None else network.seen.verdict
+    if verdict is None:
+        return [UNKNOWN]
+    if not verdict.warns:
         return []
-    return [f"{summary.fits} {summary.data} Answers take the graph and its numbers as right."]
+    return [f"{' '.join(verdict.sentences[:2])} Answers take the graph and its numbers as right."]
 
 
 def _head(title: str, view: View, count: int, warnings: Sequence[str]) -> str:

@@ -17,15 +17,16 @@ from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.drift import DriftCheck, drift_between, learn_new_rows
 from gaussnet.fitting.effects import Effect
 from gaussnet.fitting.graph_tests import GraphCheck
-from gaussnet.fitting.measures import ExplainedPass, find_r2, implied_r2
+from gaussnet.fitting.measures import ExplainedPass, find_r2, implied_r2, r2_beside
 from gaussnet.fitting.new_rows import NetworkOnRows, no_comparison
 from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.outliers import Outliers
 from gaussnet.fitting.residuals import ResidualShapes, believed_rows, find_shapes
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.standardized import shown_coefficients, standardized_coefficients
+from gaussnet.fitting.tables import ResultTable
 from gaussnet.fitting.uncertainty import Uncertainty
-from gaussnet.fitting.verdicts import FitSummary, Verdict
+from gaussnet.fitting.verdicts import FitSummary
 from gaussnet.graph.dag import Dag, shorten as shorten_names
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.planning import Certificate
@@ -75,6 +76,10 @@ class Findings:
     """Of the data, (nodes,)."""
     drift: DriftCheck | None = None
     """Whether rows follow a network that was not learnt from them."""
+    robust: Fit | None = None
+    """The robust fit that says which values of contaminated rows do not count; None for others."""
+    defined: ResultTable | None = None
+    """Quantities that the text of the graph defines; None if there are none."""
     codes: Codes = ()
     """Numbers that stand for a missing value in rows beside a network."""
 
@@ -112,11 +117,14 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
     seen, was_set = (None, None) if table is None else believed_rows(fit, MOST_ROWS)
     uncertainty = attempt("uncertainty", lambda: fit.uncertainty(level=level))
     tested = (np.empty(0), "") if uncertainty is None else coefficient_p_values(fit, uncertainty)
-    verdict = Verdict(fit)
+    verdict = fit._verdict
     named, listed = _named_effects(fit.dag, effects)
     told = [attempt("effects", lambda pair=pair: fit.effect(*pair, level=level)) for pair in named]
     if effects is not None and reasons.get("effects"):
         raise SettingError(reasons["effects"])
+    defined = None
+    if fit.dag.definitions:
+        defined = attempt("defined", lambda: fit.defined(level=level))
     notes = grouped_notes((*fit.notes, *(uncertainty.notes if uncertainty else ())))
     return Findings(
         network=fit.network,
@@ -125,6 +133,8 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
         notes=tuple(notes),
         rows_hash="" if table is None else table.fingerprint(),
         fit=fit,
+        robust=None if fit.trimming is None else fit,
+        defined=defined,
         uncertainty=uncertainty,
         p_values=tested[0],
         p_value_words=tested[1],
@@ -184,7 +194,10 @@ def findings_of_network(
     codes: Codes = (),
     learnt_rows: RowCounts = None,
 ) -> Findings:
-    """What rows tell of a network that is known already, learnt from so many rows."""
+    """What rows tell of a network that is known already, learnt from so many rows.
+
+    Values that a robust fit of these rows flags count neither in residuals nor in R2.
+    """
     given, nodes = by_node(data, network.dag, columns), network.dag.nodes
     pages, factors = default_page_rows(len(nodes)), network.dag.factors
     table = open_table(given, nodes, pages, Run(), codes=codes, factors=factors)
@@ -194,6 +207,11 @@ def findings_of_network(
     reasons = {"uncertainty": reason, "certificate": reason}
     beside = _beside(network, table, learnt_rows, reasons)
     notes = [*_holes(table, seen), *(beside.drift.notes if beside else ())]
+    robust = None if beside is None or beside.new.fit.trimming is None else beside.new.fit
+    if robust is None:
+        r2 = ask(table.surveyed(False), ExplainedPass(network, True))
+    else:
+        r2, (seen, _) = r2_beside(network, robust), believed_rows(robust, MOST_ROWS)
     return Findings(
         network=network,
         rows=count,
@@ -205,7 +223,9 @@ def findings_of_network(
         summary=no_comparison(reasons["summary"]) if beside is None else beside.summary(),
         check=None if beside is None else beside.check,
         drift=None if beside is None else beside.drift,
-        r2=ask(table.surveyed(False), ExplainedPass(network, True)),
+        robust=robust,
+        outliers=None if robust is None else robust.outliers(),
+        r2=r2,
         codes=codes,
     )
 

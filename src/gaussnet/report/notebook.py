@@ -3,6 +3,7 @@
 Text and lines use the current colour, so that dark and light pages both can be read.
 """
 
+from collections.abc import Sequence
 from hashlib import sha256
 from html import escape
 from typing import TYPE_CHECKING, Any
@@ -19,6 +20,7 @@ from gaussnet.report.markup import brief
 from gaussnet.report.network_picture import (
     FEW_EDGES,
     MARGIN,
+    MOST_CONTRADICTIONS,
     arc,
     drawing_sizes,
     edge_path,
@@ -35,8 +37,8 @@ if TYPE_CHECKING:
 
 MOST_NODES = 80
 """Larger graphs are told by their sizes."""
-PLUS, MINUS = "#3b82d6", "#d9722b"
-"""Colours of coefficients that show on white and on black."""
+PLUS, MINUS, WRONG = "#3b82d6", "#d9722b", "#d6403a"
+"""Colours that show on white and on black: of coefficients, and of contradicted missing edges."""
 MOST_PREDICTIONS = 10
 
 
@@ -100,11 +102,17 @@ def prediction_table(value: "Prediction") -> ResultTable:
 
 
 def fit(value: "Fit") -> str:
-    """The sentences on a fit, the network drawn, and the coefficients."""
+    """The sentences on a fit, the network drawn, the coefficients, and quantities defined."""
     coefficients = list(value.network.coefficients.values())
-    picture = _figure(_picture(value.dag, coefficients), heading(value))
+    check = value._verdict.check
+    pairs = [] if check is None else [(one.other, one.node) for one in check.rejected]
+    caption = heading(value)
+    if pairs and len(value.dag) <= MOST_NODES:
+        caption += "; red dots: no edge, but the data contradict that"
+    picture = _figure(_picture(value.dag, coefficients, pairs), caption)
     try:
         table = value.table()._repr_html_()
+        table += value.defined()._repr_html_() if value.dag.definitions else ""
     except GaussnetError as problem:
         table = f"<p>No table of coefficients: {escape(str(problem))}</p>"
     colour = "#c8372d" if value.summary().warns else "#2e8b57"
@@ -124,8 +132,15 @@ def _figure(picture: str, caption: str) -> str:
     )
 
 
-def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
-    """The graph as SVG; nothing if it is too large."""
+def _picture(
+    value: "Dag",
+    coefficients: list[float] | None = None,
+    contradicted: Sequence[tuple[str, str]] = (),
+) -> str:
+    """The graph as SVG; nothing if it is too large.
+
+    Missing edges that the data contradict are dotted arcs.
+    """
     if not 0 < len(value) <= MOST_NODES:
         return ""
     labels = [shorten(node) for node in value.nodes]
@@ -152,6 +167,13 @@ def _picture(value: "Dag", coefficients: list[float] | None = None) -> str:
         bow = arc(*(layout.centres[value.position(node)] for node in pair))
         line = 'stroke="currentColor" stroke-opacity=".6" stroke-dasharray="4 4"'
         parts.append(f'<path d="{bow}" fill="none" {line}/>')
+    for pair in contradicted[:MOST_CONTRADICTIONS]:
+        bow = arc(*(layout.centres[value.position(node)] for node in pair))
+        line = f'stroke="{WRONG}" stroke-width="1.6" stroke-dasharray="1.5 4"'
+        parts.append(
+            f'<path d="{bow}" fill="none" {line}><title>{escape(" and ".join(pair))}: no edge, but '
+            "the data contradict that</title></path>"
+        )
     for (x, y), label, wide in zip(layout.centres, labels, sizes.widths, strict=True):
         parts.append(
             f'<rect x="{x - wide / 2:.1f}" y="{y - sizes.height / 2:.1f}" width="{wide:.1f}" '

@@ -149,6 +149,7 @@ def fit_page(findings: Findings, title: str, origin: Origin, groups: str = "") -
         sections.graph_check(findings),
         sections.drift(findings),
         sections.coefficients(findings),
+        sections.defined(findings),
         sections.effects(findings),
         sections.interventions(findings),
         sections.residuals(findings),

@@ -72,9 +72,7 @@ def _draw_edges(axes: Any, fit: "Fit", layout: Layout) -> None:
 
 
 def _draw_contradictions(axes: Any, fit: "Fit", layout: Layout) -> None:
-    from gaussnet.fitting.verdicts import Verdict
-
-    check = Verdict(fit).check
+    check = fit._verdict.check
     for one in () if check is None else check.rejected:
         ends = [layout.centres[fit.dag.position(node)] for node in (one.other, one.node)]
         _draw_bow(axes, ends, WRONG, ":")

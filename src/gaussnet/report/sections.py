@@ -201,6 +201,19 @@ def coefficients(findings: Findings) -> str:
     )
 
 
+def defined(findings: Findings) -> str:
+    """The quantities that the text of the graph defines, as a table; nothing if there are none."""
+    if not findings.network.dag.definitions:
+        return ""
+    title, found = "<h2>Defined quantities</h2>", findings.defined
+    if found is None:
+        why = findings.reasons.get("defined", "that needs a fit")
+        return f"{title}<p>They are not known: {text(why)}.</p>"
+    caption = f"One row per quantity. {'; '.join(found.notes)}"
+    heads = [column.heading for column in found.columns]
+    return f"{title}{Sortable('defined', caption, heads, found.lines()).to_html()}"
+
+
 def _covariance_table(findings: Findings) -> str:
     net = findings.network
     if not net.dag.covariances:
@@ -343,7 +356,7 @@ def residuals(findings: Findings) -> str:
     )
     shapes, dag = findings.shapes, findings.network.dag
     figures = "\n".join(
-        draw_residuals(own, shape_words(findings.fit, shapes, dag.position(own.node)))
+        draw_residuals(own, shape_words(findings.robust, shapes, dag.position(own.node)))
         for own in shown
     )
     return (
@@ -357,7 +370,7 @@ def _least_gaussian(found: list[Residuals]) -> list[Residuals]:
 
 
 def flagged(findings: Findings) -> str:
-    """Picture and table of the cells that a robust fit flagged; nothing for other methods."""
+    """Picture and table of the cells that a robust fit flagged; nothing where there is none."""
     found = findings.outliers
     if found is None:
         return ""
@@ -396,9 +409,11 @@ def _judged_by(found: Outliers) -> tuple[str, str]:
 def _left_out_words(findings: Findings) -> str:
     """What the equations do without because of flagged values."""
     fit = findings.fit
-    if fit is not None and fit.trimming is not None and fit.trimming.bridged:
+    if fit is None:
+        return "They count neither in R2 nor in the residuals above."
+    if fit.trimming is not None and fit.trimming.bridged:
         return "They were not used; the other values of their rows were."
-    counts = [] if fit is None else [fit.node(node).trimmed for node in fit.dag.nodes]
+    counts = [fit.node(node).trimmed for node in fit.dag.nodes]
     if not any(counts):
         return "No equation leaves out a row because of them."
     return f"Equations leave out up to {many(max(counts), 'row')} because of them."

@@ -348,9 +348,11 @@
     const words = ({ level, value }) => (level === undefined ? value : JSON.stringify(level));
     const dict = (list) => `{${list.map(
       (part) => `${JSON.stringify(part.name)}: ${words(part)}`).join(", ")}}`;
-    const net = set.length ? `net.do(${dict(set)})` : "net";
-    return `import gaussnet as gn\nnet = gn.read_network(${JSON.stringify(model.source)})\n`
-      + `law = ${net}.condition(${dict(seen)})`;
+    const held = model.source === null ? model.held : "net";
+    const net = set.length ? `${held}.do(${dict(set)})` : held;
+    const read = model.source === null ? ""
+      : `import gaussnet as gn\nnet = gn.read_network(${JSON.stringify(model.source)})\n`;
+    return `${read}law = ${net}.condition(${dict(seen)})`;
   };
   const quoted = (word) =>
     (/^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replaceAll("'", "'\\''")}'`);
@@ -360,8 +362,9 @@
       return word.startsWith("-") ? `${flag}=${quoted(word)}` : `${flag} ${quoted(word)}`;
     });
     const level = model.level === 0.95 ? [] : [`--level ${model.level}`];
-    return ["gaussnet query", quoted(model.source), ...options("--given", "seen"),
-      ...options("--do", "set"), ...level].join(" ");
+    const first = model.source === null ? `# first, in Python: ${model.saving}\n` : "";
+    return first + ["gaussnet query", quoted(model.source ?? "model.json"),
+      ...options("--given", "seen"), ...options("--do", "set"), ...level].join(" ");
   };
   for (const button of all("[data-copy]")) {
     button.addEventListener("click", async () => {
