@@ -41,6 +41,9 @@ def file_name(path: Path) -> str:
     >>> file_name("rows.csv")
     'rows.csv'
     """
+    if not isinstance(path, str | bytes | os.PathLike):
+        order = ": the path comes second" if hasattr(path, "dag") else ""
+        raise FileError(f"got a {type(path).__name__} where the path of a file is expected{order}")
     name = os.fspath(path)
     if not isinstance(name, str):
         raise FileError(f"got the path {name!r}, expected a string: decode it first")

@@ -1,6 +1,6 @@
 """Rows whose columns have names: an array that knows which column is which."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,18 @@ def did_you_mean(name: str, columns: Iterable[str]) -> str:
     plain = {bare_name(column): column for column in columns}
     found = get_close_matches(bare_name(name), plain, n=1, cutoff=0.75)
     return f", did you mean {plain[found[0]]!r}?" if found else ""
+
+
+def called_here(name: str, others: Mapping[str, str]) -> str:
+    """What a name from elsewhere is called here, to end a message; or nothing.
+
+    Examples
+    --------
+    >>> called_here("OLS", {"ols": "least-squares"}), called_here("x", {})
+    ("; 'OLS' is 'least-squares' here", '')
+    """
+    own = others.get(bare_name(name))
+    return "" if own is None else f"; {name!r} is {own!r} here"
 
 
 def bare_name(name: str) -> str:

@@ -313,7 +313,7 @@ def test_text_and_twice_named_columns_of_tables_are_refused(tmp_path, ending):
 
     save(pa.table({"a": ["x"], "b": [1.0]}))
     assert read_rows(path, ["b"]).rows.tolist() == [[1.0]]
-    with pytest.raises(DataError, match="the column 'a' holds String, expected numbers"):
+    with pytest.raises(DataError, match="the column 'a' holds text, expected numbers"):
         read_rows(path, ["a"])
     save(pa.table([pa.array([1.0]), pa.array([2.0]), pa.array([3.0])], names=["a", "b", "a"]))
     with pytest.raises(DataError, match="has 2 columns 'a': rename or drop them"):
@@ -418,7 +418,7 @@ def test_results_of_duckdb_are_matched_by_name():
         query = "select 1.5 as a, 'noon' as time, 2 as b union all select null, 'late', 4"
         relation = base.sql(f"select * from ({query}) order by b")
         np.testing.assert_array_equal(as_rows(relation, ["b", "a"]), [[2, 1.5], [4, np.nan]])
-        with pytest.raises(DataError, match="the column 'time' holds String"):
+        with pytest.raises(DataError, match="the column 'time' holds text"):
             as_rows(relation, ["time"])
 
 

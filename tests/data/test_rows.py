@@ -78,21 +78,21 @@ def test_nulls_become_nan(frame):
 
 @pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame, pa.table])
 def test_text_columns_are_refused_by_name(frame):
-    words = "the column 'a' holds String with 'x' in row 1, counted from 0, expected numbers"
+    words = "the column 'a' holds text, first 'x' in row 1, counted from 0, expected numbers"
     with pytest.raises(gn.DataError, match=words):
         as_rows(frame({"a": ["1", "x"]}), ["a"])
-    with pytest.raises(gn.DataError, match="holds String, expected numbers"):
+    with pytest.raises(gn.DataError, match="holds text, expected numbers"):
         as_rows(frame({"a": ["1", "2.5"]}), ["a"])
 
 
 def test_text_among_numbers_is_refused_by_its_cell():
-    with pytest.raises(gn.DataError, match="holds Object with 'n/a' in row 2, counted from 0"):
+    with pytest.raises(gn.DataError, match="holds text, first 'n/a' in row 2, counted from 0"):
         as_rows(pd.DataFrame({"a": [1.0, None, "n/a"]}, dtype=object), ["a"])
 
 
 def test_duplicate_columns_are_refused():
     frame = pd.DataFrame(VALUES, columns=["a", "a", "b"])
-    with pytest.raises(gn.DataError, match="several columns of the same name"):
+    with pytest.raises(gn.DataError, match="several columns of the same name, 'a'"):
         as_rows(frame, ["a", "b"])
 
 
@@ -109,8 +109,8 @@ def test_duplicate_columns_are_refused():
         (None, "got data of type NoneType, expected an array"),
         ({"a": [1.0]}, "got data of type dict, expected an array"),
         (iter([[1.0, 2.0, 3.0]]), "got data of type list_iterator, expected an array"),
-        (pd.Series([1.0]), r"got data of (type Series|shape \(1,\)), expected"),
-        (pl.Series([1.0]), "got data of type Series, expected an array"),
+        (pd.Series([1.0]), "got a Series of length 1, expected a table"),
+        (pl.Series([1.0]), "got a Series of length 1, expected a table"),
     ],
 )
 def test_other_data_are_refused_with_one_sentence(data, message):
@@ -196,3 +196,17 @@ def test_nullable_columns_of_pandas_are_numbers():
     found = open_rows(frame, ["a", "b"]).rows
     assert found.dtype == np.float64
     np.testing.assert_array_equal(found, [[1.0, 1.0], [np.nan, 2.0]])
+
+
+@pytest.mark.parametrize("kind", ["pandas", "polars"])
+def test_a_series_is_refused_in_one_sentence(kind):
+    series = pytest.importorskip(kind).Series([1.0, 2.0, 3.0])
+    with pytest.raises(gn.DataError, match=r"got a Series of length 3, expected a table"):
+        gn.fit(series, "y ~ x")
+
+
+def test_decimal_commas_are_told_with_the_label_of_their_row():
+    frame = pd.DataFrame({"y": ["314,2", "1,5"], "x": [1.0, 2.0]}, index=["ann", "bob"])
+    words = r"first '314,2' in row 0 \('ann'\).* decimal comma, so read the file with decimal=','"
+    with pytest.raises(gn.DataError, match=words):
+        as_rows(frame, ["y", "x"])

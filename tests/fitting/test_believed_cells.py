@@ -177,9 +177,7 @@ def test_the_worst_residual_is_told_in_standard_deviations_of_the_noise():
         fit.network.variances["x"]
     )
     summary = fit.summary()
-    assert (
-        f"the residuals of x are not Gaussian (worst {worst:.3g} sd of the noise)" in summary.fits
-    )
+    assert f"the values of x are not Gaussian (worst {worst:.3g} sd of the noise)" in summary.fits
     assert f"values up to {worst:.0f} standard deviations of the noise off" in summary.trust
 
 

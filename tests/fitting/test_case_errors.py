@@ -147,3 +147,9 @@ def test_a_case_in_a_frame_shows_that_a_doubtful_value_does_not_count():
     fit = gn.fit(TRUTH.sample(500, seed=3), DAG, "robust")
     case = fit.counterfactual({"a": 1.0, "c": 900.0}, do={"b": 1.5})
     assert case.to_frame()["observed"].tolist() == [True, False, False, False]
+
+
+def test_a_label_in_place_of_a_row_is_refused_with_what_to_give():
+    fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], "y ~ x", columns=["y", "x"])
+    with pytest.raises(gn.DataError, match=r"give frame\.loc\['ann'\]"):
+        fit.counterfactual("ann", do={"x": 1.0})

@@ -364,3 +364,60 @@ def test_fits_are_compared_by_identity():
 def test_constant_root_is_not_said_to_have_parents():
     fit = gn.fit([[1.0], [1.0]], gn.Dag.from_edges([], nodes=["a"]))
     assert str(fit.notes[0]) == "a: the variance is zero: all values are the same"
+
+
+@pytest.mark.parametrize(
+    ("setting", "words"),
+    [
+        ({"method": "OLS"}, "'OLS' is 'least-squares' here"),
+        ({"method": "lm"}, "'lm' is 'least-squares' here"),
+        ({"missing": "fiml"}, "'fiml' is 'likelihood' here"),
+        ({"missing": "listwise"}, "'listwise' is 'drop-rows' here"),
+    ],
+)
+def test_names_from_other_packages_are_translated(setting, words):
+    with pytest.raises(gn.SettingError, match=words):
+        gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], "y ~ x", columns=["y", "x"], **setting)
+
+
+@pytest.mark.parametrize(
+    ("given", "words"),
+    [("mising", "did you mean 'missing'"), ("n_jobs", "'n_jobs' is 'threads' here"), ("zz", "are")],
+)
+def test_unknown_settings_are_refused_with_those_that_are_known(given, words):
+    with pytest.raises(TypeError, match=rf"has no setting {given}=.*{words}"):
+        gn.fit([[1.0, 0.0], [3.0, 1.0]], "y ~ x", columns=["y", "x"], **{given: 1})
+
+
+def test_attributes_that_people_try_are_pointed_to_others():
+    fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], "y ~ x", columns=["y", "x"])
+    with pytest.raises(AttributeError, match=r"no attribute 'save': use fit\.save_network"):
+        _ = fit.save
+    with pytest.raises(AttributeError, match=r"no attribute 'load': gn\.read_network"):
+        _ = gn.load
+    with pytest.raises(AttributeError, match=r"no attribute 'other'$"):
+        _ = fit.other
+    assert not hasattr(fit, "params")
+    assert not hasattr(gn, "save")
+
+
+@pytest.mark.parametrize("write", [gn.write_network, gn.write_report, gn.write_explorer])
+def test_a_path_before_the_result_is_refused_in_one_sentence(write):
+    fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], "y ~ x", columns=["y", "x"])
+    with pytest.raises(gn.FileError, match=r"got a Fit .* the path comes second"):
+        write("page.html", fit)
+
+
+def test_a_fit_is_not_written_as_a_network(tmp_path):
+    fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], "y ~ x", columns=["y", "x"])
+    with pytest.raises(gn.NetworkError, match=r"call fit\.save_network\(path\)"):
+        gn.write_network(fit, tmp_path / "fit.json")
+
+
+def test_maximum_likelihood_over_holes_notes_wild_values_too():
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=200)
+    y = x + rng.normal(size=200)
+    y[0], x[1] = 80.0, np.nan
+    fit = gn.fit(np.c_[y, x], "y ~ x", columns=["y", "x"], missing="likelihood")
+    assert any("residuals of y are far from Gaussian" in note for note in fit.notes)

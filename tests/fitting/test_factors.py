@@ -678,3 +678,10 @@ def test_cleaned_frames_have_the_columns_of_the_user_and_categories_as_they_were
     assert cleaned["site"].isna().tolist() == frame["site"].isna().tolist()
     assert (cleaned["site"].dropna() == frame["site"].dropna()).all()
     assert cleaned.loc[7, "bmi"] < 40.0
+
+
+def test_levels_of_one_category_are_not_printed_as_covarying():
+    frame = pd.DataFrame({"g": list("abc") * 20, "y": np.arange(60.0) % 7})
+    fit = gn.fit(frame, "y ~ g")
+    assert fit.dag.covariances
+    assert "~~" not in str(fit)

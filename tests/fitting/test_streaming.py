@@ -303,7 +303,7 @@ def test_a_column_that_changes_its_type_is_named_with_its_file(tmp_path):
     good, bad = put(tmp_path / "good.parquet", ROWS), tmp_path / "bad.parquet"
     table = pa.table({name: ROWS[:, place] for place, name in enumerate(DAG.nodes)})
     pq.write_table(table.set_column(2, "c", pa.array(["x"] * len(ROWS))), bad)
-    with pytest.raises(DataError, match=r"in '.*bad\.parquet' the column 'c' holds String"):
+    with pytest.raises(DataError, match=r"in '.*bad\.parquet' the column 'c' holds text"):
         fit_streamed([good, bad], DAG)
     integers = table.set_column(2, "c", pa.array(np.arange(len(ROWS))))
     pq.write_table(integers, bad)

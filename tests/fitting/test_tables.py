@@ -473,13 +473,11 @@ def test_wrong_labels_are_refused(text, words):
         gn.Dag.parse(text)
 
 
-def test_a_product_that_was_meant_as_one_is_told_of():
+def test_a_label_that_is_a_column_is_refused_as_an_interaction():
     frame = pd.DataFrame({"y": [1.0, 2.0, 4.0, 3.0], "a": [1.0, 0, 1, 0], "x": [0.0, 1, 2, 3]})
-    fit = gn.fit(frame, gn.Dag.parse("y ~ a*x", nodes="yx"))
-    assert any(
-        "'a' is a column of the data, and in the model text a label" in str(note)
-        for note in fit.notes
-    )
+    with pytest.raises(gn.GraphError, match=r"'a' is a column .* write 'a \+ x' for both"):
+        gn.fit(frame, "y ~ a*x")
+    assert gn.fit(frame, "y ~ slope*x").dag.labels == {"slope": ("x", "y")}
 
 
 def test_a_fit_without_definitions_says_how_to_give_some():

@@ -176,7 +176,17 @@ def is_frame(data: Any) -> bool:
     return hasattr(type(data), "columns") or hasattr(type(data), "__arrow_c_stream__")
 
 
+def refuse_series(data: Any) -> None:
+    """Refuse one column of a frame where a table is expected."""
+    if type(data).__name__ == "Series":
+        raise DataError(
+            f"got a Series of length {len(data)}, expected a table: give frame[['a', 'b']] with "
+            "the names of its columns in two pairs of brackets"
+        )
+
+
 def _array_rows(data: Any, names: Sequence[str]) -> Rows:
+    refuse_series(data)
     if data is None or isinstance(data, bytes | Mapping | Iterator):
         raise DataError(
             f"got data of type {type(data).__name__}, expected an array, a frame or the path of "

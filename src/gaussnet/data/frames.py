@@ -1,5 +1,6 @@
 """Frames: the named columns of a pandas, polars or pyarrow table as one array."""
 
+import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -14,12 +15,16 @@ from gaussnet.data.columns import (
     column_indices,
     other_columns,
     plain_label,
+    refuse_series,
 )
 from gaussnet.errors import DataError, SettingError
+from gaussnet.named_rows import row_labels
 from gaussnet.types import FloatArray
 
 FrameKind = Literal["pandas", "polars"]
 PANDAS, POLARS, ARROW = ("pandas", "DataFrame"), ("polars", "DataFrame"), ("pyarrow", "Table")
+DECIMAL_COMMA = re.compile(r"[-+]?\d+(\.\d{3})*,\d+")
+"""A number as 314,2 or 1.314,25."""
 PLAIN = {PANDAS: "float64", POLARS: "Float64", ARROW: "double"}
 """Frames in memory whose columns are taken by their own means, by module and class, and what they
 call columns of float64."""
@@ -331,13 +336,22 @@ def _as_narwhals(frame: Any) -> "nw.DataFrame[Any] | nw.LazyFrame[Any]":
     except Exception as problem:
         if "unique" in str(problem).lower() or "duplicate" in str(problem).lower():
             raise DataError(
-                "the data have several columns of the same name: rename or drop them"
+                f"the data have several columns of the same name{_twice(frame)}: rename or drop "
+                "them"
             ) from None
         raise
     return table
 
 
+def _twice(frame: Any) -> str:
+    """The names that several columns of a frame share, to end a clause."""
+    columns = Counter(map(str, getattr(frame, "columns", ())))
+    found = [repr(name) for name, count in columns.items() if count > 1]
+    return f", {', '.join(found[:6])}" if found else ""
+
+
 def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
+    refuse_series(frame)
     if hasattr(frame, "__arrow_c_stream__"):
         import pyarrow
 
@@ -352,15 +366,27 @@ def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
 def _check_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> None:
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
         return
-    text = _first_text(column)
-    cell = text if is_whole else ""
-    raise DataError(
-        f"the column {name!r} holds {column.dtype}{cell}, expected numbers: {_advice(column, text)}"
-    )
+    found = _first_text(column)
+    where = "" if found is None or not is_whole else f", first {_place(column, found)}"
+    kind = "text" if column.dtype in (nw.String, nw.Object) else column.dtype
+    advice = _advice(column, None if found is None else str(column[found]))
+    raise DataError(f"the column {name!r} holds {kind}{where}, expected numbers: {advice}")
 
 
-def _advice(column: "nw.Series[Any]", text: str) -> str:
-    """How to make numbers of a column that holds something else."""
+def _place(column: "nw.Series[Any]", row: int) -> str:
+    """A value and where it stands: its row, and the label of the row if it has one."""
+    labels = row_labels(column.to_native())
+    label = "" if labels is None else f" ({str(labels[row])[:40]!r})"
+    return f"{str(column[row])[:40]!r} in row {row}{label}, counted from 0"
+
+
+def _advice(column: "nw.Series[Any]", text: str | None) -> str:
+    """How to make numbers of a column that holds something else; `text` is its first text."""
+    if text is not None and DECIMAL_COMMA.fullmatch(text.strip()):
+        return (
+            "this looks like a decimal comma, so read the file with decimal=',', or write points "
+            "for commas"
+        )
     if column.dtype in (nw.Datetime, nw.Date):
         return (
             "convert it first, say to days since a start, as (column - column.min()).dt.days in "
@@ -368,7 +394,7 @@ def _advice(column: "nw.Series[Any]", text: str) -> str:
         )
     if column.dtype == nw.Duration:
         return "convert it first, as column.dt.total_seconds()"
-    if column.dtype == nw.String and not text:
+    if column.dtype == nw.String and text is None:
         return (
             "they are numbers written as text, so convert it first, as pandas.to_numeric(column) "
             "or column.cast(polars.Float64)"
@@ -381,15 +407,15 @@ def _advice(column: "nw.Series[Any]", text: str) -> str:
     return "convert it first"
 
 
-def _first_text(column: "nw.Series[Any]") -> str:
-    """Where the first value is that is no number, in a column of text or of mixed values."""
+def _first_text(column: "nw.Series[Any]") -> int | None:
+    """The row of the first value that is no number, in a column of text or of mixed values."""
     values = column.to_list() if column.dtype in (nw.String, nw.Object) else []
     for row, value in enumerate(values):
         try:
             float("nan" if value is None else value)
         except (TypeError, ValueError):
-            return f" with {str(value)[:40]!r} in row {row}, counted from 0"
-    return ""
+            return row
+    return None
 
 
 def _write_numbers(column: "nw.Series[Any]", out: FloatArray) -> None:

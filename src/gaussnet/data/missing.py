@@ -12,11 +12,15 @@ from gaussnet.data.table import Table, ask
 from gaussnet.errors import DataError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.kernels.families import Families
-from gaussnet.named_rows import did_you_mean
+from gaussnet.named_rows import called_here, did_you_mean
 from gaussnet.types import BoolArray, IntArray, Rows
 
 Missing = Literal["raise", "drop-rows", "drop-by-node", "likelihood"]
 CHOICES = get_args(Missing)
+OTHER_NAMES = dict.fromkeys(("fiml", "ml", "mle", "em", "direct"), "likelihood") | dict.fromkeys(
+    ("listwise", "drop", "dropna", "omit", "na.omit", "complete", "complete-case"), "drop-rows"
+)
+"""What the choices are called elsewhere."""
 AnyTable = TypeVar("AnyTable", bound=Table)
 
 
@@ -144,7 +148,7 @@ def check_missing(missing: Missing) -> None:
         known = ", ".join(map(repr, CHOICES[:-1]))
         raise SettingError(
             f"got missing={missing!r}, expected {known} or {CHOICES[-1]!r}"
-            f"{did_you_mean(str(missing), CHOICES)}"
+            f"{called_here(str(missing), OTHER_NAMES) or did_you_mean(str(missing), CHOICES)}"
         )
 
 

@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gaussnet import kernels
+from gaussnet.errors import DataError
 from gaussnet.fitting.prediction import (
     Derivatives,
     LearntErrors,
@@ -45,6 +46,11 @@ def counterfactual_of_fit(
     fit: "Fit", row: object, do: Mapping[str, float | str], believe: bool
 ) -> Counterfactual:
     """What the case of a row would have been; codes of the fit are not observed."""
+    if isinstance(row, str):
+        raise DataError(
+            f"got the text {row!r} as the row, expected its values: give frame.loc[{row!r}] if it "
+            "is the label of a row"
+        )
     codes = known_codes(fit)
     given = {name: value for name, value in as_evidence(fit.dag, row).items() if value not in codes}
     seen = checks.level_values(fit.dag, given, "evidence")

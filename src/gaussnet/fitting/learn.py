@@ -18,7 +18,7 @@ from gaussnet.data.study import Study, Weights
 from gaussnet.data.table import Table, ask, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.files import Path
-from gaussnet.fitting.checks import thread_count
+from gaussnet.fitting.checks import check_labels, thread_count
 from gaussnet.fitting.notes import general_notes, missing_note
 from gaussnet.fitting.result import Details, Fit
 from gaussnet.graph.dag import Dag
@@ -31,6 +31,7 @@ from gaussnet.methods.scales import ResidualMomentsPass
 from gaussnet.methods.sums import FamilySums, KeptSums
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
+from gaussnet.named_rows import called_here, did_you_mean
 from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
@@ -46,6 +47,16 @@ EXTREME = (
     "beyond 1e154 or all below 1e-154, or remove these values"
 )
 
+
+OTHER_SETTINGS = {
+    **dict.fromkeys(("model", "formula", "graph"), "dag"),
+    **dict.fromkeys(("estimator",), "method"),
+    **dict.fromkeys(("na_action", "na"), "missing"),
+    **dict.fromkeys(("group", "group_by"), "groups"),
+    **dict.fromkeys(("cluster",), "clusters"),
+    **dict.fromkeys(("n_jobs", "workers"), "threads"),
+}
+"""What settings of `fit` are called elsewhere."""
 
 Roots = Literal["independent", "correlated"]
 
@@ -84,7 +95,7 @@ def fit(
 ) -> "ShiftFit": ...
 
 
-def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; overloads name few)
+def fit(  # noqa: PLR0913 (every setting is one keyword; overloads name few)
     data: Any,
     dag: GraphLike,
     method: str | Method = "least-squares",
@@ -107,6 +118,7 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     roots: Roots = "independent",
     outliers_to: Path | None = None,
     key: str | None = None,
+    **unknown: Any,
 ) -> "Fit | GroupFit | ShiftFit":
     """Learn the network over a known graph from rows of data.
 
@@ -189,6 +201,8 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     key
         The column that says what rows are called, as ``"timestamp"``: written beside each flagged
         cell, as text.
+    unknown
+        Nothing else: any other keyword is refused with the one that it resembles.
 
     Examples
     --------
@@ -198,6 +212,8 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     >>> {edge: round(value, 2) for edge, value in fit.network.coefficients.items()}
     {('rain', 'wet'): 2.06}
     """
+    if unknown:
+        raise TypeError(_unknown_words(next(iter(unknown))))
     chosen = method_named(method)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
@@ -228,6 +244,21 @@ def fit(  # type: ignore[misc]  # noqa: PLR0913 (every setting is one keyword; o
     if outliers is not None:
         outliers.write(found, progress, client)
     return found
+
+
+def _unknown_words(name: str) -> str:
+    """That `fit` has no such keyword, and which one may be meant.
+
+    Examples
+    --------
+    >>> _unknown_words("mising")
+    "fit() has no setting mising=, did you mean 'missing'?"
+    """
+    from inspect import signature
+
+    known = [own for own in signature(fit).parameters if own != "unknown"]
+    meant = did_you_mean(name, known) or f": its settings are {', '.join(known[2:])}"
+    return f"fit() has no setting {name}={called_here(name, OTHER_SETTINGS) or meant}"
 
 
 def _outlier_file(
@@ -324,6 +355,7 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
     """Ask the method, ask the scale; values that are not finite are looked at first."""
     method, scale = how
     options, survey = data.options, data.survey
+    check_labels(options.dag, data.ignored)
     check_missing(options.missing)
     if options.missing == "likelihood":
         from gaussnet.methods.likelihood import check_likelihood  # much to import

@@ -222,17 +222,6 @@ def missing_note(holes: int, cells: int) -> str:
     )
 
 
-def label_notes(dag: Dag, ignored: tuple[str, ...]) -> list[str]:
-    """Labels that may have been meant as columns: ``y ~ a*b`` is no product of variables."""
-    return [
-        f"{label!r} is a column of the data, and in the model text a label of the edge "
-        f"{edge[0]} -> {edge[1]}: write '+' between two parents, and add products of variables "
-        "to the data"
-        for label, edge in dag.labels.items()
-        if label in ignored
-    ]
-
-
 def factor_notes(dag: Dag) -> list[str]:
     """What the nodes of categories are."""
     return [
@@ -312,8 +301,9 @@ def _kind_of_values(report: NodeReport) -> list[str]:
     """What the shape of a column means for what was flagged in it."""
     found = []
     if report.shaped:
+        relatives = "parents and children" if report.parents else "children"
         found.append(
-            "does not look Gaussian (skewed, heavy tails or groups), but its parents and children "
+            f"does not look Gaussian (skewed, heavy tails or groups), but its {relatives} "
             f"do not contradict its {'other ' * bool(report.flagged)}values, which were kept: "
             "consider a transformation, or a variable that is missing from the graph"
         )

@@ -14,7 +14,6 @@ from gaussnet.fitting.notes import (
     NodeReport,
     Note,
     factor_notes,
-    label_notes,
     level_notes,
     node_notes,
 )
@@ -50,6 +49,21 @@ if TYPE_CHECKING:
     from gaussnet.model.inference.predicted_rows import Prediction
     from gaussnet.model.seen import Seen
     from gaussnet.planning import Certificate
+
+
+MEANT = {
+    "save": "use fit.save_network(path)",
+    "r2": "use fit.node_table()['r2']",
+    "rsquared": "use fit.node_table()['r2']",
+    "coefficients": "use fit.network.coefficients, or fit.table() with standard errors",
+    "coef": "use fit.network.coefficients, or fit.table() with standard errors",
+    "params": "use fit.table() for coefficients and fit.node_table() for intercepts and noise",
+    "bse": "use fit.table()['std_error']",
+    "pvalues": "use fit.table()['p_value']",
+    "conf_int": "use fit.confidence_intervals()",
+    "resid": "use fit.residuals()",
+}
+"""What attributes that people try stand for."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +125,14 @@ class Fit:
             seen = Seen(unknown, unknown, missing_values=tuple(self.missing_values))
             object.__setattr__(self, "network", self.network.with_seen(seen))
 
+    if not TYPE_CHECKING:  # else no misspelt attribute would be an error of types
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse an unknown attribute, and say what may be meant."""
+            if name in MEANT:
+                raise AttributeError(f"'Fit' object has no attribute {name!r}: {MEANT[name]}")
+            return object.__getattribute__(self, name)  # says what it always said
+
     @property
     def ignored(self) -> tuple[str, ...]:
         """Columns of the data that are not in the graph."""
@@ -132,7 +154,6 @@ class Fit:
     def notes(self) -> tuple[Note, ...]:
         """What is worth knowing: values dropped, rows trimmed, windows set aside, ranks, ..."""
         notes = [Note(None, text) for text in self.general_notes]
-        notes += [Note(None, text) for text in label_notes(self.dag, self.ignored)]
         notes += [Note(None, text) for text in factor_notes(self.dag)]
         if self.dag.factors:
             shares = dict(zip(self.dag.nodes, self.network.mean().tolist(), strict=True))
@@ -161,7 +182,8 @@ class Fit:
             for text in node_notes(self.node(node), bool(zero)):
                 by_column.setdefault((column, text), Note(node, text))
         notes += by_column.values()
-        if self.maximizes_likelihood and self.trimming is None:
+        follows_all = self.maximizes_likelihood or self.method.fills_holes
+        if follows_all and self.trimming is None:
             from gaussnet.fitting.verdicts import wild_note
 
             wild = wild_note(self)

@@ -1,5 +1,6 @@
 """What a fit amounts to, in three sentences: does it fit, what was wrong, how far to trust it."""
 
+from collections.abc import Sequence
 from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING
@@ -9,7 +10,7 @@ import numpy as np
 from gaussnet.data.factors import column_positions
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.measures import find_r2
-from gaussnet.fitting.residuals import FAR, ResidualShapes, listed, shapes_of_fit
+from gaussnet.fitting.residuals import FAR, SKEWED, ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import MENDED_BY
@@ -188,6 +189,29 @@ class Verdict:
         trimming = self.fit.trimming
         return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.shaped]
 
+    def _unjudged_words(self) -> list[str]:
+        """That wrong values of believed columns could not be told from their shape."""
+        trimming, shapes = self.fit.trimming, self.shapes
+        nodes = () if trimming is None or shapes is None else trimming.shaped
+        advised: dict[str, list[str]] = {}
+        for node in nodes:
+            assert shapes is not None
+            advice = _shape_advice(float(shapes.skewness[node]), self._is_positive(node))
+            advised.setdefault(advice, []).append(repr(shown(self.fit.dag.nodes[node])))
+        return [
+            f"wrong values in {listed(names)} could not be told from "
+            f"{advice if len(names) == 1 else advice.replace('its', 'their')}"
+            for advice, names in advised.items()
+        ]
+
+    def _is_positive(self, node: int) -> bool:
+        """Whether all values of a node have a logarithm; False where the rows are gone."""
+        try:
+            table = self.fit.required_data("").table().in_memory("its values")
+        except GaussnetError:
+            return False
+        return float(np.nanmin(table.array[:, node])) > 0.0
+
     @property
     def skewed(self) -> list[str]:
         """Nodes whose flagged values may be right, because they look like those of a skewed one."""
@@ -259,7 +283,8 @@ class Verdict:
             strength = [f"worst {worst:.3g} sd of the noise"]
             if skewness:
                 strength.append(f"skewness {max(skewness, key=abs):.2g}")
-            return f"the residuals of {listed(odd)} are not Gaussian ({', '.join(strength)})"
+            subject = _subject(self.fit, nodes)
+            return f"the {subject} of {listed(odd)} are not Gaussian ({', '.join(strength)})"
         if self.believed:
             return f"the values of {listed(self.believed)} do not look Gaussian"
         if self.shapes.are_few:
@@ -273,6 +298,7 @@ class Verdict:
         fit = self.fit
         codes = [f"{code.found} and may mean missing" for code in fit.suspected_codes]
         found = [*self._missing_words(), *codes, *self._flag_words(), *self._singular_words()]
+        found += self._unjudged_words()
         if self.wild and fit.trimming is None:
             found.append(f"there are wild values in {listed(self.wild)}")
         if found:
@@ -363,9 +389,12 @@ class Verdict:
         intervals = "can be trusted, but intervals need the bootstrap, and"
         if odd <= {shown(node) for node in dag.nodes if not dag.parents(node)}:
             intervals = "and their intervals can be trusted, but"
+        right = ""
+        if self.believed:
+            right = f" and no value of {listed(self.believed)} is wrong,"
         return (
-            f"If the graph is right the coefficients {intervals} probabilities of rare values are "
-            "rough."
+            f"If the graph is right{right} the coefficients {intervals} probabilities of rare "
+            "values are rough."
         )
 
     def _wrong_values(self) -> str:
@@ -446,10 +475,30 @@ def _method_words(fit: "Fit") -> str:
     return "maximum likelihood" if fit.method.fills_holes else fit.method.name
 
 
+def _shape_advice(skewness: float, is_positive: bool) -> str:
+    """What hides wrong values of a column, and what shows them.
+
+    Examples
+    --------
+    >>> _shape_advice(2.0, is_positive=True)
+    'its skew: take its logarithm and fit again'
+    """
+    if skewness > SKEWED and is_positive:
+        return "its skew: take its logarithm and fit again"
+    if abs(skewness) > SKEWED:
+        return "its skew: look at its smallest and largest values, or transform it and fit again"
+    return "its tails or groups: look at its smallest and largest values"
+
+
 def _hole_words(holes: int, cells: int) -> list[str]:
     """How many values are missing where each of the others counts."""
     are = "value is" if holes == 1 else f"of {cells:,} values are"
     return [f"{holes:,} {are} missing, and the fit uses all others"] if holes else []
+
+
+def _subject(fit: "Fit", nodes: Sequence[int]) -> str:
+    """What is told of: nodes without parents have values, others residuals."""
+    return "residuals" if fit.dag.in_degrees[list(nodes)].any() else "values"
 
 
 def wild_note(fit: "Fit") -> str | None:
@@ -461,7 +510,7 @@ def wild_note(fit: "Fit") -> str | None:
     worst = abs(float(shapes.worst[nodes[0]]))
     names = listed(shown(fit.dag.nodes[node]) for node in nodes)
     strength = f"worst {worst:.3g} sd of the noise"
-    return f"residuals of {names} are far from Gaussian ({strength}): try robust"
+    return f"{_subject(fit, nodes)} of {names} are far from Gaussian ({strength}): try robust"
 
 
 def find_fit_shapes(fit: "Fit") -> ResidualShapes | None:

@@ -8,7 +8,7 @@ from typing import Any
 from gaussnet.errors import SettingError
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.scales import GaussianCore, KlOptimal, MeanSquare
-from gaussnet.named_rows import did_you_mean
+from gaussnet.named_rows import called_here, did_you_mean
 
 METHODS: Mapping[str, str] = MappingProxyType(
     {
@@ -23,6 +23,11 @@ METHODS: Mapping[str, str] = MappingProxyType(
     }
 )
 """Where the class of each method is; it is imported when it is asked for."""
+OTHER_NAMES: Mapping[str, str] = MappingProxyType(
+    dict.fromkeys(("ols", "lm", "ml", "mle", "linear", "regression"), "least-squares")
+    | dict.fromkeys(("rlm", "lmrob", "mm", "cellwise"), "robust")
+)
+"""What methods are called elsewhere."""
 SCALES: Mapping[str, str] = MappingProxyType(
     {
         "mean-square": "scales.MeanSquare",
@@ -61,7 +66,7 @@ def method_named(method: str | Method) -> Method:
     known = ", ".join(map(repr, METHODS))
     raise SettingError(
         f"got method={method!r}, expected {known} or an estimator such as gn.BatchMedian(20)"
-        f"{did_you_mean(str(method), METHODS)}"
+        f"{called_here(str(method), OTHER_NAMES) or did_you_mean(str(method), METHODS)}"
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from gaussnet.errors import FileError, GaussnetError, GraphError
+from gaussnet.errors import FileError, GaussnetError, GraphError, NetworkError
 from gaussnet.files import (
     Path,
     file_name,
@@ -105,6 +105,11 @@ def write_network(
     """
     file = file_name(path)
     ending = suffix(file)
+    if not isinstance(network, GaussianNetwork):
+        raise NetworkError(
+            f"got a {type(network).__name__}, expected a gaussnet.GaussianNetwork: of a fit give "
+            "fit.network, or call fit.save_network(path)"
+        )
     check_ending(file)
     if ending == ".json":
         save_json(network, file, rows, LearntHow(method, tuple(map(float, missing_values))))

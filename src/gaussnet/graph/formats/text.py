@@ -205,8 +205,8 @@ def _check_label(
     if label.text in nodes:
         raise statement.refusal(
             label,
-            f"uses {label.text!r} as a label before '*', and as a node: rename the label, or write "
-            "'+' between two parents; products of variables are columns to add to the data",
+            f"uses {label.text!r} as a label before '*', and as a node: interactions are not part "
+            "of a linear Gaussian network, so write '+' between two parents, or rename the label",
         )
     if label.text in found.edges:
         raise statement.refusal(
