@@ -671,12 +671,14 @@ def test_tables_count_a_category_as_one_parent():
     assert counts == {"bmi": 2, "age": 0, "site[B]": 0, "site[C]": 0, "score": 1}
 
 
-def test_cleaned_frames_have_the_columns_of_the_user_and_categories_as_they_were():
+def test_cleaned_frames_have_the_columns_of_the_user_and_levels_where_they_were_missing():
     frame = sites()
     cleaned = site_fit(frame).cleaned()
     assert list(cleaned.columns) == list(frame.columns)
-    assert cleaned["site"].isna().tolist() == frame["site"].isna().tolist()
-    assert (cleaned["site"].dropna() == frame["site"].dropna()).all()
+    known = frame["site"].notna()
+    assert cleaned.loc[~known, "site"].tolist() == [site_fit(frame).impute().loc[3, "site"]]
+    assert set(cleaned["site"]) == set(frame.loc[known, "site"])
+    assert (cleaned["site"] == frame["site"])[known].all()
     assert cleaned.loc[7, "bmi"] < 40.0
 
 
@@ -685,3 +687,9 @@ def test_levels_of_one_category_are_not_printed_as_covarying():
     fit = gn.fit(frame, "y ~ g")
     assert fit.dag.covariances
     assert "~~" not in str(fit)
+
+
+def test_levels_of_one_category_are_not_counted_as_covariances():
+    assert FIT.dag.covariances
+    assert "covariance" not in FIT.dag.sizes
+    assert "covariance" not in repr(FIT.dag)

@@ -12,7 +12,7 @@ import pytest
 import gaussnet as gn
 from gaussnet.data.sources import open_data
 from gaussnet.data.write import write_rows
-from gaussnet.errors import DataError, EstimationError, FileError, SettingError
+from gaussnet.errors import DataError, EstimationError, FileError, GraphError, SettingError
 
 DAG = gn.Dag.parse("[a][b|a][c|a:b][d][e|c:d][f|e][g]", nodes="abcdefg")
 ROWS = gn.simulate.random_network(DAG, seed=1).sample(2_345, seed=2) + np.arange(7.0)
@@ -489,3 +489,10 @@ def test_codes_of_missing_values_hold_for_rows_that_are_added(tmp_path):
         )
     plain = gn.summarize(holes[100:], dag, missing="drop-by-node")
     assert gn.merge(plain, found).missing_values == (-999.0, -99.0)
+
+
+@pytest.mark.parametrize("method", ["least-squares", "robust"])
+def test_a_label_that_is_a_column_is_refused_in_summaries_too(method):
+    frame = pd.DataFrame({name: np.arange(30.0) ** 0.5 for name in ("y", "a", "x")})
+    with pytest.raises(GraphError, match="'a' is a column of the data"):
+        gn.summarize(frame, "y ~ a*x", method)

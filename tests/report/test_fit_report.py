@@ -206,7 +206,7 @@ def test_a_network_is_shown_with_rows(target):
     rows[0, 0] = np.nan
     page = write(target, TRUTH, data=rows)
     assert "A network from a file, shown with these rows" in page.text
-    assert "1 of 400 rows have missing or infinite values" in page.text
+    assert "1 of 400 rows have missing values" in page.text
     assert page.tags.count("figure") == 1 + len(DAG)
     assert "std. error" not in page.words
 
@@ -290,7 +290,7 @@ def test_r2_of_a_network_beside_rows_is_that_of_the_rows(target):
 
 def test_codes_of_rows_beside_a_network_are_missing(target):
     page = write(target, TODAY, data=spoilt(code=-999.0), missing_values=-999)
-    assert "5 of 1000 rows have missing or infinite values" in page.text
+    assert "5 of 1000 rows have missing values" in page.text
     assert "missing_values=[-999.0]" in page.text
     assert "Nothing drifted" in page.text
 

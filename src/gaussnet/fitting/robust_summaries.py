@@ -19,7 +19,7 @@ from gaussnet.data.missing import Missing, MissingCells, Survey, SurveyPass, ser
 from gaussnet.data.passes import Run
 from gaussnet.data.table import Table, ask, open_table
 from gaussnet.errors import DataError, SettingError
-from gaussnet.fitting.checks import thread_count
+from gaussnet.fitting.checks import check_labels, thread_count
 from gaussnet.fitting.learn import NetworkBuilder, fit_with
 from gaussnet.fitting.notes import missing_note
 from gaussnet.fitting.result import Fit
@@ -138,6 +138,7 @@ class RobustSummary(Summary):
         codes = self.missing_values
         settings = (self.dag.nodes, self.page_rows, run)
         opened = open_table(given, *settings, codes=codes, factors=factors)
+        check_labels(self.dag, opened.ignored)
         if not self._has_rows(opened):
             return self
         table, survey = self._treated(opened)

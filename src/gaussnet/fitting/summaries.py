@@ -33,7 +33,7 @@ from gaussnet.data.table import (
 )
 from gaussnet.errors import DataError, EstimationError, SettingError
 from gaussnet.files import Path
-from gaussnet.fitting.checks import thread_count
+from gaussnet.fitting.checks import check_labels, thread_count
 from gaussnet.fitting.learn import NetworkBuilder, check_set_roots, check_study, fit_with
 from gaussnet.fitting.notes import general_notes
 from gaussnet.fitting.result import Fit
@@ -210,6 +210,7 @@ class PageSummary(Summary):
         settings = (self.dag.nodes, self.page_rows, run)
         codes = self.missing_values
         opened = open_table(given, *settings, study=study, codes=codes, factors=factors)
+        check_labels(self.dag, opened.ignored)
         check_set_roots(self.dag, opened.design)
         known, source = self._knowing(opened)
         table = FileTable(source, self.dag.nodes, self.page_rows, run, design=known.design)

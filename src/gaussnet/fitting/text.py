@@ -105,10 +105,10 @@ def _edges(fit: "Fit") -> tuple[list[str], list[list[str]]]:
 
 def _covariances(fit: "Fit") -> tuple[list[str], list[list[str]]]:
     """Heads and lines of the table of nodes that covary, but for levels of one category."""
-    network, levels = fit.network, fit.dag.indicators
+    network = fit.network
     lines = []
     for (one, other), value in network.covariances.items():
-        if one in levels and other in levels and levels[one][0] == levels[other][0]:
+        if fit.dag.are_levels(one, other):
             continue
         size = math.sqrt(network.variances[one] * network.variances[other])
         told = f"{value / size:.4g}" if size else "-"

@@ -727,15 +727,23 @@ class Dag:
     def sizes(self) -> str:
         """The numbers of nodes, edges and covariances, in words.
 
+        Levels of one category covary by themselves, and are not counted.
+
         Examples
         --------
         >>> Dag.parse("y ~ a + b; a ~~ b").sizes
         '3 nodes, 2 edges, 1 covariance'
         """
         parts = [counted(len(self.nodes), "node"), counted(len(self.arrows), "edge")]
-        if self.covariances:
-            parts.append(counted(len(self.covariances), "covariance"))
+        covary = [pair for pair in self.covariances if not self.are_levels(*pair)]
+        if covary:
+            parts.append(counted(len(covary), "covariance"))
         return ", ".join(parts)
+
+    def are_levels(self, one: str, other: str) -> bool:
+        """Whether two nodes are indicators of one category."""
+        known = self.indicators
+        return one in known and other in known and known[one][0] == known[other][0]
 
     def _relatives(self, lists: list[list[int]], node: str) -> tuple[str, ...]:
         own = self.position(node)

@@ -247,6 +247,7 @@ def _holes(table: Table, seen: FloatArray) -> Iterator[str]:
     if table.ignored:
         columns = many(len(table.ignored), "column")
         yield f"{columns} not in the network ignored: {shorten_names(table.ignored)}"
-    holes = int((~np.isfinite(seen)).any(axis=1).sum())
-    if holes:
-        yield f"{holes} of {len(seen)} rows have missing or infinite values"
+    for kind, found in (("missing", np.isnan(seen)), ("infinite", np.isinf(seen))):
+        holes = int(found.any(axis=1).sum())
+        if holes:
+            yield f"{holes} of {len(seen)} rows have {kind} values"
