@@ -9,13 +9,9 @@ the pictures into docs/performance.md.
 import argparse
 import dataclasses
 import json
-import os
 import platform
 import shutil
 from pathlib import Path
-
-for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
-    os.environ.setdefault(variable, "1")
 
 import numpy as np
 

@@ -361,15 +361,13 @@ class Assembly:
         added = slopes.covariance @ spreads.parent_covariances(nodes, size)
         unit = np.where(noise > 0.0, noise, 1.0)  # fourth powers of the data may overflow
         excess = added / unit[:, None, None]
-        excess[:, range(size), range(size)] -= (noise / unit / rows)[:, None]
+        diagonal = np.einsum("fii->fi", excess)  # a view
+        diagonal -= (noise / unit / rows)[:, None]
         squares = np.einsum("fij,fji->f", excess, excess)
         added_error = unit * np.sqrt(2.0 * np.maximum(squares, 0.0))
-        estimates = self.network.variance_array[nodes]
-        errors = np.hypot(
-            estimates * spreads.noise_error[nodes],
-            np.where(np.isnan(added_error), 0.0, added_error),
-        )
-        self.variances[0, nodes] = errors
+        added_error[np.isnan(added_error)] = 0.0
+        own_error = self.network.variance_array[nodes] * spreads.noise_error[nodes]
+        self.variances[0, nodes] = np.hypot(own_error, added_error)
         self.variances[1, nodes] = spreads.noise_low[nodes]
         self.variances[2, nodes] = spreads.noise_high[nodes]
 
@@ -395,7 +393,8 @@ def combine(
     negative: each interval is combined with its own two sides.
     """
     terms = weights * np.where(weights > 0.0, falling[:, :, None, :], rising[:, :, None, :])
-    terms[:, weights == 0.0] = 0.0  # a coordinate that does not count must not spread its NaN
+    # A coordinate that does not count must not spread its NaN.
+    np.copyto(terms, 0.0, where=weights == 0.0)
     squares = ((terms @ correlation) * terms).sum(axis=-1)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
