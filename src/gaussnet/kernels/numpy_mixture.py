@@ -133,8 +133,7 @@ def mixture_moments(
         expected = rows.expect(row, wrong[row])
         likely, out = expected.density, 0.0
         if expected.whole:
-            likely, out = (0.0, 1.0)
-            likely += 0.0 if foreign is None else foreign[row] + task.foreign_odds
+            likely, out = likely if foreign is None else foreign[row] + task.foreign_odds, 1.0
         elif foreign is not None:
             odds = task.foreign_odds + foreign[row] - likely
             out, likely = (

@@ -336,3 +336,16 @@ def test_one_wrong_value_does_not_make_all_of_its_level_look_wrong(shift):
         assert sum(row < 6 for row, _ in cells) <= 3, (seed, cells)
         alone += cells == {(1, "z")}
     assert alone >= 15
+
+
+@many_rows
+def test_rows_with_too_many_wrong_values_keep_the_answer_of_trimming_and_say_so():
+    rng, nodes = np.random.default_rng(5), 400
+    dag = gn.simulate.erdos_renyi(nodes, 4.0, seed=1)
+    network = gn.simulate.random_network(dag, seed=1, weights=(0.2, 0.6))
+    rows = np.array(network.sample(200, seed=2))
+    wrong = rng.random(rows.shape) < 0.3
+    rows[wrong] += rng.choice([-20.0, 20.0], np.count_nonzero(wrong))
+    fit, trimmed = gn.fit(rows, dag, "robust"), gn.fit(rows, dag, "sequential-trim")
+    assert fit.network == trimmed.network
+    assert "more wrong or missing values than can be weighed jointly" in fit.notes[0]

@@ -102,6 +102,24 @@ def test_families_of_a_coefficient_of_0_are_in_one_group_of_doubts():
     np.testing.assert_allclose(*lost, rtol=1e-9, atol=1e-9 * lost[1].max())
 
 
+@pytest.mark.parametrize(
+    "kernel", [kernels.mixture_moments, numpy_mixture.mixture_moments], ids=("compiled", "numpy")
+)
+def test_rows_with_too_many_wrong_cells_are_no_likelier_for_being_left_out(kernel):
+    nodes = 120  # more than a pattern can hold
+    dag = gn.Dag.from_edges([], nodes=[f"X{number}" for number in range(nodes)])
+    network = gn.GaussianNetwork.from_arrays(dag, np.zeros(0), np.ones(nodes))
+    data = np.array(network.sample(2, seed=1))
+    data[1] += 30.0
+    mixture = replace(a_mixture(network, data, data > 15.0), chances=np.full(nodes, 0.2))
+    found = kernel(data, mixture.task(), mixture.wrong.copy())
+    assert found.foreign[1] == 1.0
+    expected = nodes * np.log(0.8) + network.log_density(data[1:])
+    np.testing.assert_allclose(found.densities[1:], expected, rtol=1e-12)
+    left_out = mixture.maximized(mixture.round().sums._replace(weight=0.0))
+    assert left_out.equation is mixture.equation
+
+
 def test_the_expectation_of_one_row_is_that_of_all_patterns():
     """Against all 2^4 patterns of a row of four cells, none of them left out."""
     network = a_network(5, nodes=4, degree=2.0)

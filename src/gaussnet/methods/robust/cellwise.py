@@ -32,9 +32,11 @@ MOST_MISSING = 90
 """If a row has more missing cells, the walk's answer stands: patterns have no room for them."""
 
 WALK_ALONE = (
-    "with interventions wrong values are looked for by sequential trimming alone, which misses "
-    "more of those that are only a few standard deviations off"
+    "wrong values are looked for by sequential trimming alone, which misses more of those that are "
+    "only a few standard deviations off"
 )
+SET_FROM_OUTSIDE = f"with interventions {WALK_ALONE}"
+TOO_MANY = f"rows have more wrong or missing values than can be weighed jointly, so {WALK_ALONE}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +103,12 @@ class Cellwise(SequentialTrim):
             set_rows=set_rows,
         )
         if set_rows:
-            return replace(walk, notes=(WALK_ALONE,))
+            return replace(walk, notes=(SET_FROM_OUTSIDE,))
         values = np.array(rows, dtype=np.float64, order="C")
         if len(values) < FEWEST_ROWS or not _all_vary(values):
             return walk
         if complete is not True and np.isnan(values).sum(axis=1).max() > MOST_MISSING:
-            return walk
+            return replace(walk, notes=(TOO_MANY,))
         equation = (walk.coefficients, walk.intercepts)
         found = bool(walk.cells) or bool(walk.left_out)
         if not found and not looks_contaminated(values, families, *equation):

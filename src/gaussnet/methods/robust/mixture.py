@@ -264,6 +264,13 @@ class Mixture:
         return self.layout.values(self.equation.coefficients, self.equation.variances)
 
     @property
+    def lacks_rows(self) -> bool:
+        """Whether most rows have more wrong or missing cells than a pattern can hold."""
+        if self.foreign is not None or self.sums is None:
+            return False
+        return self.sums.weight < 0.5 * self.sums.rows
+
+    @property
     def foreign_rows(self) -> BoolArray:
         """Rows that are wrong as a whole, (rows,)."""
         return np.asarray(self.foreign_chances > 0.5)
@@ -430,7 +437,9 @@ class Mixture:
         )
 
     def maximized(self, sums: Sums) -> "Mixture":
-        """The parameters that the expectations of all rows ask for."""
+        """The parameters that the expectations of all rows ask for; unchanged if no row counts."""
+        if sums.weight <= 0.0:
+            return replace(self, sums=sums, rounds=self.rounds + 1)
         equation = self.solved(sums)
         foreign = self.foreign
         likelihood = sums.log_likelihood

@@ -17,6 +17,7 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING as MISSING_CELL, UNVERIFIED
 from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.cellwise import TOO_MANY
 from gaussnet.methods.robust.judge import HUGE, SLIGHTLY_DOUBTED, Judge, precisions
 from gaussnet.methods.robust.level_starts import level_start
 from gaussnet.methods.robust.mixture import (
@@ -88,8 +89,8 @@ class Walk:
 def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
     """The answer of the mixture; least squares where it finds nothing wrong.
 
-    A node without noise, such as a sum of its parents, has no precision: then the walk's answer
-    stands.
+    A node without noise, such as a sum of its parents, has no precision, and rows may have more
+    missing or wrong cells than the mixture can hold: then the walk's answer stands.
     """
     if _has_node_without_noise(walk):
         return walk.solution
@@ -98,7 +99,10 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
     outside |= _cells_apart(walk, judged)
     rows = np.where(outside, np.nan, walk.rows)
     layout = SparsePrecision(walk.families)
-    mixture = _with_levels(walk, _likeliest(walk, layout, rows, judged))
+    likeliest = _likeliest(walk, layout, rows, judged)
+    if likeliest is None or likeliest.lacks_rows:
+        return replace(walk.solution, notes=(TOO_MANY,))
+    mixture = _with_levels(walk, likeliest)
     mixture = _with_foreign_rows(walk, mixture)
     apart, shaped = np.zeros(rows.shape, dtype=bool), set[int]()
     for _ in range(SHAPE_ROUNDS):
@@ -178,8 +182,10 @@ def expectations(mixture: Mixture) -> Expectations:
     return Expectations(chances, filled, lost)
 
 
-def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: BoolArray) -> Mixture:
-    """The mixture from the start that leads to the largest likelihood.
+def _likeliest(
+    walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: BoolArray
+) -> Mixture | None:
+    """The mixture from the start that leads to the largest likelihood; None if none leads to one.
 
     Starts are the walk; rows that belong together, if all columns are continuous; and ranks, unless
     the walk leaves no doubt. They are tried on a sample of the rows, evenly spread.
@@ -188,10 +194,14 @@ def _likeliest(walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: Bo
     for node, cells in walk.solution.cells.items():
         doubted[cells.rows, node] = True
     if len(rows) <= 1.5 * SAMPLE_ROWS:
-        return _likeliest_start(walk, layout, rows, judged, doubted).run_far(MOST_ROUNDS)
+        start = _likeliest_start(walk, layout, rows, judged, doubted)
+        return start and start.run_far(MOST_ROUNDS)
     some = _spread(len(rows), SAMPLE_ROWS)
     sample = (np.ascontiguousarray(rows[some]), judged, doubted[some])
-    chosen = _likeliest_start(walk, layout, *sample).run_far(MOST_ROUNDS)
+    start = _likeliest_start(walk, layout, *sample)
+    if start is None:
+        return None
+    chosen = start.run_far(MOST_ROUNDS)
     count, is_first = SAMPLE_ROWS, True
     while count < len(rows):
         count = count * MORE_ROWS if count * MORE_ROWS**2 <= len(rows) else len(rows)
@@ -209,8 +219,8 @@ def _spread(rows: int, count: int) -> IntArray:
 
 def _likeliest_start(
     walk: Walk, layout: SparsePrecision, rows: FloatArray, judged: BoolArray, doubted: BoolArray
-) -> Mixture:
-    """The mixture after a few rounds from the best of several starts."""
+) -> Mixture | None:
+    """The mixture after a few rounds from the best of several starts; None if all lack rows."""
     found = []
     start = partial(_first_rounds, walk, layout, rows, judged)
     equation = _equation(walk, walk.solution)
@@ -227,7 +237,8 @@ def _likeliest_start(
         found += [by_rows] if is_sound and not _has_collapsed(walk, by_rows) else []
     if not is_clear:
         found.append(start(*rank_start(rows, layout, walk.intercept)))
-    return replace(max(found, key=_evidence), slight=SLIGHT)
+    found = [mixture for mixture in found if not mixture.lacks_rows]
+    return replace(max(found, key=_evidence), slight=SLIGHT) if found else None
 
 
 def _are_scattered(doubted: BoolArray) -> bool:

@@ -306,10 +306,12 @@ static void weigh_row(const MixtureTask *task, ptrdiff_t row, double log_density
     *weight = 1.0 - chance;
 }
 
-/* A row that is wrong as a whole has no weight. */
+/* A row that is wrong as a whole has no weight. Where no second network says how likely it is, it is as
+ * likely as if it were right: what leaves rows out is no likelier for it. */
 static void leave_out(const MixtureTask *task, Block16 *block, ptrdiff_t row, ptrdiff_t side)
 {
-    task->densities[row] = task->foreign ? task->foreign[row] + task->foreign_odds : 0.0;
+    task->densities[row] = task->foreign ? task->foreign[row] + task->foreign_odds
+                                         : task->base - 0.5 * block->squares[side];
     task->foreign_chances[row] = 1.0;
     block->weights[side] = 0.0;
 }
