@@ -359,18 +359,29 @@ class NetworkContrast:
 
         Works with the gap between Q's noise and P's, which is exactly 0 where P and Q agree.
         """
-        ours, theirs = self.p.variance_array, self.q_variances
-        own = np.where(ours > 0.0, noise, 0.0)
-        rows = own * self.p.scales
-        pair = np.empty((len(noise), 2 * self.width))
-        pair[:, self.width :] = own * _scale_gaps(ours, theirs)
+        lifted, differences, own_gaps = self._gap_equations
+        own = np.ascontiguousarray(noise.T)  # node by node, as kernels work
+        own[self.p.variance_array == 0.0] = 0.0
+        pair = np.empty((2 * self.width, len(noise)))
+        rows = np.multiply(own, self.p.scales[:, None], out=pair[: self.width]).T
+        np.multiply(own, own_gaps[:, None], out=pair[self.width :])
+        pair[self.width :] -= self.errors.bias[:, None]
         kernels.propagate(rows, self.p.dag.order, self.p.dag.families, self.p.coefficient_array)
-        pair[:, : self.width] = rows
+        gaps = kernels.residuals(pair.T, lifted, differences)
+        gaps[self.q_variances == 0.0] = -own[self.q_variances == 0.0]
+        return log_ratios_of_gaps(own.T, gaps.T) + self.log_determinant
+
+    @cached_property
+    def _gap_equations(self) -> tuple[Families, FloatArray, FloatArray]:
+        """The gaps in units of Q's scales: families, differences of coefficients and of scales.
+
+        Their children stand behind all nodes.
+        """
+        units = self._units(np.arange(self.width))
         lifted = replace(self.families, children=self.families.children + self.width)
-        gaps = kernels.residuals(pair, lifted, self.differences).T
-        gaps = self._scaled(gaps, self.families.children) - self.errors.bias
-        gaps[:, theirs == 0.0] = -own[:, theirs == 0.0]
-        return log_ratios_of_gaps(own, gaps) + self.log_determinant
+        differences = self.differences / units[self.families.family_of_edge]
+        own = _scale_gaps(self.p.variance_array, self.q_variances) / units
+        return lifted, differences, own
 
     @cached_property
     def log_determinant(self) -> float:
@@ -427,9 +438,13 @@ class NetworkContrast:
 
     def _scaled(self, values: FloatArray, nodes: IntArray) -> FloatArray:
         """Values (..., nodes) in units of Q's noise scales; untouched where the scale is 0."""
-        scales = np.sqrt(self.q_variances[nodes])
-        scaled: FloatArray = values / np.where(scales > 0.0, scales, 1.0)
+        scaled: FloatArray = values / self._units(nodes)
         return scaled
+
+    def _units(self, nodes: IntArray) -> FloatArray:
+        """Q's noise scales, and 1 where they are 0."""
+        scales = np.sqrt(self.q_variances[nodes])
+        return np.where(scales > 0.0, scales, 1.0)
 
     @cached_property
     def _downstream(self) -> tuple[Families, FloatArray]:
@@ -447,7 +462,8 @@ def too_far() -> NetworkError:
 
 def log_ratios_of_gaps(noise: FloatArray, gaps: FloatArray) -> FloatArray:
     """Half the squared norm of each row of `noise` minus that of ``noise + gaps``, (rows,)."""
-    ratios: FloatArray = -0.5 * np.einsum("ij,ij->i", gaps, 2.0 * noise + gaps)
+    squares = np.einsum("ij,ij->i", gaps, gaps)
+    ratios: FloatArray = -np.einsum("ij,ij->i", gaps, noise) - 0.5 * squares
     return ratios
 
 

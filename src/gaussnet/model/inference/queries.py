@@ -5,7 +5,6 @@ A value may be missing in any cell of many rows; rows with the same missing cell
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
 from functools import cached_property, partial
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -202,9 +201,12 @@ def predict_and_look(
     if network.seen is not None and network.seen.missing_values:
         rows = open_rows(data, network.dag, labels)
         data, labels = named(recoded(network, rows), network.dag.nodes), None
-    found = predict_several(network, data, targets, level, names, labels)
+    means, scales, reach = _laws(network, data, targets, level, names, labels)
     far = partial(_unlikely, network, data, targets, names, labels)  # found when it is asked for
-    return {node: replace(one, given_frame=frame, far=far) for node, one in found.items()}
+    return {
+        name: Prediction(name, float(level), mean, scale, reach, given_frame=frame, far=far)
+        for name, mean, scale in zip(targets, means, scales, strict=True)
+    }
 
 
 def _unlikely(
@@ -228,6 +230,23 @@ def predict_several(
     columns: Iterable[object] | None = None,
 ) -> dict[str, Prediction]:
     """The conditional law of each target in each row; none of them is looked at."""
+    means, scales, reach = _laws(network, data, targets, level, given, columns)
+    frame = data if checks.is_frame(data) else None
+    return {
+        name: Prediction(name, float(level), mean, scale, reach, frame)
+        for name, mean, scale in zip(targets, means, scales, strict=True)
+    }
+
+
+def _laws(
+    network: "GaussianNetwork",
+    data: object,
+    targets: Sequence[str],
+    level: float,
+    given: Iterable[str] | None,
+    columns: Iterable[object] | None,
+) -> tuple[FloatArray, FloatArray, float]:
+    """Means and scales (targets, rows), and the reach of intervals in scales."""
     from scipy.special import ndtri
 
     checks.check_level(level)
@@ -255,12 +274,7 @@ def predict_several(
         for own, part in _filled(posterior, cells.rows(len(dag)), numbers):
             means[:, own] = part[:, nodes].T
         scales[:, chosen] = [[_length(loads)] for loads in posterior.factor(nodes)]
-    reach = float(ndtri(0.5 + 0.5 * level))
-    frame = data if checks.is_frame(data) else None
-    return {
-        name: Prediction(name, float(level), mean, scale, reach, frame)
-        for name, mean, scale in zip(targets, means, scales, strict=True)
-    }
+    return means, scales, float(ndtri(0.5 + 0.5 * level))
 
 
 def _enter_means(
