@@ -346,7 +346,15 @@ class Verdict:
             return []
         total = sum(self._flags.values())
         words = "value does not fit and was" if total == 1 else "values do not fit and were"
-        return [f"{total:,} {words} flagged, in {listed(self._flags)}"]
+        return [f"{total:,} {words} flagged, in {listed(self._flags)}", *self._foreign_words()]
+
+    def _foreign_words(self) -> list[str]:
+        trimming = self.fit.trimming
+        if trimming is None or len(trimming.foreign_rows) < 2:
+            return []
+        count = len(trimming.foreign_rows)
+        many = ", or relations are no straight lines" * (count >= trimming.many_foreign)
+        return [f"{count:,} rows fit in none of their values: they may be from elsewhere{many}"]
 
     def _singular_words(self) -> list[str]:
         fit, found = self.fit, []

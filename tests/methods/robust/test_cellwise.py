@@ -1,6 +1,7 @@
 """The cellwise method: near the limit where cells are wrong, and no harm where they are not."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from benchmarks import robust_rivals as rivals
 from tests.forced import many_rows
@@ -282,6 +283,7 @@ def test_flags_of_a_skewed_column_are_told_of():
     fit = gn.fit(rows, dag, "robust", columns=list("abescd"))
     assert len(fit.outliers()) >= 10
     assert [note for note in fit.notes if "lie above the others" in note]
+    assert "may be from elsewhere, or relations are no straight lines" in fit.summary().data
     gross = gn.simulate.random_network(dag, seed=3).sample(480, seed=4)
     gross[:20, 3] = 1000.0
     clear = gn.fit(gross, dag, "robust", columns=list("abescd"))
@@ -349,3 +351,44 @@ def test_rows_with_too_many_wrong_values_keep_the_answer_of_trimming_and_say_so(
     fit, trimmed = gn.fit(rows, dag, "robust"), gn.fit(rows, dag, "sequential-trim")
     assert fit.network == trimmed.network
     assert "more wrong or missing values than can be weighed jointly" in fit.notes[0]
+
+
+def rows_from_elsewhere(seed, count=40):
+    """A frame of a category and six columns, whose first rows come from elsewhere."""
+    rng = np.random.default_rng(seed)
+    columns = rng.normal(size=(1_200, 6)) @ np.linalg.cholesky(0.5 * np.eye(6) + 0.5).T
+    columns[:count] = 4.0 * np.array([1, -1, -1, 1, 1, -1]) + rng.normal(size=(count, 6))
+    frame = pd.DataFrame(columns, columns=list("abcdef"))
+    frame["sex"] = rng.integers(0, 2, 1_200).astype(float)
+    return frame.assign(site=rng.choice(["x", "y", "z"], 1_200, p=[0.6, 0.3, 0.1]))
+
+
+@pytest.mark.parametrize("discrete", ["site", "sex"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_rows_from_elsewhere_are_found_beside_columns_that_are_not_judged(discrete, seed):
+    """The answer is that of the other rows, as where every column is continuous."""
+    frame = rows_from_elsewhere(seed)
+    graph = (
+        f"b ~ a; c ~ a + b; d ~ a + b + c; e ~ a + b + c + d + {discrete}; f ~ a + b + c + d + e"
+    )
+    fit, right = gn.fit(frame, graph, "robust"), gn.fit(frame.iloc[40:], graph)
+    assert set(range(40)) <= set(fit.trimming.foreign_rows.tolist())
+    assert len(fit.trimming.foreign_rows) <= 44
+    moved = np.abs(fit.network.coefficient_array - right.network.coefficient_array)
+    assert (moved < 0.2 * right.standard_errors.coefficient_array).all()
+    said = fit.summary()
+    assert "rows fit in none of their values: they may be from elsewhere." in said.data
+    assert "skewed" not in said
+
+
+def test_rows_of_one_level_are_not_foreign():
+    """A level may have means, slopes and noise of its own."""
+    for seed in range(5):
+        frame = rows_from_elsewhere(seed, count=0)
+        chosen = frame["site"] == "z"
+        frame.loc[chosen, list("abcdef")] = (
+            3.0 + 2.0 * frame.loc[chosen, list("abcdef")].to_numpy()[:, ::-1]
+        )
+        graph = "a ~ site; b ~ a + site; c ~ a + b + site; d ~ c + site; e ~ d + site; f ~ e + site"
+        fit = gn.fit(frame, graph, "robust")
+        assert len(fit.trimming.foreign_rows) < 0.05 * np.count_nonzero(chosen)

@@ -2,13 +2,14 @@
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussnet.graph.dag import counted
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING, UNVERIFIED
-from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.cells import NO_ROWS, SuspiciousCells
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ FEWEST_SKEWED, SKEWED_FROM = 6, 4.0
 look like a skewed column."""
 JOINING = 3
 """So many of the nearest must be that near, so that no single row decides."""
+MANY_FOREIGN = 0.1
+"""If a larger share of the rows fits in no value, relations along curves are as likely a reason."""
 MENDED_BY = {
     1: "try its logarithm",
     -1: "try its square, or the logarithm of an upper limit minus its values",
@@ -132,13 +135,20 @@ class Trimming:
         return tuple(node for node in found.tolist() if node not in skewed)
 
     def _flagged_deviations(self) -> tuple[IntArray, FloatArray]:
-        """The nodes of all flagged cells, and how far these are off, (cells,) each."""
+        """The nodes of flagged cells, and how far these are off, (cells,) each.
+
+        Rows that fit in no value do not count, for they come from elsewhere, unless they are many:
+        then their columns may follow each other along curves.
+        """
         nodes = np.array(sorted(self.cells), dtype=np.int64)
         cells = [self.cells[node] for node in nodes.tolist()]
         lengths = [len(own.rows) for own in cells]
+        rows = np.concatenate([np.empty(0, np.int64), *(own.rows for own in cells)])
         statuses = np.concatenate([np.empty(0, np.uint8), *(own.statuses for own in cells)])
         deviations = np.concatenate([np.empty(0), *(own.deviations for own in cells)])
-        is_flagged = statuses == FLAGGED
+        is_few = len(self.foreign_rows) < self.many_foreign
+        apart = self.foreign_rows if is_few else NO_ROWS
+        is_flagged = (statuses == FLAGGED) & ~np.isin(rows, apart)
         return np.repeat(nodes, lengths)[is_flagged], deviations[is_flagged]
 
     def _listed(self, flagged: int) -> str:
@@ -150,13 +160,24 @@ class Trimming:
             else ""
         )
 
+    @cached_property
+    def foreign_rows(self) -> IntArray:
+        """Rows of two values or more all of which are flagged; none where not all are listed."""
+        found = np.zeros((2, self.rows), dtype=np.int64)  # flagged, and flagged or missing
+        for node, cells in self.cells.items() if self.counts is None else ():
+            found[0, cells.rows[self.indices(node, "flagged")]] += 1
+            found[1, cells.rows[self.indices(node, "flagged", "missing")]] += 1
+        flagged, absent = found
+        return np.flatnonzero((flagged > 1) & (absent == len(self.cutoffs)))
+
+    @property
+    def many_foreign(self) -> float:
+        """So many rows that fit in no value are no longer few."""
+        return MANY_FOREIGN * self.rows
+
     def _foreign(self) -> tuple[str, ...]:
         """How many rows fit in none of their values."""
-        flagged = [self.cells[node].rows[which] for node, which in self.found("flagged")]
-        if len(flagged) < max(2, len(self.cutoffs)) or self.counts is not None:
-            return ()
-        _, nodes = np.unique(np.concatenate(flagged), return_counts=True)
-        whole = int(np.count_nonzero(nodes == len(flagged)))
+        whole = len(self.foreign_rows)
         if not whole:
             return ()
         if whole == 1:

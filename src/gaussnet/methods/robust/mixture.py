@@ -172,6 +172,14 @@ class Equation:
     means: FloatArray
     variances: FloatArray
 
+    def constants(self, families: Families) -> FloatArray:
+        """The constants of the equations, (nodes,)."""
+        terms = self.coefficients * self.means[families.parents]
+        found: FloatArray = self.means - np.bincount(
+            families.family_of_edge, terms, len(self.means)
+        )
+        return found
+
 
 class Sums(NamedTuple):
     """What the expectation of some rows adds up to."""
@@ -224,6 +232,24 @@ class Foreign:
         """The same network for other rows, which lack no value."""
         return replace(self, densities=log_densities(rows, families, self.equation))
 
+    def sharing(self, first: Equation, judged: BoolArray, families: Families) -> "Foreign":
+        """With the equations of the first network where columns are not judged.
+
+        Nothing is asked of these, such as the levels of a category: they say nothing of which
+        network a row comes from, and the other columns are compared given them.
+        """
+        if judged.all():
+            return self
+        found, child = self.equation, families.family_of_edge
+        own, other = found.constants(families), first.constants(families)
+        equation = network_equation(
+            families,
+            np.where(judged[child], found.coefficients, first.coefficients),
+            np.where(judged, own, other),
+            np.where(judged, found.variances, first.variances),
+        )
+        return replace(self, equation=equation)
+
 
 @dataclass(frozen=True, eq=False)
 class Mixture:
@@ -262,6 +288,13 @@ class Mixture:
     def precision(self) -> FloatArray:
         """The entries of the precision matrix, as the layout has them."""
         return self.layout.values(self.equation.coefficients, self.equation.variances)
+
+    @property
+    def price_of_foreign(self) -> float:
+        """What the parameters of a second network cost by Schwarz's criterion."""
+        judged = self.judged
+        count = int(self.layout.families.sizes[judged].sum()) + 2 * np.count_nonzero(judged)
+        return 0.5 * count * float(np.log(len(self.rows)))
 
     @property
     def lacks_rows(self) -> bool:
@@ -447,6 +480,7 @@ class Mixture:
             likelihood += sums.rows * float(np.log1p(-foreign.share))
             if self.variate is None:  # the noise of a few rows would vanish where sums are guessed
                 foreign = self._foreign(foreign, sums)
+            foreign = foreign.sharing(equation, self.judged, self.layout.families)
         return replace(
             self,
             equation=equation,
@@ -604,8 +638,10 @@ def foreign_network(mixture: Mixture, weights: FloatArray, share: float) -> Fore
     floors = 0.01 * (1.4826 * np.median(np.abs(rows - middle), axis=0)) ** 2
     sums = foreign_sums(rows, weights, mixture.equation.means, layout)
     equation = foreign_equation(sums, mixture.equation.means, floors, layout)
-    densities = log_densities(rows, layout.families, equation)
-    return Foreign(share, equation, floors, densities)
+    found = Foreign(share, equation, floors, np.zeros(0))
+    return found.sharing(mixture.equation, mixture.judged, layout.families).on(
+        rows, layout.families
+    )
 
 
 def foreign_sums(

@@ -141,7 +141,7 @@ def _with_foreign_rows(walk: Walk, mixture: Mixture) -> Mixture:
 
     Samples that starts are tried on hold too few of them where they are rare.
     """
-    if mixture.foreign is not None or not mixture.judged.all():
+    if mixture.foreign is not None:
         return mixture
     crowded = crowded_rows(mixture, _doubted(mixture, expectations(mixture)))
     if np.count_nonzero(crowded) < FEWEST_FOREIGN:
@@ -187,8 +187,8 @@ def _likeliest(
 ) -> Mixture | None:
     """The mixture from the start that leads to the largest likelihood; None if none leads to one.
 
-    Starts are the walk; rows that belong together, if all columns are continuous; and ranks, unless
-    the walk leaves no doubt. They are tried on a sample of the rows, evenly spread.
+    Starts are the walk; rows that belong together; and ranks, unless the walk leaves no doubt. They
+    are tried on a sample of the rows, evenly spread.
     """
     doubted = np.zeros(rows.shape, dtype=bool)
     for node, cells in walk.solution.cells.items():
@@ -230,8 +230,8 @@ def _likeliest_start(
     is_clear = bool(found) and _is_clear(found[0])
     touched = doubted.any(axis=1)
     is_explained = is_clear and touched.mean() > FEW_TOUCHED and _are_scattered(doubted)
-    if judged.all() and touched.mean() < MOST_TOUCHED and not is_explained:
-        concentrated, foreign = row_start(rows, layout, walk.intercept)
+    if judged.sum() > 1 and touched.mean() < MOST_TOUCHED and not is_explained:
+        concentrated, foreign = row_start(rows, layout, walk.intercept, judged)
         by_rows = start(concentrated, np.zeros(rows.shape, dtype=bool), foreign)
         is_sound = by_rows.foreign is None or rows_are_foreign(by_rows)
         found += [by_rows] if is_sound and not _has_collapsed(walk, by_rows) else []
@@ -275,10 +275,8 @@ def _first_rounds(  # noqa: PLR0913, PLR0917 (what starts share, and what they d
 
 def _evidence(mixture: Mixture) -> float:
     """Log-likelihood less the price of a second network, as Schwarz's criterion has it."""
-    families = mixture.layout.families
-    parameters = len(families.parents) + 2 * len(families)
-    price = 0.5 * parameters * float(np.log(len(mixture.rows)))
-    return mixture.log_likelihood - (0.0 if mixture.foreign is None else price)
+    price = 0.0 if mixture.foreign is None else mixture.price_of_foreign
+    return mixture.log_likelihood - price
 
 
 def _is_clear(mixture: Mixture) -> bool:

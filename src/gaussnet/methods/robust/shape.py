@@ -82,6 +82,9 @@ many: a shock to two equations is no rarity."""
 FEW_NODES = 32
 """If there are no more nodes, residuals are compared in all pairs."""
 
+SAME_DIRECTION = 1e-9
+"""Columns that differ by a smaller share of their size say the same."""
+
 UNLIKELY_ERRORS = 5.0
 """Fourth moments so many standard errors off call for the mixture, whatever the walk found."""
 
@@ -215,7 +218,8 @@ def crowded_rows(mixture: Mixture, doubted: BoolArray) -> BoolArray:
     if not _crowded(doubted, np.full(doubted.shape, np.inf), CROWDED_FROM).any():
         return np.zeros(len(doubted), dtype=bool)
     rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
-    return _crowded(doubted, _events(mixture, rows, doubted)[1], CROWDED_FROM)
+    events = _events(mixture, rows, doubted)[1] * mixture.judged
+    return _crowded(doubted, events, CROWDED_FROM)
 
 
 def _events(
@@ -295,8 +299,8 @@ def rows_are_foreign(mixture: Mixture) -> bool:
     """
     families, foreign = mixture.layout.families, mixture.foreign
     chosen = np.flatnonzero(mixture.foreign_rows)
-    children = np.flatnonzero(families.sizes > 0)
-    if len(chosen) == 0 or len(children) == 0 or foreign is None:
+    children = np.flatnonzero((families.sizes > 0) & mixture.judged)
+    if len(chosen) == 0 or len(children) == 0 or foreign is None or not _levels_remain(mixture):
         return False
     whole = np.where(np.isnan(mixture.rows), mixture.equation.means, mixture.rows)
     squares = _squares(mixture, mixture.equation, whole)
@@ -304,12 +308,29 @@ def rows_are_foreign(mixture: Mixture) -> bool:
         np.median(squares[chosen, child] / (1.0 + _leverages(mixture, whole, child)))
         for child in children.tolist()
     ]
-    price = 0.5 * (len(families.parents) + 2 * len(families)) * np.log(len(whole))
-    tails = _tail_likelihood(squares, mixture.equation.variances)
-    is_better = mixture.log_likelihood - price > tails
+    tails = _tail_likelihood(squares, mixture.equation.variances, mixture.judged)
+    is_better = mixture.log_likelihood - mixture.price_of_foreign > tails
     broken = np.array(medians) > BROKEN * MEDIAN_SQUARE
     least = 0.5 if broken.sum() < MANY_BROKEN else 1.0 / 3.0
     return bool(broken.sum() > 1 and np.mean(broken) >= least and is_better)
+
+
+def _levels_remain(mixture: Mixture) -> bool:
+    """Whether the other rows hold half at least of what columns that are not judged tell apart.
+
+    Rows of one level of a category follow equations of their own: they cannot be told from foreign
+    ones where these are most of the level. With an orthonormal basis of these columns and the
+    constant, its squares over the other rows have no eigenvalue below a half.
+    """
+    asked = mixture.rows[:, ~mixture.judged]
+    if not asked.shape[1]:
+        return True
+    asked = np.where(np.isnan(asked), np.nanmean(asked, axis=0), asked)
+    asked = np.column_stack((asked - asked.mean(axis=0), np.ones(len(asked))))
+    sizes = np.sqrt(np.einsum("ij,ij->j", asked, asked))
+    basis, scales, _ = np.linalg.svd(asked / np.where(sizes > 0.0, sizes, 1.0), full_matrices=False)
+    kept = basis[~mixture.foreign_rows][:, scales > SAME_DIRECTION * scales[0]]
+    return bool(np.linalg.eigvalsh(kept.T @ kept)[0] >= 0.5)
 
 
 def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
@@ -328,9 +349,14 @@ def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
     return np.asarray(np.einsum("ij,jk,ik->i", far, inverse, far) + 1.0 / max(own.sum(), 1.0))
 
 
-def _tail_likelihood(squares: FloatArray, variances: FloatArray) -> float:
-    """Log-likelihood of noise of several widths, of single equations or of whole rows."""
+def _tail_likelihood(squares: FloatArray, variances: FloatArray, judged: BoolArray) -> float:
+    """Log-likelihood of noise of several widths, of single equations or of whole rows.
+
+    Columns that are not judged have the noise of their equations.
+    """
     constant = 0.5 * len(squares) * np.log(2.0 * np.pi * variances).sum()
+    constant += 0.5 * squares[:, ~judged].sum()
+    squares = squares[:, judged]
     cells = _log_widths(squares.reshape(-1, 1))
     return max(cells, _log_widths(squares)) - float(constant)
 

@@ -85,12 +85,14 @@ def rank_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Eq
     return replace(found, variances=NARROWED * found.variances), doubted
 
 
-def row_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Equation, BoolArray]:
+def row_start(
+    rows: Rows, layout: SparsePrecision, intercept: bool, judged: BoolArray
+) -> tuple[Equation, BoolArray]:
     """Least squares of the rows that the network finds likeliest, again and again.
 
     These are the concentration steps of the minimum covariance determinant (Rousseeuw and Van
     Driessen, 1999), with the network in place of a covariance matrix; they start from ranks. Gives
-    the rows that do not belong.
+    the rows that do not belong. Columns that are not judged have no say.
     """
     from scipy.special import chdtri  # slow to import
 
@@ -99,7 +101,7 @@ def row_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Equ
     some = whole[np.linspace(0, len(whole) - 1, min(len(whole), CORE_ROWS)).astype(np.int64)]
     equation, _ = rank_start(some, layout, intercept)
     for _ in range(CORE_STEPS):
-        far = _distances(some, families, equation).sum(axis=1)
+        far = _distances(some, families, equation)[:, judged].sum(axis=1)
         core = some[far <= np.quantile(far, CORE_SHARE)]
         centre = core.mean(axis=0) if intercept else np.zeros(whole.shape[1])
         before, equation = equation, _least_squares(core - centre, layout, centre, scales)
@@ -107,9 +109,10 @@ def row_start(rows: Rows, layout: SparsePrecision, intercept: bool) -> tuple[Equ
             break
     squares = _distances(whole, families, equation)
     typical = np.maximum(np.median(squares, axis=0) / 0.4549364, 1e-12)
+    typical[~judged] = 1.0
     equation = Equation(equation.coefficients, equation.means, equation.variances * typical)
-    far = (squares / typical).sum(axis=1)
-    foreign = far > chdtri(whole.shape[1], 0.001)
+    far = (squares / typical)[:, judged].sum(axis=1)
+    foreign = far > chdtri(np.count_nonzero(judged), 0.001)
     if foreign.mean() > MOST_FOREIGN:
         foreign = far > np.quantile(far, 0.7)
     return equation, np.asarray(foreign)
