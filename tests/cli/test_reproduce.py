@@ -54,13 +54,17 @@ def whole(tmp_path_factory):
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks for processes in /proc")
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGINT], ids=["killed", "interrupted"])
 def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(tmp_path, whole, how):
-    tasks = tmp_path / "broken" / "tasks"
-    arguments = [*COMMAND, *WANTED, "--workers", "2", "--out", str(tmp_path / "broken")]
-    broken = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
-    wait_for(lambda: tasks.is_dir() and len(list(tasks.glob("*.json"))) >= 3)
-    workers = Path(f"/proc/{broken.pid}/task/{broken.pid}/children").read_text().split()
-    os.kill(broken.pid, how)
-    message = broken.communicate()[1]
+    for attempt in range(5):  # on a busy machine a run may end before it is stopped
+        folder = tmp_path / f"broken{attempt}"
+        tasks = folder / "tasks"
+        arguments = [*COMMAND, *WANTED, "--workers", "2", "--out", str(folder)]
+        broken = subprocess.Popen(arguments, stderr=subprocess.PIPE, text=True)
+        wait_for(lambda: tasks.is_dir() and len(list(tasks.glob("*.json"))) >= 3)  # noqa: B023
+        workers = Path(f"/proc/{broken.pid}/task/{broken.pid}/children").read_text().split()
+        os.kill(broken.pid, how)
+        message = broken.communicate()[1]
+        if broken.returncode != 0:
+            break
     if how == signal.SIGINT:
         assert broken.returncode == 130
         assert message.strip() == "gaussnet: stopped; run the same command again to go on"
@@ -68,12 +72,12 @@ def test_a_stopped_run_goes_on_and_ends_with_the_same_bytes(tmp_path, whole, how
     assert 3 <= done < 80
     assert len(workers) >= 2
     wait_for(lambda: not any(is_running(worker) for worker in workers))
-    assert not (tmp_path / "broken" / "results.csv").exists()
+    assert not (folder / "results.csv").exists()
     stamps = {path: path.stat().st_mtime_ns for path in tasks.glob("*.json")}
-    again = run(*WANTED, "--workers", 2, "--out", tmp_path / "broken")
+    again = run(*WANTED, "--workers", 2, "--out", folder)
     assert again.returncode == 0, again.stderr
     assert all(path.stat().st_mtime_ns == stamp for path, stamp in stamps.items())
-    assert contents(tmp_path / "broken") == contents(whole)
+    assert contents(folder) == contents(whole)
 
 
 def test_json_tells_claims_and_points(tmp_path):

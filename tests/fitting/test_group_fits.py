@@ -213,7 +213,7 @@ def chow_test(frame):
     design = np.column_stack((np.ones(len(frame)), frame["hours"], frame["age"]))
     own = np.column_stack((design, pd.get_dummies(frame["school"]).to_numpy(float)[:, 1:]))
     squares = [
-        np.sum((frame["score"] - x @ np.linalg.lstsq(x, frame["score"])[0]) ** 2)
+        np.sum((frame["score"] - x @ np.linalg.lstsq(x, frame["score"], rcond=None)[0]) ** 2)
         for x in (design, own)
     ]
     left = len(frame) - own.shape[1]
