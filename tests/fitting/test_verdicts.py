@@ -367,3 +367,59 @@ def test_a_root_has_no_parents_that_could_contradict_it():
     shaped = [note for note in notes if note.node == "income" and "look Gaussian" in note]
     assert shaped
     assert all("its children do not" in note for note in shaped)
+
+
+CHAIN = gn.Dag.parse("[x][y|x][z|y]", nodes="xyz")
+
+
+def near_flags(direct: float) -> np.ndarray:
+    """Rows of a chain with 30 of 1,000 values of y a little off, and an edge x -> z beside it."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=1_000)
+    y = x + rng.normal(size=1_000)
+    rows = np.column_stack((x, y, y + direct * x + rng.normal(size=1_000)))
+    chosen = rng.choice(1_000, 30, replace=False)
+    rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(2.8, 4.0, 30)
+    return rows
+
+
+def test_a_caution_on_tails_keeps_the_promise():
+    fit = gn.fit(near_flags(0.0), CHAIN, "robust")
+    assert fit.trimming.heavy_tailed == (1,)
+    caution, promise = fit.summary().trust.split(". ")
+    assert caution.startswith("Trust the intervals at y only if the flagged values there are wrong")
+    assert promise == (
+        "If they are wrong and the graph is right, 1,000 rows tell 2 of 2 coefficients apart from "
+        "0 (95 % intervals)."
+    )
+    assert fit.summary().restricts
+    assert not fit.summary().warns
+    assert not gn.fit(ROWS, DAG, "robust").summary().restricts
+
+
+def test_a_contradicted_graph_is_told_before_tails():
+    """A direct effect of 0.5 is far beyond chance: its standard error is about 0.05."""
+    fit = gn.fit(near_flags(0.5), CHAIN, "robust")
+    summary = fit.summary()
+    assert fit.trimming.heavy_tailed == (1,)
+    assert summary.fits.startswith("The data contradict the graph in its 1 missing edge, x and z")
+    assert summary.trust.startswith("Do not trust effects and standard errors before the graph is")
+    assert "Trust the intervals at y only if" in summary.trust
+    assert "coefficients apart from 0" not in summary.trust
+    assert summary.warns
+    assert not summary.restricts
+
+
+def test_a_contradicted_graph_is_told_before_skew():
+    """Decimal slips to one side look like skew; the direct effect is ten standard errors large."""
+    rng = np.random.default_rng(1)
+    age = 38.0 + 9.0 * rng.normal(size=1_200)
+    dose = 0.2 * age + 5.0 * rng.normal(size=1_200)
+    rows = np.column_stack((age, dose, dose + 0.3 * age + 5.0 * rng.normal(size=1_200)))
+    rows[rng.choice(1_200, 24, replace=False), 0] /= 10.0
+    fit = gn.fit(rows, gn.Dag.parse("[a][b|a][c|b]", nodes="abc"), "robust")
+    summary = fit.summary()
+    assert summary.fits.startswith("The data contradict the graph")
+    assert summary.trust.startswith("Do not trust effects and standard errors before the graph is")
+    if fit.trimming.skewed:
+        assert "Trust the numbers of a and of its relatives only if" in summary.trust

@@ -550,3 +550,18 @@ def test_groups_come_first_with_a_panel_for_every_coefficient(tmp_path):
     assert "&lt;b&gt;Ulm" in page
     gn.write_report(found, tmp_path / "again.html", title="Two sites")
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "sites.html").read_bytes()
+
+
+def test_the_box_is_amber_where_only_the_last_sentence_restricts_trust(tmp_path):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=1_000)
+    y = x + rng.normal(size=1_000)
+    rows = np.column_stack((x, y, y + rng.normal(size=1_000)))
+    chosen = rng.choice(1_000, 30, replace=False)
+    rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(2.8, 4.0, 30)
+    fit = gn.fit(rows, gn.Dag.parse("[x][y|x][z|y]", nodes="xyz"), "robust")
+    assert fit.summary().restricts
+    page = write(tmp_path / "report.html", fit)
+    assert 'class="summary caution"' in page.source
+    assert ".summary.caution { border-left-color: var(--caution); }" in page.source
+    assert "#b7791f" in fit._repr_html_()

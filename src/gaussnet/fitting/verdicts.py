@@ -24,12 +24,14 @@ MOST_WORK = 2e9
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
 LEVEL = 0.95
+RIGHT_GRAPH = "If the graph is right"
+"""How a promise begins."""
 BELOW = -0.1
 """R2 below this is no matter of chance: an equation that explains nothing has an R2 of about 0."""
 
 
 class FitSummary(str):
-    """Three plain sentences on a fit, a line each: a string that knows its parts.
+    """Plain sentences on a fit in three lines: a string that knows its parts.
 
     Examples
     --------
@@ -48,16 +50,21 @@ class FitSummary(str):
     """How far the numbers can be trusted."""
     warns: bool
     """Whether one of the sentences is a warning."""
+    restricts: bool
+    """Whether the last sentence restricts trust, though nothing speaks against the model."""
 
-    def __new__(cls, fits: str, data: str, trust: str, warns: bool = False) -> "FitSummary":
+    def __new__(
+        cls, fits: str, data: str, trust: str, warns: bool = False, restricts: bool = False
+    ) -> "FitSummary":
         """The sentences as they are printed."""
         summary = super().__new__(cls, "\n".join((fits, data, trust)))
-        summary.fits, summary.data, summary.trust, summary.warns = fits, data, trust, warns
+        summary.fits, summary.data, summary.trust = fits, data, trust
+        summary.warns, summary.restricts = warns, restricts
         return summary
 
-    def __getnewargs__(self) -> tuple[str, str, str, bool]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[str, str, str, bool, bool]:  # type: ignore[override]
         """What a copy is made from."""
-        return self.fits, self.data, self.trust, self.warns
+        return self.fits, self.data, self.trust, self.warns, self.restricts
 
     @property
     def sentences(self) -> tuple[str, str, str]:
@@ -110,7 +117,8 @@ class Verdict:
 
     def summary(self) -> FitSummary:
         """The three sentences."""
-        return FitSummary(self.fits, self.data, self.trust, self.warns)
+        restricts = bool(self.heavy_tailed) and not self.warns
+        return FitSummary(self.fits, self.data, self.trust, self.warns, restricts)
 
     @property
     def contradicted(self) -> bool:
@@ -217,6 +225,13 @@ class Verdict:
         """Nodes whose flagged values may be right, because they look like those of a skewed one."""
         trimming = self.fit.trimming
         return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.skewed]
+
+    @property
+    def heavy_tailed(self) -> list[str]:
+        """Nodes whose flagged values may be the heavy tails of right noise."""
+        trimming = self.fit.trimming
+        nodes = () if trimming is None else trimming.heavy_tailed
+        return [shown(self.fit.dag.nodes[node]) for node in nodes]
 
     def _named(self, *kinds: str) -> list[str]:
         if self.shapes is None:
@@ -363,10 +378,21 @@ class Verdict:
     @property
     def trust(self) -> str:
         """How far the numbers can be trusted, the most serious reason first."""
-        fit = self.fit
         wrong = self._wrong_values()
         if wrong:
             return wrong
+        model, flags = self._model_words(), self._flag_caution()
+        if model or self.skewed:
+            return " ".join(filter(None, (model, flags)))
+        odd = {*self.odd_shapes, *self.wild, *self.believed}
+        promise = self._cautious(odd) if odd else self._promise()
+        if not flags:
+            return promise
+        return f"{flags} {promise.replace(RIGHT_GRAPH, f'If they are wrong and {RIGHT_GRAPH[3:]}')}"
+
+    def _model_words(self) -> str:
+        """Why not to trust the numbers even if all flagged values are wrong; or ""."""
+        fit = self.fit
         if self.contradicted:
             return (
                 "Do not trust effects and standard errors before the graph is corrected: they hold "
@@ -380,8 +406,7 @@ class Verdict:
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
                 f"{fit.dag.max_in_degree + 1} coefficients."
             )
-        odd = {*self.odd_shapes, *self.wild, *self.believed}
-        return self._cautious(odd) if odd else self._promise()
+        return ""
 
     def _cautious(self, odd: set[str]) -> str:
         """What can be trusted if the values of these nodes do not look Gaussian."""
@@ -393,12 +418,12 @@ class Verdict:
         if self.believed:
             right = f" and no value of {listed(self.believed)} is wrong,"
         return (
-            f"If the graph is right{right} the coefficients {intervals} probabilities of rare "
+            f"{RIGHT_GRAPH}{right} the coefficients {intervals} probabilities of rare "
             "values are rough."
         )
 
     def _wrong_values(self) -> str:
-        """What wrong values do to the numbers, or right ones that were taken for wrong; or ""."""
+        """What wrong values do to the numbers, which no graph could mend; or ""."""
         fit = self.fit
         if self.wild and fit.trimming is None:
             whose = "its" if len(self.wild) == 1 else "their"
@@ -429,6 +454,11 @@ class Verdict:
                 "standard deviations of the noise off are right: the fit believes them; look at "
                 "them, and try method='sequential-trim'."
             )
+        return ""
+
+    def _flag_caution(self) -> str:
+        """What to know if flagged values are right, as in a skewed column or heavy tails; or ""."""
+        fit = self.fit
         if not self.skewed:
             return self._tails()
         assert fit.trimming is not None
@@ -445,26 +475,24 @@ class Verdict:
 
     def _tails(self) -> str:
         """That intervals are too short if flagged values are right; or ""."""
-        trimming = self.fit.trimming
-        nodes = () if trimming is None else trimming.heavy_tailed
-        if not nodes:
+        if not self.heavy_tailed:
             return ""
-        names = listed([shown(self.fit.dag.nodes[node]) for node in nodes])
         return (
-            f"Trust the intervals at {names} only if the flagged values there are wrong: many join "
-            "the others without a gap, as heavy tails do, so compare those of kind='bootstrap'."
+            f"Trust the intervals at {listed(self.heavy_tailed)} only if the flagged values there "
+            "are wrong: many join the others without a gap, as heavy tails do, so compare those of "
+            "kind='bootstrap'."
         )
 
     def _promise(self) -> str:
         """How sure the coefficients are, if the model is right."""
         fit = self.fit
-        start = f"If the graph is right, {counted(fit.rows, 'row')} tell"
+        start = f"{RIGHT_GRAPH}, {counted(fit.rows, 'row')} tell"
         try:
             ends = np.array(list(fit.confidence_intervals(LEVEL).coefficients.values()))
         except GaussnetError:
-            return f"If the graph is right, the coefficients rest on {counted(fit.rows, 'row')}."
+            return f"{RIGHT_GRAPH}, the coefficients rest on {counted(fit.rows, 'row')}."
         if not len(ends):
-            return f"If the graph is right, means and variances rest on {counted(fit.rows, 'row')}."
+            return f"{RIGHT_GRAPH}, means and variances rest on {counted(fit.rows, 'row')}."
         apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
         edges = counted(len(ends), "coefficient")
         return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."

@@ -66,8 +66,9 @@ def fit_words(fit: Fit) -> str:
 
 
 def _sentences(findings: Findings) -> str:
-    """The three sentences on the fit, marked where one is a warning."""
-    kind = "warning" if findings.summary.warns else "fine"
+    """The sentences on the fit, marked where one is a warning or restricts trust."""
+    kind = "caution" if findings.summary.restricts else "fine"
+    kind = "warning" if findings.summary.warns else kind
     lines = "".join(f"<p>{text(one)}</p>" for one in findings.summary.sentences)
     return f'<section id="summary" class="summary {kind}" aria-label="Summary">{lines}</section>'
 
