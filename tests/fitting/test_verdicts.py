@@ -9,6 +9,7 @@ import pytest
 from tests.forced import fit_streamed
 
 import gaussnet as gn
+from gaussnet.fitting.measures import small_sample_pvalue
 from gaussnet.fitting.residuals import shape_words
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reading-a-fit.md"
@@ -423,3 +424,52 @@ def test_a_contradicted_graph_is_told_before_skew():
     assert summary.trust.startswith("Do not trust effects and standard errors before the graph is")
     if fit.trimming.skewed:
         assert "Trust the numbers of a and of its relatives only if" in summary.trust
+
+
+def weak_edges(seed: int, size: float) -> gn.Fit:
+    """A fit without edges to 1,200 rows of ten nodes with 45 weak edges."""
+    names = [f"x{place}" for place in range(10)]
+    pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
+    right = gn.Dag.from_edges(pairs, nodes=names)
+    signs = np.random.default_rng(seed).choice((-1.0, 1.0), 45)
+    truth = gn.GaussianNetwork.from_arrays(right, size * signs, np.ones(10))
+    return gn.fit(truth.sample(1_200, seed=seed), gn.Dag.from_edges([], nodes=names))
+
+
+def test_many_weak_edges_are_told_of_though_none_is_found():
+    fits = [weak_edges(seed, 0.027) for seed in range(8)]
+    quiet = [fit for fit in fits if fit.check_graph().agrees]
+    assert quiet
+    for fit in quiet:
+        p_value = fit.fit_measures()["pvalue"]
+        start = (
+            "The data contradict no single one of the 45 missing edges, but all of them together"
+        )
+        assert fit.summary().fits.startswith(start) == (p_value < 0.008) == fit.summary().warns
+    assert any("(chi-square p-value" in fit.summary().fits for fit in quiet)
+
+
+def test_few_rows_are_not_taken_for_misfit():
+    """Chi-square rejects four right graphs in ten at level 0.01; the sentence should one in 100."""
+    dag = gn.Dag.from_edges([], nodes=[f"x{place}" for place in range(20)])
+    truth = gn.GaussianNetwork.from_arrays(dag, [], np.ones(20))
+    fits = [gn.fit(truth.sample(45, seed=seed), dag) for seed in range(60)]
+    assert sum(fit.fit_measures()["pvalue"] < 0.01 for fit in fits) > 12
+    assert sum("all of them together" in fit.summary().fits for fit in fits) <= 3
+
+
+def test_the_p_value_for_few_rows_is_that_of_simulated_residuals():
+    """Of 20,000 statistics a share p is beyond each value, +- 4 * sqrt(0.1 * 0.9 / 20,000)."""
+    rng, free = np.random.default_rng(0), 29
+    parents = np.array([len(own) for own in DAG.parent_lists])
+    lost = np.arange(4)[DAG.order.argsort()] - parents
+    shares = [
+        rng.beta((free - own - gone) / 2, gone / 2, 20_000)
+        for own, gone in zip(parents, lost, strict=True)
+        if gone
+    ]
+    drawn = -30.0 * np.log(shares).sum(axis=0)
+    for part in (0.1, 0.01):
+        value = np.quantile(drawn, 1.0 - part)
+        assert small_sample_pvalue(DAG, value, 30) == pytest.approx(part, abs=0.009 * part**0.5)
+    assert np.isnan(small_sample_pvalue(DAG, 5.0, 4))

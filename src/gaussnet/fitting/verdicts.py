@@ -9,11 +9,12 @@ import numpy as np
 
 from gaussnet.data.factors import column_positions
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.measures import find_r2
+from gaussnet.fitting.measures import FitMeasures, find_r2, small_sample_pvalue
 from gaussnet.fitting.residuals import FAR, SKEWED, ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import MENDED_BY
+from gaussnet.tails import PValue
 
 if TYPE_CHECKING:
     from gaussnet.fitting.graph_tests import GraphCheck
@@ -21,6 +22,12 @@ if TYPE_CHECKING:
 
 MOST_WORK = 2e9
 """Missing edges times rows up to which the graph is checked without being asked."""
+MOST_MEASURED = 200
+"""Nodes up to which the measures of fit are found without being asked."""
+MOST_MEASURED_WORK = 2e7
+"""Rows times squared nodes up to which they are, where graphs must be learnt for them."""
+MISFIT = 0.01
+"""P-value of chi-square below which all missing edges together are said not to hold."""
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
 LEVEL = 0.95
@@ -111,6 +118,34 @@ class Verdict:
             return None
 
     @cached_property
+    def measures(self) -> FitMeasures | None:
+        """Measures of fit; None where they are refused or would take long."""
+        fit, nodes = self.fit, len(self.fit.dag)
+        learns = fit.method.fills_holes or fit.trimming is not None
+        most = MOST_MEASURED_WORK if learns else MOST_WORK
+        if nodes > MOST_MEASURED or fit.rows * nodes**2 > most:
+            return None
+        try:
+            return fit.fit_measures()
+        except GaussnetError:
+            return None
+
+    @cached_property
+    def misfit(self) -> float | None:
+        """P-value of chi-square if it contradicts all missing edges together and no test does one.
+
+        It does if it also is below 0.01 when the number of rows is allowed for.
+        """
+        if self.check is None or not (self.check.tests > 1 and self.check.agrees):
+            return None
+        if self.measures is None or not self.measures["pvalue"] < MISFIT:
+            return None
+        fit, chisq = self.fit, self.measures["chisq"]
+        fewest = int(fit.details.rows.min(initial=fit.rows))
+        is_small = small_sample_pvalue(fit.dag, chisq, fewest, fit.intercept) < MISFIT
+        return self.measures["pvalue"] if is_small else None
+
+    @cached_property
     def shapes(self) -> ResidualShapes | None:
         """The shapes of the residuals; None without rows."""
         return self.fit.residual_shapes
@@ -131,7 +166,8 @@ class Verdict:
         shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
         shapes = shapes or bool(self.fit.suspected_codes or self.far or self.unexplained)
         shapes = shapes or bool(self.largely_flagged)
-        return self.contradicted or shapes or self.is_singular or self.is_small or self.contaminated
+        graph = self.contradicted or self.misfit is not None
+        return graph or shapes or self.is_singular or self.is_small or self.contaminated
 
     @property
     def wild(self) -> list[str]:
@@ -274,7 +310,7 @@ class Verdict:
             return "The graph has no missing edge that the data could contradict"
         tests = counted(check.tests, "missing edge")
         if check.agrees:
-            return f"The data agree with the graph ({tests} tested)"
+            return self._agreement(tests)
         worst = check.rejected[0]
         names = f"{shown(worst.other)} and {shown(worst.node)}"
         if check.tests == 1:
@@ -283,6 +319,15 @@ class Verdict:
         return (
             f"The data contradict the graph in {count:,} of its {tests}, "
             f"{'namely' if count == 1 else 'first of all'} {names}"
+        )
+
+    def _agreement(self, tests: str) -> str:
+        """That no missing edge is contradicted; but perhaps all of them together."""
+        if self.misfit is None:
+            return f"The data agree with the graph ({tests} tested)"
+        return (
+            f"The data contradict no single one of the {tests}, but all of them together "
+            f"(chi-square p-value {PValue(self.misfit)!s})"
         )
 
     def _shape_words(self) -> str:
