@@ -1059,7 +1059,11 @@ class Fit:
         )
 
     def plot(self, *, ax: Any = None) -> Any:
-        """The network drawn with matplotlib, contradicted missing edges dotted; gives the axes."""
+        """The network drawn with matplotlib, contradicted missing edges dotted; gives the axes.
+
+        The width of an edge is the size of its standardised coefficient. Up to 20 edges have their
+        coefficients beside them; `plot_coefficients` and `table` show those of larger graphs.
+        """
         return display.plot("network", self, ax=ax)
 
     def plot_residuals(self, nodes: Iterable[str] | None = None) -> Any:
