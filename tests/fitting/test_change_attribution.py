@@ -300,3 +300,25 @@ def test_fits_without_rows_say_that_tails_were_not_looked_at():
     assert found.errors is not None
     assert "take the noise as Gaussian" in found.notes[0]
     assert gn.attribute_change(*fits, "b").notes == ()
+
+
+def test_what_is_only_round_off_is_shown_as_0():
+    """A shift of a column changes intercepts and no variance; its slopes differ by round-off."""
+    dag = gn.Dag.parse("[a][b|a][c|a:b][d|c:b]", nodes="abcd")
+    rows = np.array(gn.simulate.random_network(dag, seed=0).sample(500, seed=1))
+    shifted = rows + np.array([1_000.0, 0.0, 0.0, 0.0])
+    fits = [gn.fit(own, dag, columns=list("abcd")) for own in (rows, shifted)]
+    found = gn.attribute_change(*fits, "d")
+    assert set(found.variance.values()) == {0.0}
+    assert min(abs(found.mean[node]) for node in "abc") > 1_000.0
+    assert "e-1" not in str(found)
+
+
+def test_a_small_contribution_that_is_no_round_off_is_shown():
+    dag = gn.Dag.parse("[a][b|a]", nodes="ab")
+    before = gn.GaussianNetwork.from_arrays(dag, [1.0], [1.0, 1.0], [1.0, 0.0])
+    after = gn.GaussianNetwork.from_arrays(dag, [1.0], [1.0 + 1e-12, 1.0], [1.0, 1e-13])
+    found = gn.attribute_change(before, after, "b")
+    assert found.variance["a"] == pytest.approx(1e-12, rel=1e-3)
+    assert found.mean["b"] == pytest.approx(1e-13, rel=1e-2)
+    assert found.mean["a"] == 0.0

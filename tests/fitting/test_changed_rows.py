@@ -205,6 +205,7 @@ ASKED_BY_OTHERS = {
 }
 """What is made of the questions above, and tells in words what these refuse."""
 READ_NO_ROWS = {
+    "is_known_contradicted",
     *("dag", "ignored", "node", "contamination", "maximizes_likelihood", "required_data"),
     *("data_or_sums", "rests_on_sums", "known_errors", "error_kind", "has_dependent_rows"),
     "missing_values",

@@ -213,3 +213,24 @@ def test_the_effect_of_a_category_names_the_table_of_its_levels():
     with pytest.raises(gn.GaussnetError, match="'x' is no category"):
         fit.level_effects("x", "y")
     assert "no directed path" in str(fit.level_effects("site", "x"))
+
+
+def test_an_effect_says_that_the_graph_is_contradicted_if_that_is_known():
+    truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc"), seed=0)
+    rows = truth.sample(500, seed=1)
+    wrong = gn.fit(rows, gn.Dag.parse("[a][b|a][c|b]", nodes="abc"))
+    said = "the data contradict the graph: see fit.check_graph()"
+    assert said not in str(wrong.effect("a", "c"))  # nobody has looked
+    wrong.summary()
+    told = wrong.effect("a", "c")
+    assert str(told).splitlines()[1:] == [said]
+    assert told.table().notes[-1] == said
+    assert said in str(wrong.effect("c", "a"))
+    asked = gn.fit(rows, wrong.dag)
+    asked.check_graph(nodes=["b"])
+    assert asked.effect("a", "c").doubt is None
+    asked.check_graph()
+    assert asked.effect("a", "c").doubt == said
+    right = gn.fit(rows, truth.dag)
+    right.summary()
+    assert right.effect("a", "c").doubt is None

@@ -9,6 +9,7 @@ import pytest
 from tests.forced import fit_streamed
 
 import gaussnet as gn
+from gaussnet.fitting.measures import small_sample_pvalue
 from gaussnet.fitting.residuals import shape_words
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "reading-a-fit.md"
@@ -367,3 +368,108 @@ def test_a_root_has_no_parents_that_could_contradict_it():
     shaped = [note for note in notes if note.node == "income" and "look Gaussian" in note]
     assert shaped
     assert all("its children do not" in note for note in shaped)
+
+
+CHAIN = gn.Dag.parse("[x][y|x][z|y]", nodes="xyz")
+
+
+def near_flags(direct: float) -> np.ndarray:
+    """Rows of a chain with 30 of 1,000 values of y a little off, and an edge x -> z beside it."""
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=1_000)
+    y = x + rng.normal(size=1_000)
+    rows = np.column_stack((x, y, y + direct * x + rng.normal(size=1_000)))
+    chosen = rng.choice(1_000, 30, replace=False)
+    rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(2.8, 4.0, 30)
+    return rows
+
+
+def test_a_caution_on_tails_keeps_the_promise():
+    fit = gn.fit(near_flags(0.0), CHAIN, "robust")
+    assert fit.trimming.heavy_tailed == (1,)
+    caution, promise = fit.summary().trust.split(". ")
+    assert caution.startswith("Trust the intervals at y only if the flagged values there are wrong")
+    assert promise == (
+        "If they are wrong and the graph is right, 1,000 rows tell 2 of 2 coefficients apart from "
+        "0 (95 % intervals)."
+    )
+    assert fit.summary().restricts
+    assert not fit.summary().warns
+    assert not gn.fit(ROWS, DAG, "robust").summary().restricts
+
+
+def test_a_contradicted_graph_is_told_before_tails():
+    """A direct effect of 0.5 is far beyond chance: its standard error is about 0.05."""
+    fit = gn.fit(near_flags(0.5), CHAIN, "robust")
+    summary = fit.summary()
+    assert fit.trimming.heavy_tailed == (1,)
+    assert summary.fits.startswith("The data contradict the graph in its 1 missing edge, x and z")
+    assert summary.trust.startswith("Do not trust effects and standard errors before the graph is")
+    assert "Trust the intervals at y only if" in summary.trust
+    assert "coefficients apart from 0" not in summary.trust
+    assert summary.warns
+    assert not summary.restricts
+
+
+def test_a_contradicted_graph_is_told_before_skew():
+    """Decimal slips to one side look like skew; the direct effect is ten standard errors large."""
+    rng = np.random.default_rng(1)
+    age = 38.0 + 9.0 * rng.normal(size=1_200)
+    dose = 0.2 * age + 5.0 * rng.normal(size=1_200)
+    rows = np.column_stack((age, dose, dose + 0.3 * age + 5.0 * rng.normal(size=1_200)))
+    rows[rng.choice(1_200, 24, replace=False), 0] /= 10.0
+    fit = gn.fit(rows, gn.Dag.parse("[a][b|a][c|b]", nodes="abc"), "robust")
+    summary = fit.summary()
+    assert summary.fits.startswith("The data contradict the graph")
+    assert summary.trust.startswith("Do not trust effects and standard errors before the graph is")
+    if fit.trimming.skewed:
+        assert "Trust the numbers of a and of its relatives only if" in summary.trust
+
+
+def weak_edges(seed: int, size: float) -> gn.Fit:
+    """A fit without edges to 1,200 rows of ten nodes with 45 weak edges."""
+    names = [f"x{place}" for place in range(10)]
+    pairs = [(one, other) for place, one in enumerate(names) for other in names[place + 1 :]]
+    right = gn.Dag.from_edges(pairs, nodes=names)
+    signs = np.random.default_rng(seed).choice((-1.0, 1.0), 45)
+    truth = gn.GaussianNetwork.from_arrays(right, size * signs, np.ones(10))
+    return gn.fit(truth.sample(1_200, seed=seed), gn.Dag.from_edges([], nodes=names))
+
+
+def test_many_weak_edges_are_told_of_though_none_is_found():
+    fits = [weak_edges(seed, 0.027) for seed in range(8)]
+    quiet = [fit for fit in fits if fit.check_graph().agrees]
+    assert quiet
+    for fit in quiet:
+        p_value = fit.fit_measures()["pvalue"]
+        start = (
+            "The data contradict no single one of the 45 missing edges, but all of them together"
+        )
+        assert fit.summary().fits.startswith(start) == (p_value < 0.008) == fit.summary().warns
+    assert any("(chi-square p-value" in fit.summary().fits for fit in quiet)
+
+
+def test_few_rows_are_not_taken_for_misfit():
+    """Chi-square rejects four right graphs in ten at level 0.01; the sentence should one in 100."""
+    dag = gn.Dag.from_edges([], nodes=[f"x{place}" for place in range(20)])
+    truth = gn.GaussianNetwork.from_arrays(dag, [], np.ones(20))
+    fits = [gn.fit(truth.sample(45, seed=seed), dag) for seed in range(60)]
+    assert sum(fit.fit_measures()["pvalue"] < 0.01 for fit in fits) > 12
+    assert sum("all of them together" in fit.summary().fits for fit in fits) <= 3
+
+
+def test_the_p_value_for_few_rows_is_that_of_simulated_residuals():
+    """Of 20,000 statistics a share p is beyond each value, +- 4 * sqrt(0.1 * 0.9 / 20,000)."""
+    rng, free = np.random.default_rng(0), 29
+    parents = np.array([len(own) for own in DAG.parent_lists])
+    lost = np.arange(4)[DAG.order.argsort()] - parents
+    shares = [
+        rng.beta((free - own - gone) / 2, gone / 2, 20_000)
+        for own, gone in zip(parents, lost, strict=True)
+        if gone
+    ]
+    drawn = -30.0 * np.log(shares).sum(axis=0)
+    for part in (0.1, 0.01):
+        value = np.quantile(drawn, 1.0 - part)
+        assert small_sample_pvalue(DAG, value, 30) == pytest.approx(part, abs=0.009 * part**0.5)
+    assert np.isnan(small_sample_pvalue(DAG, 5.0, 4))

@@ -154,7 +154,9 @@ def test_covariances_of_no_distribution_are_refused():
     slopes = {("a", "y"): 1.0, ("b", "y"): 1.0}
     with pytest.raises(NetworkError, match="too large"):
         gn.GaussianNetwork(dag, slopes, {"a": 1.0, "b": 1.0, "y": 1.0}, None, {("a", "b"): 1.5})
-    with pytest.raises(NetworkError, match="no covariance for"):
+    with pytest.raises(
+        NetworkError, match="no covariance for 'a' ~~ 'b': give one for each, in covariances="
+    ):
         gn.GaussianNetwork(dag, slopes, {"a": 1.0, "b": 1.0, "y": 1.0})
     with pytest.raises(NetworkError, match="which the graph does not have"):
         gn.GaussianNetwork(

@@ -550,3 +550,43 @@ def test_groups_come_first_with_a_panel_for_every_coefficient(tmp_path):
     assert "&lt;b&gt;Ulm" in page
     gn.write_report(found, tmp_path / "again.html", title="Two sites")
     assert (tmp_path / "again.html").read_bytes() == (tmp_path / "sites.html").read_bytes()
+
+
+def test_the_box_is_amber_where_only_the_last_sentence_restricts_trust(tmp_path):
+    rng = np.random.default_rng(5)
+    x = rng.normal(size=1_000)
+    y = x + rng.normal(size=1_000)
+    rows = np.column_stack((x, y, y + rng.normal(size=1_000)))
+    chosen = rng.choice(1_000, 30, replace=False)
+    rows[chosen, 1] += rng.choice((-1.0, 1.0), 30) * rng.uniform(2.8, 4.0, 30)
+    fit = gn.fit(rows, gn.Dag.parse("[x][y|x][z|y]", nodes="xyz"), "robust")
+    assert fit.summary().restricts
+    page = write(tmp_path / "report.html", fit)
+    assert 'class="summary caution"' in page.source
+    assert ".summary.caution { border-left-color: var(--caution); }" in page.source
+    assert "#b7791f" in fit._repr_html_()
+
+
+def test_the_report_has_the_measures_of_fit(target):
+    fit = gn.fit(ROWS, gn.Dag.parse("season; rain; wet ~ rain", nodes=["season", "rain", "wet"]))
+    found, page = fit.fit_measures(), write(target, fit)
+    told = page.source[page.source.index('<table id="measures">') :]
+    for words, value in (
+        ("chi-square", f"{found['chisq']:,.3f}"),
+        ("degrees of freedom", "2"),
+        ("p-value of chi-square", "&lt;0.001"),
+        ("CFI", f"{found['cfi']:.3f}"),
+        ("RMSEA, 90 % interval from", f"{found['rmsea.ci.lower']:.3f}"),
+        ("SRMR", f"{found['srmr']:.3f}"),
+        ("BIC", f"{found['bic']:,.3f}"),
+    ):
+        assert f">{words}</th><td>{value}</td>" in told
+    assert "Chi-square compares the graph with one that has every edge" in page.text
+
+
+def test_a_report_leaves_out_measures_of_fit_that_do_not_exist(target):
+    complete = write(target, gn.fit(ROWS, DAG))  # every edge: no chi-square test
+    assert ">p-value of chi-square<" not in complete.source
+    assert ">AIC</th>" in complete.source
+    refused = write(target, gn.fit(ROWS, DAG, gn.BatchMedian(10)))
+    assert "Measures of fit" not in refused.text

@@ -126,3 +126,26 @@ def test_inscriptions_side_by_side_do_not_touch():
     first, second = place_inscriptions(routes, ["1.25", "1.25"])
     assert first.width < 26.0
     assert abs(first.y - second.y) > 13.0
+
+
+def test_edges_are_as_wide_as_their_standardised_coefficients_are_large():
+    from gaussnet.report.plots import THICK, THIN
+
+    truth = gn.GaussianNetwork.from_arrays(
+        gn.Dag.parse("[a][b][c|a:b]", nodes="abc"), [0.001, 0.5], [1e6, 1.0, 1.0]
+    )
+    fit = gn.fit(truth.sample(300, seed=0), truth.dag)
+    arrows = [text.arrow_patch for text in fit.plot().texts if getattr(text, "arrow_patch", None)]
+    widths = [arrow.get_linewidth() for arrow in arrows]
+    sizes = [abs(row["estimate"]) for row in fit.table(standardized=True)]
+    assert widths == pytest.approx([THIN + (THICK - THIN) * size / max(sizes) for size in sizes])
+    assert widths[0] > widths[1]  # though the coefficient itself is 500 times smaller
+
+
+@pytest.mark.parametrize(("parents", "shown"), [(20, True), (21, False)])
+def test_numbers_stand_beside_up_to_20_edges(parents, shown):
+    names = [f"x{place}" for place in range(parents)]
+    dag = gn.Dag.from_edges([(name, "y") for name in names], nodes=[*names, "y"])
+    rows = gn.simulate.random_network(dag, seed=0).sample(100, seed=1)
+    texts = [text.get_text() for text in gn.fit(rows, dag).plot().texts]
+    assert (sum("." in text for text in texts) == parents) == shown

@@ -169,21 +169,34 @@ def attribute_change(
     kept = with_relatives(dag.families.parent_lists, {place})
     order = [dag.nodes[node] for node in dag.order.tolist() if node in kept]
     members = [units[name] for name in order]
-    mean, variance, ends = _Mixture.of(members, old, new, target).shapley()
-    found = ChangeAttribution(target, *ends, _by_name(order, mean), _by_name(order, variance))
+    mixture = _Mixture.of(members, old, new, target)
+    mean, variance, ends = mixture.shapley()
+    rounding = mixture.rounding(max(_rows(before), _rows(after)))
+    by_mean, by_variance = (
+        _by_name(order, part, least) for part, least in zip((mean, variance), rounding, strict=True)
+    )
+    found = ChangeAttribution(target, *ends, by_mean, by_variance)
     if not (isinstance(before, Fit) and isinstance(after, Fit)):
         return found
     try:
         squares = _error_squares((before, after), members, target)
     except GaussnetError as problem:
         return replace(found, notes=(f"no standard errors: {problem}",))
-    own = (_by_name(order, np.sqrt(part)) for part in np.split(squares, 2))
+    sizes = np.split(np.sqrt(squares), 2)
+    own = (_by_name(order, part, least) for part, least in zip(sizes, rounding, strict=True))
     notes = _tail_notes((before, after), [node for unit in members for node in unit])
     return replace(found, errors=ContributionErrors(float(level), *own), notes=notes)
 
 
-def _by_name(names: list[str], values: FloatArray) -> Mapping[str, float]:
-    return MappingProxyType(dict(zip(names, values.tolist(), strict=True)))
+def _by_name(names: list[str], values: FloatArray, rounding: float) -> Mapping[str, float]:
+    """The values by name; 0 for what is no more than round-off."""
+    told = np.where(np.abs(values) <= rounding, 0.0, values)
+    return MappingProxyType(dict(zip(names, told.tolist(), strict=True)))
+
+
+def _rows(given: object) -> int:
+    """The rows that numbers were added up over; 0 for a network, which is taken as it is."""
+    return given.rows if isinstance(given, Fit) else 0
 
 
 def _error_squares(fits: tuple[Fit, Fit], units: list[tuple[str, ...]], target: str) -> FloatArray:
@@ -340,6 +353,21 @@ class _Mixture:
         narrow, wide = (float(one.covariance[place, place]) for one in (first, last))
         checks.check_overflow(np.array([*mean, *variance, low, high, narrow, wide]))
         return mean, variance, (low, high, narrow, wide)
+
+    def rounding(self, rows: int) -> tuple[float, float]:
+        """How far a contribution to the mean, and to the variance, may be off by round-off.
+
+        Numbers are added up over k nodes, each a sum over up to k parents, and over the rows of a
+        fit: n = max(k^2, rows) terms lose n eps of their size. The size is the moment of the target
+        where no terms cancel: with the larger absolute value of both networks everywhere.
+        """
+        parts = (self.slopes, self.intercepts, self.noise)
+        largest = [np.repeat(np.abs(part).max(axis=0)[None], 2, axis=0) for part in parts]
+        slopes, intercepts, noise = largest
+        sizes = replace(self, slopes=slopes, intercepts=intercepts, noise=noise)._forward(0.5)
+        least = max(len(intercepts[0]) ** 2, rows) * float(np.finfo(np.float64).eps)
+        own = sizes.mean[self.target], sizes.covariance[self.target, self.target]
+        return least * float(own[0]), least * float(own[1])
 
     def _is_changed(self, unit: slice) -> bool:
         arrays = (self.slopes, self.intercepts, self.noise)

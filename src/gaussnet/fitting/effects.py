@@ -31,6 +31,10 @@ if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
 
 
+CONTRADICTED = "the data contradict the graph: see fit.check_graph()"
+"""What is told beside effects, which hold only if the graph is right."""
+
+
 @dataclass(frozen=True, slots=True)
 class Effect(Tabular):
     """What one unit more of a node, set from outside, adds to another, and how sure that is."""
@@ -50,6 +54,8 @@ class Effect(Tabular):
     """Two-sided, that the effect is 0; NaN without a path or a standard error."""
     note: str | None = None
     """What is worth knowing of the standard error; None for nothing."""
+    doubt: str | None = None
+    """What speaks against the graph, as far as it was known when the effect was asked for."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -73,10 +79,15 @@ class Effect(Tabular):
             Column("high", f"{level} high", [self.high]),
         )
         absent = None if self.has_path else no_path(self.cause, self.target, self.via)
-        notes = tuple(text for text in (absent, self.note) if text is not None)
+        notes = tuple(text for text in (absent, self.note, self.doubt) if text is not None)
         return ResultTable("Effect through nodes" if self.via else "Total effect", columns, notes)
 
     def __str__(self) -> str:
+        return f"{self._words}\n{self.doubt}" if self.doubt else self._words
+
+    @property
+    def _words(self) -> str:
+        """The effect in one line."""
         if not self.has_path:
             return f"{self.path}: 0, for {no_path(self.cause, self.target, self.via)}"
         return (
@@ -216,7 +227,9 @@ def find_effect(
     else:
         found = effect_error(fit, value, gradient(fit.network, stops), level, choice.kind)
     values = (value, found.error, level, found.low, found.high)
-    return Effect(cause, target, *values, through, there, found.p_value(value), found.note)
+    doubt = CONTRADICTED if fit.is_known_contradicted else None
+    p_value = found.p_value(value)
+    return Effect(cause, target, *values, through, there, p_value, found.note, doubt)
 
 
 class EffectError(NamedTuple):

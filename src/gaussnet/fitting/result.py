@@ -453,7 +453,20 @@ class Fit:
         """
         from gaussnet.fitting.graph_tests import check_graph
 
-        return check_graph(self, level, adjust, errors, nodes)
+        found = check_graph(self, level, adjust, errors, nodes)
+        if nodes is None:
+            self._agreements[:] = [found.agrees]
+        return found
+
+    @cached_property
+    def _agreements(self) -> list[bool]:
+        """Whether the last check of the whole graph agreed with the data; nothing before one."""
+        return []
+
+    @property
+    def is_known_contradicted(self) -> bool:
+        """Whether a check of the graph was made before, and the data contradict the graph."""
+        return False in self._agreements
 
     def effect(  # noqa: PLR0913 (every setting is one keyword)
         self,
@@ -471,7 +484,8 @@ class Fit:
         As `GaussianNetwork.effect`, with the error of the learnt coefficients carried through
         by the delta method. `kind`, `repetitions` and `seed` are those of `uncertainty`.
         `sensitivity` shows it beside the estimate of one regression, and `level_effects` has those
-        of a category.
+        of a category. If the graph was checked before, by `check_graph` or `summary`, and the data
+        contradict it, the printed effect says so.
 
         Examples
         --------
@@ -1029,7 +1043,7 @@ class Fit:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data, and what the notes tell of it."""
-        left = ("bootstraps", "known_errors", "_verdict")
+        left = ("bootstraps", "known_errors", "_verdict", "_agreements")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
         told = ("notes", "suspected_codes", "missing_values", "seen_range")
         own |= {name: getattr(self, name) for name in told}
@@ -1045,7 +1059,11 @@ class Fit:
         )
 
     def plot(self, *, ax: Any = None) -> Any:
-        """The network drawn with matplotlib, contradicted missing edges dotted; gives the axes."""
+        """The network drawn with matplotlib, contradicted missing edges dotted; gives the axes.
+
+        The width of an edge is the size of its standardised coefficient. Up to 20 edges have their
+        coefficients beside them; `plot_coefficients` and `table` show those of larger graphs.
+        """
         return display.plot("network", self, ax=ax)
 
     def plot_residuals(self, nodes: Iterable[str] | None = None) -> Any:

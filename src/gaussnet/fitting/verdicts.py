@@ -9,11 +9,12 @@ import numpy as np
 
 from gaussnet.data.factors import column_positions
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.measures import find_r2
+from gaussnet.fitting.measures import FitMeasures, find_r2, small_sample_pvalue
 from gaussnet.fitting.residuals import FAR, SKEWED, ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import MENDED_BY
+from gaussnet.tails import PValue
 
 if TYPE_CHECKING:
     from gaussnet.fitting.graph_tests import GraphCheck
@@ -21,15 +22,23 @@ if TYPE_CHECKING:
 
 MOST_WORK = 2e9
 """Missing edges times rows up to which the graph is checked without being asked."""
+MOST_MEASURED = 200
+"""Nodes up to which the measures of fit are found without being asked."""
+MOST_MEASURED_WORK = 2e7
+"""Rows times squared nodes up to which they are, where graphs must be learnt for them."""
+MISFIT = 0.01
+"""P-value of chi-square below which all missing edges together are said not to hold."""
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
 LEVEL = 0.95
+RIGHT_GRAPH = "If the graph is right"
+"""How a promise begins."""
 BELOW = -0.1
 """R2 below this is no matter of chance: an equation that explains nothing has an R2 of about 0."""
 
 
 class FitSummary(str):
-    """Three plain sentences on a fit, a line each: a string that knows its parts.
+    """Plain sentences on a fit in three lines: a string that knows its parts.
 
     Examples
     --------
@@ -48,16 +57,21 @@ class FitSummary(str):
     """How far the numbers can be trusted."""
     warns: bool
     """Whether one of the sentences is a warning."""
+    restricts: bool
+    """Whether the last sentence restricts trust, though nothing speaks against the model."""
 
-    def __new__(cls, fits: str, data: str, trust: str, warns: bool = False) -> "FitSummary":
+    def __new__(
+        cls, fits: str, data: str, trust: str, warns: bool = False, restricts: bool = False
+    ) -> "FitSummary":
         """The sentences as they are printed."""
         summary = super().__new__(cls, "\n".join((fits, data, trust)))
-        summary.fits, summary.data, summary.trust, summary.warns = fits, data, trust, warns
+        summary.fits, summary.data, summary.trust = fits, data, trust
+        summary.warns, summary.restricts = warns, restricts
         return summary
 
-    def __getnewargs__(self) -> tuple[str, str, str, bool]:  # type: ignore[override]
+    def __getnewargs__(self) -> tuple[str, str, str, bool, bool]:  # type: ignore[override]
         """What a copy is made from."""
-        return self.fits, self.data, self.trust, self.warns
+        return self.fits, self.data, self.trust, self.warns, self.restricts
 
     @property
     def sentences(self) -> tuple[str, str, str]:
@@ -104,13 +118,42 @@ class Verdict:
             return None
 
     @cached_property
+    def measures(self) -> FitMeasures | None:
+        """Measures of fit; None where they are refused or would take long."""
+        fit, nodes = self.fit, len(self.fit.dag)
+        learns = fit.method.fills_holes or fit.trimming is not None
+        most = MOST_MEASURED_WORK if learns else MOST_WORK
+        if nodes > MOST_MEASURED or fit.rows * nodes**2 > most:
+            return None
+        try:
+            return fit.fit_measures()
+        except GaussnetError:
+            return None
+
+    @cached_property
+    def misfit(self) -> float | None:
+        """P-value of chi-square if it contradicts all missing edges together and no test does one.
+
+        It does if it also is below 0.01 when the number of rows is allowed for.
+        """
+        if self.check is None or not (self.check.tests > 1 and self.check.agrees):
+            return None
+        if self.measures is None or not self.measures["pvalue"] < MISFIT:
+            return None
+        fit, chisq = self.fit, self.measures["chisq"]
+        fewest = int(fit.details.rows.min(initial=fit.rows))
+        is_small = small_sample_pvalue(fit.dag, chisq, fewest, fit.intercept) < MISFIT
+        return self.measures["pvalue"] if is_small else None
+
+    @cached_property
     def shapes(self) -> ResidualShapes | None:
         """The shapes of the residuals; None without rows."""
         return self.fit.residual_shapes
 
     def summary(self) -> FitSummary:
         """The three sentences."""
-        return FitSummary(self.fits, self.data, self.trust, self.warns)
+        restricts = bool(self.heavy_tailed) and not self.warns
+        return FitSummary(self.fits, self.data, self.trust, self.warns, restricts)
 
     @property
     def contradicted(self) -> bool:
@@ -123,7 +166,8 @@ class Verdict:
         shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
         shapes = shapes or bool(self.fit.suspected_codes or self.far or self.unexplained)
         shapes = shapes or bool(self.largely_flagged)
-        return self.contradicted or shapes or self.is_singular or self.is_small or self.contaminated
+        graph = self.contradicted or self.misfit is not None
+        return graph or shapes or self.is_singular or self.is_small or self.contaminated
 
     @property
     def wild(self) -> list[str]:
@@ -218,6 +262,13 @@ class Verdict:
         trimming = self.fit.trimming
         return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.skewed]
 
+    @property
+    def heavy_tailed(self) -> list[str]:
+        """Nodes whose flagged values may be the heavy tails of right noise."""
+        trimming = self.fit.trimming
+        nodes = () if trimming is None else trimming.heavy_tailed
+        return [shown(self.fit.dag.nodes[node]) for node in nodes]
+
     def _named(self, *kinds: str) -> list[str]:
         if self.shapes is None:
             return []
@@ -259,7 +310,7 @@ class Verdict:
             return "The graph has no missing edge that the data could contradict"
         tests = counted(check.tests, "missing edge")
         if check.agrees:
-            return f"The data agree with the graph ({tests} tested)"
+            return self._agreement(tests)
         worst = check.rejected[0]
         names = f"{shown(worst.other)} and {shown(worst.node)}"
         if check.tests == 1:
@@ -268,6 +319,15 @@ class Verdict:
         return (
             f"The data contradict the graph in {count:,} of its {tests}, "
             f"{'namely' if count == 1 else 'first of all'} {names}"
+        )
+
+    def _agreement(self, tests: str) -> str:
+        """That no missing edge is contradicted; but perhaps all of them together."""
+        if self.misfit is None:
+            return f"The data agree with the graph ({tests} tested)"
+        return (
+            f"The data contradict no single one of the {tests}, but all of them together "
+            f"(chi-square p-value {PValue(self.misfit)!s})"
         )
 
     def _shape_words(self) -> str:
@@ -371,10 +431,21 @@ class Verdict:
     @property
     def trust(self) -> str:
         """How far the numbers can be trusted, the most serious reason first."""
-        fit = self.fit
         wrong = self._wrong_values()
         if wrong:
             return wrong
+        model, flags = self._model_words(), self._flag_caution()
+        if model or self.skewed:
+            return " ".join(filter(None, (model, flags)))
+        odd = {*self.odd_shapes, *self.wild, *self.believed}
+        promise = self._cautious(odd) if odd else self._promise()
+        if not flags:
+            return promise
+        return f"{flags} {promise.replace(RIGHT_GRAPH, f'If they are wrong and {RIGHT_GRAPH[3:]}')}"
+
+    def _model_words(self) -> str:
+        """Why not to trust the numbers even if all flagged values are wrong; or ""."""
+        fit = self.fit
         if self.contradicted:
             return (
                 "Do not trust effects and standard errors before the graph is corrected: they hold "
@@ -388,8 +459,7 @@ class Verdict:
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
                 f"{fit.dag.max_in_degree + 1} coefficients."
             )
-        odd = {*self.odd_shapes, *self.wild, *self.believed}
-        return self._cautious(odd) if odd else self._promise()
+        return ""
 
     def _cautious(self, odd: set[str]) -> str:
         """What can be trusted if the values of these nodes do not look Gaussian."""
@@ -401,12 +471,12 @@ class Verdict:
         if self.believed:
             right = f" and no value of {listed(self.believed)} is wrong,"
         return (
-            f"If the graph is right{right} the coefficients {intervals} probabilities of rare "
+            f"{RIGHT_GRAPH}{right} the coefficients {intervals} probabilities of rare "
             "values are rough."
         )
 
     def _wrong_values(self) -> str:
-        """What wrong values do to the numbers, or right ones that were taken for wrong; or ""."""
+        """What wrong values do to the numbers, which no graph could mend; or ""."""
         fit = self.fit
         if self.wild and fit.trimming is None:
             whose = "its" if len(self.wild) == 1 else "their"
@@ -437,6 +507,11 @@ class Verdict:
                 "standard deviations of the noise off are right: the fit believes them; look at "
                 "them, and try method='sequential-trim'."
             )
+        return ""
+
+    def _flag_caution(self) -> str:
+        """What to know if flagged values are right, as in a skewed column or heavy tails; or ""."""
+        fit = self.fit
         if not self.skewed:
             return self._tails()
         assert fit.trimming is not None
@@ -453,26 +528,24 @@ class Verdict:
 
     def _tails(self) -> str:
         """That intervals are too short if flagged values are right; or ""."""
-        trimming = self.fit.trimming
-        nodes = () if trimming is None else trimming.heavy_tailed
-        if not nodes:
+        if not self.heavy_tailed:
             return ""
-        names = listed([shown(self.fit.dag.nodes[node]) for node in nodes])
         return (
-            f"Trust the intervals at {names} only if the flagged values there are wrong: many join "
-            "the others without a gap, as heavy tails do, so compare those of kind='bootstrap'."
+            f"Trust the intervals at {listed(self.heavy_tailed)} only if the flagged values there "
+            "are wrong: many join the others without a gap, as heavy tails do, so compare those of "
+            "kind='bootstrap'."
         )
 
     def _promise(self) -> str:
         """How sure the coefficients are, if the model is right."""
         fit = self.fit
-        start = f"If the graph is right, {counted(fit.rows, 'row')} tell"
+        start = f"{RIGHT_GRAPH}, {counted(fit.rows, 'row')} tell"
         try:
             ends = np.array(list(fit.confidence_intervals(LEVEL).coefficients.values()))
         except GaussnetError:
-            return f"If the graph is right, the coefficients rest on {counted(fit.rows, 'row')}."
+            return f"{RIGHT_GRAPH}, the coefficients rest on {counted(fit.rows, 'row')}."
         if not len(ends):
-            return f"If the graph is right, means and variances rest on {counted(fit.rows, 'row')}."
+            return f"{RIGHT_GRAPH}, means and variances rest on {counted(fit.rows, 'row')}."
         apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
         edges = counted(len(ends), "coefficient")
         return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."

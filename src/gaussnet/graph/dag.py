@@ -877,8 +877,8 @@ def counted(number: int, noun: str) -> str:
     return f"{number:,} {noun}" + ("" if number == 1 else "s")
 
 
-def shorten(names: Sequence[object], limit: int = 6) -> str:
-    """The first few names or edges, quoted, for a message.
+def shorten(names: Sequence[object], limit: int = 6, between: str = "->") -> str:
+    """The first few names or edges, quoted, for a message; `between` stands in an edge.
 
     Examples
     --------
@@ -886,7 +886,7 @@ def shorten(names: Sequence[object], limit: int = 6) -> str:
     "'rain', 'rain' -> 'wet'"
     """
     shown = ", ".join(
-        f"{name[0]!r} -> {name[1]!r}" if isinstance(name, tuple) else repr(name)
+        f"{name[0]!r} {between} {name[1]!r}" if isinstance(name, tuple) else repr(name)
         for name in names[:limit]
     )
     more = len(names) - limit

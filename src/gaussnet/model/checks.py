@@ -37,12 +37,14 @@ def values_by_name(given: Mapping[Name, float], expected: Sequence[Name], what: 
         )
     missing = [name for name in expected if name not in given]
     if missing:
-        raise NetworkError(f"there is no {what} for {shorten(missing)}: give one for each")
+        told = _names_of(missing, what)
+        raise NetworkError(f"there is no {what} for {told}: give one for each, in {what}s=")
     if len(given) > len(expected):
         known = set(expected)
         unknown = [name for name in given if name not in known]
         raise NetworkError(
-            f"there is a {what} for {shorten(unknown)}, which the graph does not have: drop it"
+            f"there is a {what} for {_names_of(unknown, what)}, which the graph does not have: "
+            "drop it"
         )
     return np.array([finite_number(given[name], name, what) for name in expected], dtype=np.float64)
 
@@ -72,9 +74,20 @@ def finite_number(value: object, name: Hashable, what: str) -> float:
         number = math.nan
     if not math.isfinite(number):
         raise NetworkError(
-            f"the {what} of {shorten([name])} is {value!r}, expected a finite number"
+            f"the {what} of {_names_of([name], what)} is {value!r}, expected a finite number"
         )
     return number
+
+
+def _names_of(names: Sequence[object], what: str) -> str:
+    """The names of nodes, edges, or pairs that covary, for a message.
+
+    Examples
+    --------
+    >>> _names_of([("a", "b")], "covariance"), _names_of([("a", "b")], "coefficient")
+    ("'a' ~~ 'b'", "'a' -> 'b'")
+    """
+    return shorten(names, between="~~" if what == "covariance" else "->")
 
 
 def as_numbers(values: ArrayLike, what: str) -> FloatArray:

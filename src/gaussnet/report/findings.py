@@ -17,7 +17,7 @@ from gaussnet.fitting.coefficient_tables import coefficient_p_values
 from gaussnet.fitting.drift import DriftCheck, drift_between, learn_new_rows
 from gaussnet.fitting.effects import Effect
 from gaussnet.fitting.graph_tests import GraphCheck
-from gaussnet.fitting.measures import ExplainedPass, find_r2, implied_r2, r2_beside
+from gaussnet.fitting.measures import ExplainedPass, FitMeasures, find_r2, implied_r2, r2_beside
 from gaussnet.fitting.new_rows import NetworkOnRows, no_comparison
 from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.outliers import Outliers
@@ -82,6 +82,8 @@ class Findings:
     """Quantities that the text of the graph defines; None if there are none."""
     codes: Codes = ()
     """Numbers that stand for a missing value in rows beside a network."""
+    measures: FitMeasures | None = None
+    """Of fit; None where they do not exist or would take long."""
 
     @cached_property
     def explained(self) -> FloatArray:
@@ -143,6 +145,7 @@ def findings_of_fit(fit: Fit, level: float, effects: Effects | None = None) -> F
         outliers=None if fit.trimming is None else fit.outliers(),
         summary=verdict.summary(),
         check=verdict.check,
+        measures=verdict.measures,
         shapes=_shapes(fit, seen),
         effects=tuple(one for one in told if one is not None),
         effects_listed=listed,

@@ -115,10 +115,12 @@ def fit(value: "Fit") -> str:
         table += value.defined()._repr_html_() if value.dag.definitions else ""
     except GaussnetError as problem:
         table = f"<p>No table of coefficients: {escape(str(problem))}</p>"
-    colour = "#c8372d" if value.summary().warns else "#2e8b57"
+    said = value.summary()
+    colour = "#b7791f" if said.restricts else "#2e8b57"
+    colour = "#c8372d" if said.warns else colour
     top = (
         f'<div style="border-left:4px solid {colour};padding:.1em .8em;margin:.3em 0">'
-        f"{value.summary()._repr_html_()}</div>"
+        f"{said._repr_html_()}</div>"
     )
     notes = "".join(f"<li>{escape(str(note))}</li>" for note in grouped_notes(value.notes)[:20])
     listed = f"<details><summary>Notes</summary><ul>{notes}</ul></details>" if notes else ""

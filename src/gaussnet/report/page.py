@@ -147,6 +147,7 @@ def fit_page(findings: Findings, title: str, origin: Origin, groups: str = "") -
         groups,
         sections.network(findings),
         sections.graph_check(findings),
+        sections.measures(findings),
         sections.drift(findings),
         sections.coefficients(findings),
         sections.defined(findings),

@@ -7,8 +7,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from gaussnet.data.factors import column_positions
-from gaussnet.errors import SettingError
+from gaussnet.errors import GaussnetError, SettingError
 from gaussnet.fitting.residuals import MOST_ROWS, judged_residuals, shape_words
+from gaussnet.fitting.standardized import shown_coefficients, standardized_coefficients
 from gaussnet.graph.dag import counted
 from gaussnet.report.layout import Layout, lay_out
 from gaussnet.report.markup import brief
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
 
 PLUS, MINUS, WRONG = "#2f7fd6", "#d9722b", "#c8372d"
 COLOURS = ("#2f7fd6", "#d9722b", "#1c9e77", "#8a63d2", "#d6406f", "#7a8799")
+THIN, THICK = 0.6, 2.8
+"""Widths of the edges with the smallest and the largest coefficient, in points."""
 MOST_NODES = 150
 MOST_PANELS = 30
 MOST_POINTS = 2_000
@@ -55,20 +58,34 @@ def network(fit: "Fit", *, ax: Any = None) -> Any:
 
 
 def _draw_edges(axes: Any, fit: "Fit", layout: Layout) -> None:
+    """Edges whose width is the size of the standardised coefficient; numbers if they are few."""
     values = list(fit.network.coefficients.values())
-    for route, value in zip(layout.routes, values, strict=True):
+    for route, value, width in zip(layout.routes, values, _widths(fit), strict=True):
         colour = MINUS if value < 0.0 else PLUS
         points = np.array(route)
         style = "--" if value < 0.0 else "-"
         if len(points) > 2:
-            axes.plot(points[:-1, 0], points[:-1, 1], style, color=colour, linewidth=1.4, zorder=1)
-        arrow = {"arrowstyle": "-|>", "color": colour, "linestyle": style, "linewidth": 1.4}
+            axes.plot(
+                points[:-1, 0], points[:-1, 1], style, color=colour, linewidth=width, zorder=1
+            )
+        arrow = {"arrowstyle": "-|>", "color": colour, "linestyle": style, "linewidth": width}
         axes.annotate("", xy=points[-1], xytext=points[-2], arrowprops=arrow, zorder=1)
     if len(values) <= FEW_EDGES:
         texts = [brief(value) for value in values]
         for box, words in zip(place_inscriptions(layout.routes, texts), texts, strict=True):
             patch = {"facecolor": "white", "edgecolor": "none", "pad": 0.8, "alpha": 0.85}
             axes.text(box.x, box.y, words, ha="center", va="center", fontsize=8, bbox=patch)
+
+
+def _widths(fit: "Fit") -> list[float]:
+    """The width of each edge, by its standardised coefficient against the largest, in points."""
+    try:
+        found = shown_coefficients(fit, implied=False)
+    except GaussnetError:  # rows that were changed since
+        found = standardized_coefficients(fit.network)
+    sizes = np.nan_to_num(np.abs(found[~fit.dag.is_covariance]))
+    largest = sizes.max(initial=0.0) or 1.0
+    return [THIN + (THICK - THIN) * size / largest for size in sizes.tolist()]
 
 
 def _draw_contradictions(axes: Any, fit: "Fit", layout: Layout) -> None:

@@ -66,8 +66,9 @@ def fit_words(fit: Fit) -> str:
 
 
 def _sentences(findings: Findings) -> str:
-    """The three sentences on the fit, marked where one is a warning."""
-    kind = "warning" if findings.summary.warns else "fine"
+    """The sentences on the fit, marked where one is a warning or restricts trust."""
+    kind = "caution" if findings.summary.restricts else "fine"
+    kind = "warning" if findings.summary.warns else kind
     lines = "".join(f"<p>{text(one)}</p>" for one in findings.summary.sentences)
     return f'<section id="summary" class="summary {kind}" aria-label="Summary">{lines}</section>'
 
@@ -136,6 +137,53 @@ def graph_check(findings: Findings) -> str:
     heads = ("node", "later node", "given", "partial correlation", "adjusted p-value")
     caption = "One row per contradicted missing edge; click a column heading to sort"
     return start + Sortable("contradicted", caption, heads, lines).to_html()
+
+
+MEASURES = {
+    "chi-square": "chisq",
+    "degrees of freedom": "df",
+    "p-value of chi-square": "pvalue",
+    "CFI": "cfi",
+    "TLI": "tli",
+    "RMSEA": "rmsea",
+    "RMSEA, 90 % interval from": "rmsea.ci.lower",
+    "to": "rmsea.ci.upper",
+    "SRMR": "srmr",
+    "log-likelihood": "logl",
+    "AIC": "aic",
+    "BIC": "bic",
+}
+"""What the report calls measures of fit, and their names in lavaan."""
+MEASURES_MEAN = (
+    "Chi-square compares the graph with one that has every edge, so that a small p-value speaks "
+    "against the missing edges taken together; CFI and TLI near 1, RMSEA below about 0.05 and SRMR "
+    "below about 0.08 are usually called a close fit, and of graphs on the same rows the one with "
+    "the lower AIC or BIC is preferred."
+)
+
+
+def measures(findings: Findings) -> str:
+    """The measures of fit as a table; nothing where there are none."""
+    found = findings.measures
+    if found is None:
+        return ""
+    told = {words: found[name] for words, name in MEASURES.items() if math.isfinite(found[name])}
+    lines = "".join(
+        f'<tr><th scope="row" class="text">{text(words)}</th><td>{_measure(words, value)}</td></tr>'
+        for words, value in told.items()
+    )
+    notes = "".join(f'<p class="faint">{text(note)}</p>' for note in found.notes)
+    return (
+        f'<h2>Measures of fit</h2><p class="faint">{MEASURES_MEAN}</p><div class="wide">'
+        f'<table id="measures"><tbody>{lines}</tbody></table></div>{notes}'
+    )
+
+
+def _measure(words: str, value: float) -> str:
+    """A p-value or a count as such, other measures in three decimals."""
+    if words.startswith("p-value"):
+        return text(PValue(value))
+    return f"{value:,.0f}" if words.startswith("degrees") else f"{value:,.3f}".replace("-", MINUS)
 
 
 def drift(findings: Findings) -> str:

@@ -153,3 +153,36 @@ def test_a_category_that_was_not_observed_is_warned_of():
     for level in ("private", "public"):
         known = network.counterfactual({**row, "school": level}, do={"hours": 2.0})
         assert known.warnings == ()
+
+
+def test_a_row_of_a_frame_may_have_other_columns_in_whatever_form_it_comes():
+    frame = pd.DataFrame({"id": ["k", "l"], "a": [1.0, 2.0], "b": [3.0, 1.0], "c": [9.0, 4.0]})
+    forms = (frame.iloc[1].to_dict(), frame.iloc[1], frame.iloc[[1]])
+    found = [str(CHAIN.counterfactual(row, do={"a": 0.0})) for row in forms]
+    assert len(set(found)) == 1
+    with pytest.raises(gn.GraphError, match="there is no node 'id'"):  # not a row of this frame
+        CHAIN.counterfactual({"id": 1.0, "a": 2.0}, do={"a": 0.0})
+
+
+def test_names_like_that_of_a_missing_node_are_refused():
+    network = gn.simulate.random_network(gn.Dag.parse("wet ~ rain; slip ~ wet"), seed=0)
+    row = {"wett": 1.0, "rain": 0.0, "slip": 1.0}
+    for form in (row, pd.Series(row)):
+        with pytest.raises(gn.GraphError, match="did you mean 'wet'"):
+            network.counterfactual(form, do={"rain": 1.0})
+    complete = row | {"wet": 2.0}
+    for form in (complete, pd.Series(complete)):
+        assert network.counterfactual(form, do={"rain": 1.0}).evidence["wet"] == 2.0
+
+
+def test_a_category_stands_for_the_nodes_of_its_levels():
+    rng = np.random.default_rng(0)
+    site = rng.choice(["Basel", "Lyon", "Oslo"], 200)
+    frame = pd.DataFrame({"id": range(200), "site": site, "x": rng.normal(size=200)})
+    frame["y"] = frame["x"] + (site == "Oslo") + rng.normal(size=200)
+    fit = gn.fit(frame, "y ~ x + site")
+    cases = [
+        fit.counterfactual(row, do={"x": 0.0})
+        for row in (frame.iloc[5].to_dict(), frame.iloc[5], frame.iloc[[5]])
+    ]
+    assert len({str(case) for case in cases}) == 1

@@ -16,7 +16,7 @@ from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue
 from gaussnet.model.inference.queries import Conditional, as_values, condition, do, open_rows
 from gaussnet.model.seen import unlikely_values
-from gaussnet.named_rows import named, names_of
+from gaussnet.named_rows import did_you_mean, named, names_of
 from gaussnet.types import FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -263,14 +263,19 @@ def counterfactual(
 
 
 def as_evidence(dag: Dag, row: object) -> dict[str, float]:
-    """The observed values of one row: a mapping, an array (nodes,), or a frame of one row."""
+    """The observed values of one row: a mapping, an array (nodes,), or a frame of one row.
+
+    A row of a frame, as a mapping or a Series, may have other columns than those of the nodes. Only
+    where some of these are missing can such a column be a name that was misspelt.
+    """
     if isinstance(row, Mapping):
-        return {name: value for name, value in row.items() if not checks.is_missing(value)}
+        values = _of_nodes(dag, row) if _has_every_node(dag, row) else row
+        return {name: value for name, value in values.items() if not checks.is_missing(value)}
     labelled = getattr(row, "to_dict", None)
     if labelled is not None and checks.column_labels(row) is None:  # a row of a pandas frame
         values = labelled()
-        known = [name for name in (*dag.nodes, *dag.factors) if name in values]
-        return as_evidence(dag, {name: values[name] for name in known})
+        _refuse_misspelt(dag, values)
+        return as_evidence(dag, _of_nodes(dag, values))
     own = names_of(row)
     if own is not None or checks.column_labels(row) is None:
         row = named(np.atleast_2d(checks.as_numbers(row, "value")), own)  # type: ignore[arg-type]
@@ -278,3 +283,25 @@ def as_evidence(dag: Dag, row: object) -> dict[str, float]:
     if len(rows) != 1:
         raise DataError(f"got {len(rows)} rows, expected the one row of a case: ask row by row")
     return as_evidence(dag, dict(zip(dag.nodes, rows[0].tolist(), strict=True)))
+
+
+def _of_nodes(dag: Dag, values: Mapping[str, Any]) -> dict[str, Any]:
+    """The values of nodes and categories."""
+    return {name: values[name] for name in (*dag.nodes, *dag.factors) if name in values}
+
+
+def _has_every_node(dag: Dag, values: Mapping[str, Any]) -> bool:
+    """Whether each node is there, by itself or by its category."""
+    categories = {node: name for node, (name, _) in dag.indicators.items()}
+    return all(node in values or categories.get(node) in values for node in dag.nodes)
+
+
+def _refuse_misspelt(dag: Dag, values: Mapping[str, Any]) -> None:
+    """Refuse a name that is most like a node which is missing."""
+    known = {*dag.nodes, *dag.factors}
+    missing = known.difference(values)
+    if _has_every_node(dag, values):
+        return
+    for name in values:
+        if name not in known and did_you_mean(str(name), missing):
+            dag.position(name)
