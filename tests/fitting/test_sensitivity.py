@@ -292,7 +292,8 @@ def test_a_category_is_one_benchmark_as_a_whole():
 
     def left(target, columns):
         design = np.column_stack((np.ones(len(rows)), rows[:, columns]))
-        return np.sum((rows[:, target] - design @ np.linalg.lstsq(design, rows[:, target], rcond=None)[0]) ** 2)
+        found = np.linalg.lstsq(design, rows[:, target], rcond=None)[0]
+        return np.sum((rows[:, target] - design @ found) ** 2)
 
     cause = 1.0 - left(1, [2, 4, 5]) / left(1, [2])
     target = 1.0 - left(0, [1, 2, 4, 5]) / left(0, [1, 2])

@@ -272,8 +272,9 @@ def with_filled(frame: Any, name: str, values: Sequence[str]) -> Any:
         return frame
     known = {one: row for row, one in enumerate(labels) if one is not None}
     column = whole[label]
-    kept = [column[known[values[row]]] for row in holes]  # as the column writes this level
-    return whole.with_columns(column.scatter(holes, kept)).to_native()
+    taken = np.arange(len(labels))
+    taken[holes] = [known[values[row]] for row in holes]  # cells that hold these levels
+    return whole.with_columns(column[taken.tolist()]).to_native()
 
 
 def frame_like(
