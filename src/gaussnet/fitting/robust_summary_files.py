@@ -102,8 +102,11 @@ def _judged(summary: RobustSummary, header: Mapping[str, Any], arrays: Arrays) -
         foreign,
     )
     _require(bool(((mixture.chances >= 0.0) & (mixture.chances < 1.0)).all()))
-    judge = Judge(mixture, *(read.floats(key, (read.nodes,)) for key in ("low", "high")))
     kinds = [tuple(_node(one, read.nodes) for one in header[key]) for key in ("shaped", "discrete")]
+    common = ~mixture.judged
+    common[list(kinds[0])] = False  # columns that are believed by their shape are not in common
+    mixture = replace(mixture, common=common)
+    judge = Judge(mixture, *(read.floats(key, (read.nodes,)) for key in ("low", "high")))
     return Judged(judge, _said(read, layout, summary.rows), kinds[0], kinds[1], str(header["day"]))
 
 

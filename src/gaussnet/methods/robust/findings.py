@@ -35,6 +35,8 @@ JOINING = 3
 """So many of the nearest must be that near, so that no single row decides."""
 MANY_FOREIGN = 0.1
 """If a larger share of the rows fits in no value, relations along curves are as likely a reason."""
+MANY_VALUES = 5
+"""In rows of fewer values the tail of one may make all of them unusual."""
 MENDED_BY = {
     1: "try its logarithm",
     -1: "try its square, or the logarithm of an upper limit minus its values",
@@ -137,8 +139,9 @@ class Trimming:
     def _flagged_deviations(self) -> tuple[IntArray, FloatArray]:
         """The nodes of flagged cells, and how far these are off, (cells,) each.
 
-        Rows that fit in no value do not count, for they come from elsewhere, unless they are many:
-        then their columns may follow each other along curves.
+        Rows that fit in no value do not count, for they come from elsewhere; unless they are many,
+        when columns may follow each other along curves, or a row has few values, when the tail of
+        one may reach them all.
         """
         nodes = np.array(sorted(self.cells), dtype=np.int64)
         cells = [self.cells[node] for node in nodes.tolist()]
@@ -147,7 +150,7 @@ class Trimming:
         statuses = np.concatenate([np.empty(0, np.uint8), *(own.statuses for own in cells)])
         deviations = np.concatenate([np.empty(0), *(own.deviations for own in cells)])
         is_few = len(self.foreign_rows) < self.many_foreign
-        apart = self.foreign_rows if is_few else NO_ROWS
+        apart = self.foreign_rows if is_few and len(self.cutoffs) >= MANY_VALUES else NO_ROWS
         is_flagged = (statuses == FLAGGED) & ~np.isin(rows, apart)
         return np.repeat(nodes, lengths)[is_flagged], deviations[is_flagged]
 

@@ -232,21 +232,20 @@ class Foreign:
         """The same network for other rows, which lack no value."""
         return replace(self, densities=log_densities(rows, families, self.equation))
 
-    def sharing(self, first: Equation, judged: BoolArray, families: Families) -> "Foreign":
-        """With the equations of the first network where columns are not judged.
+    def sharing(self, first: Equation, common: BoolArray, families: Families) -> "Foreign":
+        """With the equations of the first network in some columns.
 
         Nothing is asked of these, such as the levels of a category: they say nothing of which
         network a row comes from, and the other columns are compared given them.
         """
-        if judged.all():
+        if not common.any():
             return self
         found, child = self.equation, families.family_of_edge
-        own, other = found.constants(families), first.constants(families)
         equation = network_equation(
             families,
-            np.where(judged[child], found.coefficients, first.coefficients),
-            np.where(judged, own, other),
-            np.where(judged, found.variances, first.variances),
+            np.where(common[child], first.coefficients, found.coefficients),
+            np.where(common, first.constants(families), found.constants(families)),
+            np.where(common, first.variances, found.variances),
         )
         return replace(self, equation=equation)
 
@@ -273,6 +272,8 @@ class Mixture:
     """Cells that are wrong with smaller odds are believed."""
     variate: ControlVariate | None = None
     """What other rows add up to, if the rows are a sample of all."""
+    common: BoolArray = field(default_factory=lambda: np.zeros(0, dtype=bool))
+    """Columns whose equations a second network shares, (nodes,)."""
 
     @property
     def log_likelihood(self) -> float:
@@ -292,8 +293,8 @@ class Mixture:
     @property
     def price_of_foreign(self) -> float:
         """What the parameters of a second network cost by Schwarz's criterion."""
-        judged = self.judged
-        count = int(self.layout.families.sizes[judged].sum()) + 2 * np.count_nonzero(judged)
+        own = ~self.common
+        count = int(self.layout.families.sizes[own].sum()) + 2 * np.count_nonzero(own)
         return 0.5 * count * float(np.log(len(self.rows)))
 
     @property
@@ -480,7 +481,7 @@ class Mixture:
             likelihood += sums.rows * float(np.log1p(-foreign.share))
             if self.variate is None:  # the noise of a few rows would vanish where sums are guessed
                 foreign = self._foreign(foreign, sums)
-            foreign = foreign.sharing(equation, self.judged, self.layout.families)
+            foreign = foreign.sharing(equation, self.common, self.layout.families)
         return replace(
             self,
             equation=equation,
@@ -639,7 +640,7 @@ def foreign_network(mixture: Mixture, weights: FloatArray, share: float) -> Fore
     sums = foreign_sums(rows, weights, mixture.equation.means, layout)
     equation = foreign_equation(sums, mixture.equation.means, floors, layout)
     found = Foreign(share, equation, floors, np.zeros(0))
-    return found.sharing(mixture.equation, mixture.judged, layout.families).on(
+    return found.sharing(mixture.equation, mixture.common, layout.families).on(
         rows, layout.families
     )
 

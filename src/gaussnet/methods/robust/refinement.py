@@ -299,7 +299,7 @@ def _believing(
     doubted = (old.wrong == 1) & judged
     start = mixture_from(rows, layout, walk.intercept, old.equation, doubted, judged)
     start = replace(start, laws=old.laws, threads=walk.threads)
-    start = replace(start, foreign=old.foreign)
+    start = replace(start, foreign=old.foreign, common=old.common)
     return start.run_far(MOST_ROUNDS)
 
 

@@ -299,7 +299,7 @@ def rows_are_foreign(mixture: Mixture) -> bool:
     """
     families, foreign = mixture.layout.families, mixture.foreign
     chosen = np.flatnonzero(mixture.foreign_rows)
-    children = np.flatnonzero((families.sizes > 0) & mixture.judged)
+    children = np.flatnonzero((families.sizes > 0) & ~mixture.common)
     if len(chosen) == 0 or len(children) == 0 or foreign is None or not _levels_remain(mixture):
         return False
     whole = np.where(np.isnan(mixture.rows), mixture.equation.means, mixture.rows)
@@ -308,7 +308,7 @@ def rows_are_foreign(mixture: Mixture) -> bool:
         np.median(squares[chosen, child] / (1.0 + _leverages(mixture, whole, child)))
         for child in children.tolist()
     ]
-    tails = _tail_likelihood(squares, mixture.equation.variances, mixture.judged)
+    tails = _tail_likelihood(squares, mixture.equation.variances, mixture.common)
     is_better = mixture.log_likelihood - mixture.price_of_foreign > tails
     broken = np.array(medians) > BROKEN * MEDIAN_SQUARE
     least = 0.5 if broken.sum() < MANY_BROKEN else 1.0 / 3.0
@@ -316,13 +316,13 @@ def rows_are_foreign(mixture: Mixture) -> bool:
 
 
 def _levels_remain(mixture: Mixture) -> bool:
-    """Whether the other rows hold half at least of what columns that are not judged tell apart.
+    """Whether the other rows hold half at least of what columns in common tell apart.
 
     Rows of one level of a category follow equations of their own: they cannot be told from foreign
     ones where these are most of the level. With an orthonormal basis of these columns and the
     constant, its squares over the other rows have no eigenvalue below a half.
     """
-    asked = mixture.rows[:, ~mixture.judged]
+    asked = mixture.rows[:, mixture.common]
     if not asked.shape[1]:
         return True
     asked = np.where(np.isnan(asked), np.nanmean(asked, axis=0), asked)
@@ -349,14 +349,14 @@ def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
     return np.asarray(np.einsum("ij,jk,ik->i", far, inverse, far) + 1.0 / max(own.sum(), 1.0))
 
 
-def _tail_likelihood(squares: FloatArray, variances: FloatArray, judged: BoolArray) -> float:
+def _tail_likelihood(squares: FloatArray, variances: FloatArray, common: BoolArray) -> float:
     """Log-likelihood of noise of several widths, of single equations or of whole rows.
 
-    Columns that are not judged have the noise of their equations.
+    Columns that both networks have in common have the noise of their equations.
     """
     constant = 0.5 * len(squares) * np.log(2.0 * np.pi * variances).sum()
-    constant += 0.5 * squares[:, ~judged].sum()
-    squares = squares[:, judged]
+    constant += 0.5 * squares[:, common].sum()
+    squares = squares[:, ~common]
     cells = _log_widths(squares.reshape(-1, 1))
     return max(cells, _log_widths(squares)) - float(constant)
 

@@ -54,7 +54,7 @@ def mixture_from(
     laws = laws.with_kinds(rows, doubted, equation.variances)
     chances = np.where(judged, np.clip(doubted.mean(axis=0), 1e-3, 0.45), 0.0)
     wrong = np.where(np.isnan(rows), MISSING, np.where(doubted, WRONG, 0)).astype(np.uint8)
-    return Mixture(rows, layout, intercept, equation, laws, chances, wrong)
+    return Mixture(rows, layout, intercept, equation, laws, chances, wrong, common=~judged)
 
 
 def robust_scales(rows: Rows) -> tuple[FloatArray, FloatArray]:
