@@ -105,6 +105,8 @@ def test_fit_gives_the_numbers_of_the_library(folder, gaussnet):
             assert numbers["coefficient"] == fit.network.coefficients[parent, name]
             assert numbers["error"] == fit.standard_errors.coefficients[parent, name]
             assert numbers["p_value"] == known[parent, name]
+            interval = fit.uncertainty().confidence_intervals.coefficients[parent, name]
+            assert tuple(numbers["interval"]) == interval
 
 
 @pytest.mark.usefixtures("folder")

@@ -133,6 +133,8 @@ class Errors(NamedTuple):
     standard: StandardErrors
     p_values: dict[tuple[str, str], float]
     """By edge (parent, child)."""
+    intervals: Mapping[tuple[str, str], tuple[float, float]]
+    """Of level 0.95, by edge."""
     test: str = ""
     """By which the p-values are found."""
     notes: tuple[str, ...] = ()
@@ -151,13 +153,16 @@ class Errors(NamedTuple):
         except EstimationError as problem:
             counts = (len(fit.dag.edges), len(fit.dag), len(fit.dag))
             unknown = StandardErrors(fit.dag, *(np.full(count, np.nan) for count in counts))
-            return cls(unknown, dict.fromkeys(fit.dag.arrows, np.nan), "", (str(problem),))
+            edges = fit.dag.arrows
+            blank = dict.fromkeys(edges, np.nan), dict.fromkeys(edges, (np.nan, np.nan))
+            return cls(unknown, *blank, "", (str(problem),))
         p_values, words = coefficient_p_values(fit, found)
         own = shown_p_values(p_values[~fit.dag.is_covariance], repetitions)
         if repetitions is not None:
             words = f"standard errors: bootstrap, {repetitions:,} repetitions, seed 0; {words}"
         by_edge = dict(zip(fit.dag.arrows, own, strict=True))
-        errors = cls(found.standard_errors, by_edge, words, kind=found.kind)
+        intervals = found.confidence_intervals.coefficients
+        errors = cls(found.standard_errors, by_edge, intervals, words, kind=found.kind)
         if not fit.dag.definitions:
             return errors
         try:
@@ -214,6 +219,7 @@ class Learnt:
                         "coefficient": network.coefficients[parent, node],
                         "error": errors.coefficients[parent, node],
                         "p_value": self.errors.p_values[parent, node],
+                        "interval": list(self.errors.intervals[parent, node]),
                     }
                     for parent in network.dag.parents(node)
                 },
@@ -476,6 +482,7 @@ def _client(address: str | None) -> AbstractContextManager[Any]:
 def print_fit(learnt: Learnt) -> None:
     """Print what was learnt."""
     fit, errors, p_values = learnt.fit, learnt.errors.standard, learnt.errors.p_values
+    intervals = learnt.errors.intervals
     network = fit.network
     page = console()
     for sentence in learnt.summary:
@@ -484,9 +491,9 @@ def print_fit(learnt: Learnt) -> None:
     tests = learnt.errors.test
     print_table(
         f"Coefficients ({tests})" if tests else "Coefficients",
-        ("parent", "child", "coefficient", "standard error", "p-value"),
+        ("parent", "child", "coefficient", "standard error", "p-value", "95% low", "95% high"),
         (
-            (*edge, value, errors.coefficients[edge], PValue(p_values[edge]))
+            (*edge, value, errors.coefficients[edge], PValue(p_values[edge]), *intervals[edge])
             for edge, value in network.coefficients.items()
         ),
     )
