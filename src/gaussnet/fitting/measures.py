@@ -305,7 +305,7 @@ def small_sample_pvalue(dag: Dag, chisq: float, rows: int, intercept: bool = Tru
 
     If the graph is right the statistic is a sum over nodes, each minus m times the log of an
     independent Beta(a, b) variable: the squared residuals given all k earlier nodes over those
-    given the parents alone, p in number,
+    given the parents, and the earlier nodes that it covaries with, alone, p in number,
 
     .. math:: a = \frac{n - k}{2}, \quad a + b = \frac{n - p}{2}
 
@@ -326,7 +326,7 @@ def small_sample_pvalue(dag: Dag, chisq: float, rows: int, intercept: bool = Tru
     if free < len(dag):
         return math.nan
     all_earlier = 0.5 * (free - np.arange(len(dag)))
-    parents = 0.5 * (free - np.array([len(own) for own in dag.parent_lists]))
+    parents = 0.5 * (free - dag.families.sizes)
     mean, variance = (
         float(
             sign * rows**power * (polygamma(order, all_earlier) - polygamma(order, parents)).sum()
@@ -358,6 +358,7 @@ def _residuals(network: GaussianNetwork, found: Likelihoods) -> tuple[float, flo
     Each is in standard deviations of the rows.
     """
     lengths = np.sqrt(found.covariance.diagonal())
+    lengths = np.where(lengths > 0.0, lengths, np.nan)  # a constant column has no correlations
     gap = (found.covariance - network.covariance()) / lengths[:, None] / lengths
     shift = (found.mean - network.mean()) / lengths
     return float((np.tril(gap) ** 2).sum()), float((shift**2).sum())

@@ -140,6 +140,8 @@ class Verdict:
             return None
         if self.measures is None or not self.measures["pvalue"] < MISFIT:
             return None
+        if (self.fit.network.variance_array == 0.0).any():
+            return None
         fit, chisq = self.fit, self.measures["chisq"]
         fewest = int(fit.details.rows.min(initial=fit.rows))
         is_small = small_sample_pvalue(fit.dag, chisq, fewest, fit.intercept) < MISFIT

@@ -360,7 +360,7 @@ class NetworkContrast:
         Works with the gap between Q's noise and P's, which is exactly 0 where P and Q agree.
         """
         lifted, differences, own_gaps = self._gap_equations
-        own = np.ascontiguousarray(noise.T)  # node by node, as kernels work
+        own = np.array(noise.T, order="C")  # node by node, as kernels work
         own[self.p.variance_array == 0.0] = 0.0
         pair = np.empty((2 * self.width, len(noise)))
         rows = np.multiply(own, self.p.scales[:, None], out=pair[: self.width]).T

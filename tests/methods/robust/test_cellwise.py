@@ -381,6 +381,16 @@ def test_rows_from_elsewhere_are_found_beside_columns_that_are_not_judged(discre
     assert "skewed" not in said
 
 
+@pytest.mark.parametrize("marked", [[3, 4, 50], [3, 50], [1, 2, 3, 100, 101, 102]])
+def test_a_rare_level_does_not_hide_rows_from_elsewhere(marked):
+    """With most or half of its rows among them."""
+    frame = rows_from_elsewhere(0)
+    frame.loc[marked, "site"] = "w"
+    graph = "b ~ a; c ~ a + b; d ~ a + b + c; e ~ a + b + c + d + site; f ~ a + b + c + d + e"
+    found = gn.fit(frame, graph, "robust").trimming.foreign_rows
+    assert set(range(40)) <= set(found.tolist())
+
+
 def test_rows_of_one_level_are_not_foreign():
     """A level may have means, slopes and noise of its own."""
     for seed in range(5):

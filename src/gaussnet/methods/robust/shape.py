@@ -85,6 +85,9 @@ FEW_NODES = 32
 SAME_DIRECTION = 1e-9
 """Columns that differ by a smaller share of their size say the same."""
 
+FEW_OF_FOREIGN = 0.25
+"""No larger share of the foreign rows is few of them."""
+
 UNLIKELY_ERRORS = 5.0
 """Fourth moments so many standard errors off call for the mixture, whatever the walk found."""
 
@@ -319,8 +322,9 @@ def _levels_remain(mixture: Mixture) -> bool:
     """Whether the other rows hold half at least of what columns in common tell apart.
 
     Rows of one level of a category follow equations of their own: they cannot be told from foreign
-    ones where these are most of the level. With an orthonormal basis of these columns and the
-    constant, its squares over the other rows have no eigenvalue below a half.
+    ones where these are most of the level. With an orthonormal basis U of these columns and the
+    constant, U' U over the other rows has no eigenvalue below a half; but for directions in which
+    few of the foreign rows lie, such as that of a rare level, as long as a row of it remains.
     """
     asked = mixture.rows[:, mixture.common]
     if not asked.shape[1]:
@@ -329,8 +333,14 @@ def _levels_remain(mixture: Mixture) -> bool:
     asked = np.column_stack((asked - asked.mean(axis=0), np.ones(len(asked))))
     sizes = np.sqrt(np.einsum("ij,ij->j", asked, asked))
     basis, scales, _ = np.linalg.svd(asked / np.where(sizes > 0.0, sizes, 1.0), full_matrices=False)
-    kept = basis[~mixture.foreign_rows][:, scales > SAME_DIRECTION * scales[0]]
-    return bool(np.linalg.eigvalsh(kept.T @ kept)[0] >= 0.5)
+    basis = basis[:, scales > SAME_DIRECTION * scales[0]]
+    kept = basis[~mixture.foreign_rows]
+    values, directions = np.linalg.eigh(kept.T @ kept)
+    lost = (basis[mixture.foreign_rows] @ directions) ** 2
+    # Squares spread evenly over m rows have this ratio m.
+    rows = lost.sum(axis=0) ** 2 / np.maximum(np.sum(lost**2, axis=0), np.finfo(np.float64).tiny)
+    least = np.where(rows > FEW_OF_FOREIGN * len(lost), 0.5 - SAME_DIRECTION, SAME_DIRECTION)
+    return bool((values > least).all())
 
 
 def _leverages(mixture: Mixture, rows: FloatArray, child: int) -> FloatArray:
