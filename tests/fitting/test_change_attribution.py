@@ -99,7 +99,7 @@ def test_a_chain_of_forty_changed_equations_is_exact_and_quick():
 
 
 def test_fits_are_taken_as_their_networks():
-    dag = gn.Dag.parse("[a][b|a]")
+    dag = gn.Dag.parse("[a][b|a]", nodes="ab")
     fits = [gn.fit(gn.simulate.random_network(dag, seed=s).sample(50, seed=s), dag) for s in (1, 2)]
     found = gn.attribute_change(*fits, "b")
     assert found.mean == gn.attribute_change(fits[0].network, fits[1].network, "b").mean
@@ -322,3 +322,14 @@ def test_a_small_contribution_that_is_no_round_off_is_shown():
     assert found.variance["a"] == pytest.approx(1e-12, rel=1e-3)
     assert found.mean["b"] == pytest.approx(1e-13, rel=1e-2)
     assert found.mean["a"] == 0.0
+
+
+def test_a_small_shift_of_a_large_mean_is_no_round_off():
+    """Seconds since 1970 that are shifted by 0.05, eleven standard errors."""
+    rng, dag = np.random.default_rng(0), gn.Dag.parse("[a][b|a]", nodes="ab")
+    first = 1.7e9 + rng.normal(size=200_000)
+    rows = np.column_stack((first, first + rng.normal(size=200_000)))
+    found = gn.attribute_change(gn.fit(rows, dag), gn.fit(rows + 0.05, dag), "b")
+    # Values of 1.7e9 are whole multiples of 2.4e-7, and their mean loses some more.
+    assert found.mean["a"] == pytest.approx(0.05, abs=1e-3)
+    assert found.errors.mean["a"] == pytest.approx(np.sqrt(2.0 / 200_000), rel=0.1)

@@ -183,7 +183,7 @@ def attribute_change(
     except GaussnetError as problem:
         return replace(found, notes=(f"no standard errors: {problem}",))
     sizes = np.split(np.sqrt(squares), 2)
-    own = (_by_name(order, part, least) for part, least in zip(sizes, rounding, strict=True))
+    own = (_by_name(order, part, 0.0) for part in sizes)
     notes = _tail_notes((before, after), [node for unit in members for node in unit])
     return replace(found, errors=ContributionErrors(float(level), *own), notes=notes)
 
@@ -358,14 +358,15 @@ class _Mixture:
         """How far a contribution to the mean, and to the variance, may be off by round-off.
 
         Numbers are added up over k nodes, each a sum over up to k parents, and over the rows of a
-        fit: n = max(k^2, rows) terms lose n eps of their size. The size is the moment of the target
+        fit: n = max(k^2, rows) terms lose sqrt(n) eps of their size, since their errors go either
+        way. The size is the moment of the target
         where no terms cancel: with the larger absolute value of both networks everywhere.
         """
         parts = (self.slopes, self.intercepts, self.noise)
         largest = [np.repeat(np.abs(part).max(axis=0)[None], 2, axis=0) for part in parts]
         slopes, intercepts, noise = largest
         sizes = replace(self, slopes=slopes, intercepts=intercepts, noise=noise)._forward(0.5)
-        least = max(len(intercepts[0]) ** 2, rows) * float(np.finfo(np.float64).eps)
+        least = float(np.sqrt(max(len(intercepts[0]) ** 2, rows)) * np.finfo(np.float64).eps)
         own = sizes.mean[self.target], sizes.covariance[self.target, self.target]
         return least * float(own[0]), least * float(own[1])
 

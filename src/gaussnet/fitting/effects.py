@@ -2,7 +2,7 @@
 
 import math
 from collections.abc import Callable, Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
@@ -54,7 +54,7 @@ class Effect(Tabular):
     """Two-sided, that the effect is 0; NaN without a path or a standard error."""
     note: str | None = None
     """What is worth knowing of the standard error; None for nothing."""
-    doubt: str | None = None
+    doubt: str | None = field(default=None, compare=False)
     """What speaks against the graph, as far as it was known when the effect was asked for."""
 
     @property

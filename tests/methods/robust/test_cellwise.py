@@ -363,6 +363,7 @@ def rows_from_elsewhere(seed, count=40):
     return frame.assign(site=rng.choice(["x", "y", "z"], 1_200, p=[0.6, 0.3, 0.1]))
 
 
+@many_rows
 @pytest.mark.parametrize("discrete", ["site", "sex"])
 @pytest.mark.parametrize("seed", [0, 1])
 def test_rows_from_elsewhere_are_found_beside_columns_that_are_not_judged(discrete, seed):
@@ -381,6 +382,7 @@ def test_rows_from_elsewhere_are_found_beside_columns_that_are_not_judged(discre
     assert "skewed" not in said
 
 
+@many_rows
 @pytest.mark.parametrize("marked", [[3, 4, 50], [3, 50], [1, 2, 3, 100, 101, 102]])
 def test_a_rare_level_does_not_hide_rows_from_elsewhere(marked):
     """With most or half of its rows among them."""
@@ -391,6 +393,7 @@ def test_a_rare_level_does_not_hide_rows_from_elsewhere(marked):
     assert set(range(40)) <= set(found.tolist())
 
 
+@many_rows
 def test_rows_of_one_level_are_not_foreign():
     """A level may have means, slopes and noise of its own."""
     for seed in range(5):
