@@ -1,6 +1,8 @@
 """Three sentences on a fit: a table of situations, also in docs/reading-a-fit.md, word for word."""
 
 import pickle
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -464,6 +466,29 @@ def test_the_p_value_for_few_rows_is_that_of_chi_square_where_rows_are_many(grap
     assert 1e-4 < expected < 1.0 - 1e-4
     # The statistic differs from chi-square by terms of the order (nodes / rows).
     assert small_sample_pvalue(fit.dag, found["chisq"], many) == pytest.approx(expected, rel=1e-4)
+
+
+def test_moments_of_logs_are_those_of_scipy():
+    from scipy.special import polygamma
+
+    from gaussnet.fitting.measures import _log_moments
+
+    for shape in (0.5, 1.0, 3.5, 9.5, 10.0, 200.0, 1e6):
+        expected = [polygamma(order, shape) for order in (0, 1)]
+        # The first term that the series leave out is below 1 / (100 x^8) at x = 10.
+        np.testing.assert_allclose(_log_moments(np.array([shape])), expected, rtol=1e-9, atol=1e-10)
+
+
+def test_a_summary_imports_scipy_only_where_chi_square_is_unusual():
+    code = (
+        "import sys; import gaussnet as gn;"
+        "dag = gn.simulate.random_tree(40, seed=0);"
+        "rows = gn.simulate.random_network(dag, seed=0).sample(300, seed=1);"
+        "print(gn.fit(rows, dag).summary().fits, 'scipy.special' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.startswith("The data agree with the graph"), done.stdout
+    assert done.stdout.strip().endswith("False")
 
 
 def test_few_rows_are_not_taken_for_misfit():

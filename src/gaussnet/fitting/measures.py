@@ -108,10 +108,7 @@ def find_measures(fit: "Fit") -> FitMeasures:
         return _over_believed_values(fit)
     found = _over_holes(fit) if fit.method.fills_holes else _over_rows(fit)
     rows, nodes = fit.rows, len(fit.dag)
-    pairs = nodes * (nodes - 1) // 2
-    missing_edges = pairs - len(fit.dag.edges)
-    gap = 2.0 * (found.every_edge - found.model) if missing_edges else 0.0
-    model = Discrepancy(gap, missing_edges, rows)
+    pairs, model = nodes * (nodes - 1) // 2, found.discrepancy(fit)
     unrelated = pairs - sum(len(own) for _, own in _baseline(fit.dag))
     baseline = Discrepancy(2.0 * (found.every_edge - found.no_edge), unrelated, rows)
     count = int(fit.details.ranks.sum()) + nodes * (1 + int(fit.intercept))
@@ -151,6 +148,39 @@ class Likelihoods(NamedTuple):
     no_edge: float
     mean: FloatArray
     covariance: FloatArray
+
+    def discrepancy(self, fit: "Fit") -> "Discrepancy":
+        """The model against that with every edge."""
+        nodes = len(fit.dag)
+        missing_edges = nodes * (nodes - 1) // 2 - len(fit.dag.edges)
+        gap = 2.0 * (self.every_edge - self.model) if missing_edges else 0.0
+        return Discrepancy(gap, missing_edges, fit.rows)
+
+
+def is_usual(fit: "Fit") -> bool:
+    r"""Whether chi-square is clearly no larger than chance makes it, by a p-value above 0.02.
+
+    .. math:: \Big(\frac{\chi^2}{d}\Big)^{1/3} < 1 - \frac{2}{9 d} + 2 \sqrt{\frac{2}{9 d}}
+
+    with d degrees of freedom (Wilson and Hilferty, 1931), or those that allow for the number of
+    rows: looked at first, because SciPy, which has the p-values, takes long to import. False where
+    it would take a fit of its own.
+    """
+    if _distrusts_values(fit) or fit.method.fills_holes:
+        return False
+    model = _over_rows(fit).discrepancy(fit)
+    if not model.df or _is_below(model.chisq, model.df):
+        return True
+    rows = int(fit.details.rows.min(initial=fit.rows))
+    mean, variance = expected_chi_square(fit.dag, rows, fit.intercept)
+    return variance > 0.0 and _is_below(
+        2.0 * model.chisq * mean / variance, 2.0 * mean**2 / variance
+    )
+
+
+def _is_below(chisq: float, df: float) -> bool:
+    part = 2.0 / (9.0 * df)
+    return math.cbrt(max(chisq, 0.0) / df) < 1.0 - part + 2.0 * math.sqrt(part)
 
 
 def _distrusts_values(fit: "Fit") -> bool:
@@ -320,22 +350,39 @@ def small_sample_pvalue(dag: Dag, chisq: float, rows: int, intercept: bool = Tru
     >>> round(small_sample_pvalue(dag, 45.0, rows=20), 2)
     0.19
     """
-    from scipy.special import chdtrc, polygamma  # slow to import
+    from scipy.special import chdtrc  # slow to import
 
-    free = rows - int(intercept)
-    if free < len(dag):
-        return math.nan
-    all_earlier = 0.5 * (free - np.arange(len(dag)))
-    parents = 0.5 * (free - dag.families.sizes)
-    mean, variance = (
-        float(
-            sign * rows**power * (polygamma(order, all_earlier) - polygamma(order, parents)).sum()
-        )
-        for order, power, sign in ((0, 1, -1.0), (1, 2, 1.0))
-    )
+    mean, variance = expected_chi_square(dag, rows, intercept)
     if not variance > 0.0:
         return math.nan
     return float(chdtrc(2.0 * mean**2 / variance, 2.0 * chisq * mean / variance))
+
+
+def expected_chi_square(dag: Dag, rows: int, intercept: bool = True) -> tuple[float, float]:
+    """Mean and variance of the statistic of complete rows; NaN if these are too few."""
+    free = rows - int(intercept)
+    if free < len(dag):
+        return math.nan, math.nan
+    earlier = _log_moments(0.5 * (free - np.arange(len(dag), dtype=np.float64)))
+    parents = _log_moments(0.5 * (free - dag.families.sizes.astype(np.float64)))
+    return rows * float(parents[0] - earlier[0]), rows**2 * float(earlier[1] - parents[1])
+
+
+def _log_moments(shapes: Any) -> FloatArray:
+    """Means and variances of the logs of gamma variables of these shapes, summed up, (2,).
+
+    The digamma and trigamma functions by their asymptotic series, from 10 on by recurrence, so
+    that SciPy is not imported for them.
+    """
+    x, found = np.array(shapes, dtype=np.float64), np.zeros((2, len(shapes)))
+    while (small := x < 10.0).any():
+        found += np.where(small, (-1.0 / x, 1.0 / x**2), 0.0)
+        x = np.where(small, x + 1.0, x)
+    y = 1.0 / x**2
+    found[0] += np.log(x) - 0.5 / x - y * (1 / 12 - y * (1 / 120 - y / 252))
+    found[1] += 1.0 / x + 0.5 * y + y / x * (1 / 6 - y * (1 / 30 - y / 42))
+    sums: FloatArray = found.sum(axis=1)
+    return sums
 
 
 def _cfi(model: Discrepancy, baseline: Discrepancy) -> float:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gaussnet.data.factors import column_positions
 from gaussnet.errors import GaussnetError
-from gaussnet.fitting.measures import FitMeasures, find_r2, small_sample_pvalue
+from gaussnet.fitting.measures import FitMeasures, find_r2, is_usual, small_sample_pvalue
 from gaussnet.fitting.residuals import FAR, SKEWED, ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
@@ -120,15 +120,27 @@ class Verdict:
     @cached_property
     def measures(self) -> FitMeasures | None:
         """Measures of fit; None where they are refused or would take long."""
+        if self._measures_take_long:
+            return None
+        try:
+            return self.fit.fit_measures()
+        except GaussnetError:
+            return None
+
+    @property
+    def _measures_take_long(self) -> bool:
         fit, nodes = self.fit, len(self.fit.dag)
         learns = fit.method.fills_holes or fit.trimming is not None
         most = MOST_MEASURED_WORK if learns else MOST_WORK
-        if nodes > MOST_MEASURED or fit.rows * nodes**2 > most:
-            return None
+        return nodes > MOST_MEASURED or fit.rows * nodes**2 > most
+
+    @property
+    def _is_usual(self) -> bool:
+        """Whether chi-square is clearly no larger than chance makes it, or is not to be had."""
         try:
-            return fit.fit_measures()
+            return self._measures_take_long or is_usual(self.fit)
         except GaussnetError:
-            return None
+            return True
 
     @cached_property
     def misfit(self) -> float | None:
@@ -138,7 +150,7 @@ class Verdict:
         """
         if self.check is None or not (self.check.tests > 1 and self.check.agrees):
             return None
-        if self.measures is None or not self.measures["pvalue"] < MISFIT:
+        if self._is_usual or self.measures is None or not self.measures["pvalue"] < MISFIT:
             return None
         if (self.fit.network.variance_array == 0.0).any():
             return None
