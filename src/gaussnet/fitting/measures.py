@@ -248,6 +248,8 @@ def _over_holes(fit: "Fit") -> Likelihoods:
 
 def _log_variance(covariance: FloatArray, node: int, parents: list[int]) -> float:
     """Log of the variance that is left of a node given its parents."""
+    if not parents:
+        return math.log(covariance[node, node])
     across = covariance[parents, node]
     explained = across @ np.linalg.solve(covariance[np.ix_(parents, parents)], across)
     return math.log(covariance[node, node] - explained)
