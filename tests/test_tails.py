@@ -75,3 +75,10 @@ def test_tiny_tails_and_very_many_degrees_of_freedom_are_asked_of_scipy(chance):
         np.testing.assert_array_equal(chi_square_quantile(freedom, asked), expected)
     many = np.linspace(0.0, 9.0, 30_000)
     np.testing.assert_array_equal(student_tail(np.full(30_000, 7.0), many), stdtr(7.0, -many))
+
+
+def test_statistics_that_are_nearly_infinite_have_no_chance_and_no_warning():
+    found = student_tail(np.array([1.0, 1.0, 3.0, 47.0]), np.array([1e120, 1e200, 1e155, 1e300]))
+    assert found[0] == pytest.approx(1e-120 / np.pi, rel=1e-9)  # of Cauchy's law
+    assert (found[1:] >= 0.0).all()
+    assert (found[1:] < 1e-139).all()

@@ -123,17 +123,24 @@ def student_tail(freedom: FloatArray, values: FloatArray) -> FloatArray:
     return found
 
 
+LARGEST_T = 1e140
+"""Squares of larger statistics may overflow; no chance is left there that a double tells from 0 but
+for a few degrees of freedom, and then it is below 1e-140."""
+
+
 def _student_part(
     freedom: FloatArray, t: FloatArray, points: FloatArray, weights: FloatArray
 ) -> FloatArray:
     """The same by these points of the integral, in units of the length over which it falls."""
+    t = np.minimum(t, LARGEST_T)
     power, base = 0.5 * (freedom + 1.0), freedom + t * t
     rate = 2.0 * power / base
     length = 1.0 / (rate * t + np.sqrt(rate))
     density = _gamma_ratios(0.5 * freedom) / np.sqrt(math.pi * freedom)
     density *= np.exp(-power * np.log1p(t * t / freedom))
     v = length[:, None] * points
-    inside = np.exp(-power[:, None] * np.log1p(v * (2.0 * t[:, None] + v) / base[:, None]))
+    with np.errstate(over="ignore"):  # the density there is 0
+        inside = np.exp(-power[:, None] * np.log1p(v * (2.0 * t[:, None] + v) / base[:, None]))
     inside *= weights
     return np.asarray(density * length * inside.sum(axis=1), dtype=np.float64)  # row by row
 
