@@ -179,6 +179,7 @@ def is_usual(fit: "Fit") -> bool:
 
 
 def _is_below(chisq: float, df: float) -> bool:
+    """Whether the statistic is less than two standard deviations above its mean, as a cube root."""
     part = 2.0 / (9.0 * df)
     return math.cbrt(max(chisq, 0.0) / df) < 1.0 - part + 2.0 * math.sqrt(part)
 

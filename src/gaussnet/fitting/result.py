@@ -455,18 +455,18 @@ class Fit:
 
         found = check_graph(self, level, adjust, errors, nodes)
         if nodes is None:
-            self._agreements[:] = [found.agrees]
+            self._agreements.append(found.agrees)
         return found
 
     @cached_property
     def _agreements(self) -> list[bool]:
-        """Whether the last check of the whole graph agreed with the data; nothing before one."""
+        """Whether each check of the whole graph so far agreed with the data, the last one last."""
         return []
 
     @property
     def is_known_contradicted(self) -> bool:
-        """Whether a check of the graph was made before, and the data contradict the graph."""
-        return False in self._agreements
+        """Whether the last check of the whole graph, if there was one, contradicts it."""
+        return bool(self._agreements) and not self._agreements[-1]
 
     def effect(  # noqa: PLR0913 (every setting is one keyword)
         self,
