@@ -31,8 +31,6 @@ MISFIT = 0.01
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
 LEVEL = 0.95
-RIGHT_GRAPH = "If the graph is right"
-"""How a promise begins."""
 BELOW = -0.1
 """R2 below this is no matter of chance: an equation that explains nothing has an R2 of about 0."""
 
@@ -452,10 +450,9 @@ class Verdict:
         if model or self.skewed:
             return " ".join(filter(None, (model, flags)))
         odd = {*self.odd_shapes, *self.wild, *self.believed}
-        promise = self._cautious(odd) if odd else self._promise()
-        if not flags:
-            return promise
-        return f"{flags} {promise.replace(RIGHT_GRAPH, f'If they are wrong and {RIGHT_GRAPH[3:]}')}"
+        condition = "If they are wrong and the graph is right" if flags else "If the graph is right"
+        promise = self._cautious(odd, condition) if odd else self._promise(condition)
+        return " ".join(filter(None, (flags, promise)))
 
     def _model_words(self) -> str:
         """Why not to trust the numbers even if all flagged values are wrong; or ""."""
@@ -475,7 +472,7 @@ class Verdict:
             )
         return ""
 
-    def _cautious(self, odd: set[str]) -> str:
+    def _cautious(self, odd: set[str], condition: str) -> str:
         """What can be trusted if the values of these nodes do not look Gaussian."""
         dag = self.fit.dag
         intervals = "can be trusted, but intervals need the bootstrap, and"
@@ -485,7 +482,7 @@ class Verdict:
         if self.believed:
             right = f" and no value of {listed(self.believed)} is wrong,"
         return (
-            f"{RIGHT_GRAPH}{right} the coefficients {intervals} probabilities of rare "
+            f"{condition}{right} the coefficients {intervals} probabilities of rare "
             "values are rough."
         )
 
@@ -550,16 +547,16 @@ class Verdict:
             "kind='bootstrap'."
         )
 
-    def _promise(self) -> str:
+    def _promise(self, condition: str) -> str:
         """How sure the coefficients are, if the model is right."""
         fit = self.fit
-        start = f"{RIGHT_GRAPH}, {counted(fit.rows, 'row')} tell"
+        start = f"{condition}, {counted(fit.rows, 'row')} tell"
         try:
             ends = np.array(list(fit.confidence_intervals(LEVEL).coefficients.values()))
         except GaussnetError:
-            return f"{RIGHT_GRAPH}, the coefficients rest on {counted(fit.rows, 'row')}."
+            return f"{condition}, the coefficients rest on {counted(fit.rows, 'row')}."
         if not len(ends):
-            return f"{RIGHT_GRAPH}, means and variances rest on {counted(fit.rows, 'row')}."
+            return f"{condition}, means and variances rest on {counted(fit.rows, 'row')}."
         apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
         edges = counted(len(ends), "coefficient")
         return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."
