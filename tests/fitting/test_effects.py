@@ -219,7 +219,7 @@ def test_an_effect_says_that_the_graph_is_contradicted_if_that_is_known():
     truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|a:b]", nodes="abc"), seed=0)
     rows = truth.sample(500, seed=1)
     wrong = gn.fit(rows, gn.Dag.parse("[a][b|a][c|b]", nodes="abc"))
-    said = "the data contradict the graph: see fit.check_graph()"
+    said = "the data contradict the graph: see fit.summary()"
     assert said not in str(wrong.effect("a", "c"))  # nobody has looked
     wrong.summary()
     told = wrong.effect("a", "c")

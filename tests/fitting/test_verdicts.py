@@ -448,7 +448,9 @@ def test_many_weak_edges_are_told_of_though_none_is_found():
         start = (
             "The data contradict no single one of the 45 missing edges, but all of them together"
         )
+        assert fit.effect("x0", "x1").doubt is None  # nobody has looked
         assert fit.summary().fits.startswith(start) == (max(p_values) < 0.01) == fit.summary().warns
+        assert (fit.effect("x0", "x1").doubt is not None) == fit.summary().warns
     assert any("(chi-square p-value" in fit.summary().fits for fit in quiet)
 
 

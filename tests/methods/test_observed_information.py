@@ -145,3 +145,17 @@ def test_an_information_matrix_says_which_parameters_it_determines():
     assert np.isnan(found[0, 0])
     assert np.isnan(found[1, 1])
     assert found[2, 2] == pytest.approx(0.25)
+
+
+def test_information_below_zero_leaves_its_parameters_without_errors():
+    """Few rows, holes and two nodes without noise: the fit is not at a maximum."""
+    rng = np.random.default_rng(98)
+    rows = rng.normal(size=(rng.integers(6, 12), 1))
+    rows = np.hstack([rows, 2.0 * rows, 3.0 * rows + rng.normal(size=rows.shape)])
+    rows = np.hstack([rows, rows[:, 2:]])
+    rows[rng.random(rows.shape) < 0.15] = np.nan
+    dag = gn.Dag.parse("[a][b|a][c|a][d|c]", nodes="abcd")
+    fit = gn.fit(rows, dag, "robust", missing="likelihood")
+    found, coefficients = fit.effect("a", "d"), fit.network.coefficients
+    assert found.value == pytest.approx(coefficients["a", "c"] * coefficients["c", "d"])
+    assert not found.standard_error <= 0.0  # NaN, or above 0

@@ -234,12 +234,16 @@ def _standardized_p_values(found: Standardized) -> tuple[FloatArray, str]:
 def p_value_words(freedom: FloatArray | float) -> str:
     """By which test p-values of estimates with these degrees of freedom are found.
 
+    Student's t where the degrees of freedom of the noise variance are known, as for least squares;
+    the normal law, for many rows, elsewhere.
+
     Examples
     --------
     >>> p_value_words(np.array([27.0])), p_value_words(np.array([np.inf]))
-    ('p-values: two-sided t tests', 'p-values: two-sided z tests')
+    ('p-values: two-sided t tests', 'p-values: two-sided z tests, exact for many rows')
     """
-    return f"p-values: two-sided {'z' if np.isinf(freedom).all() else 't'} tests"
+    test = "z tests, exact for many rows" if np.isinf(freedom).all() else "t tests"
+    return f"p-values: two-sided {test}"
 
 
 def p_values(estimates: FloatArray, errors: FloatArray, freedom: FloatArray | float) -> FloatArray:

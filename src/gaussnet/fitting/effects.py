@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
 
 
-CONTRADICTED = "the data contradict the graph: see fit.check_graph()"
+CONTRADICTED = "the data contradict the graph: see fit.summary()"
 """What is told beside effects, which hold only if the graph is right."""
 
 

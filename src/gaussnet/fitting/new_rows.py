@@ -1,4 +1,4 @@
-"""What new rows say of a network that is known already: three sentences, and what they rest on."""
+"""What new rows say of a network that is known already: three lines, and what they rest on."""
 
 from dataclasses import dataclass
 from functools import cached_property

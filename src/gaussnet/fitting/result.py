@@ -191,7 +191,7 @@ class Fit:
         return tuple(notes)
 
     def summary(self) -> "FitSummary":
-        """Three plain sentences: does the model fit, what was wrong, how far to trust it.
+        """Three plain lines: does the model fit, what was wrong, how far to trust it.
 
         The graph is checked as by `check_graph`, unless that would take long, and residuals are
         looked at; both need the rows.
@@ -465,8 +465,10 @@ class Fit:
 
     @property
     def is_known_contradicted(self) -> bool:
-        """Whether the last check of the whole graph, if there was one, contradicts it."""
-        return bool(self._agreements) and not self._agreements[-1]
+        """Whether the last check of the whole graph, or the summary, if there was one, does it."""
+        if self._agreements and not self._agreements[-1]:
+            return True
+        return "_summary" in self.__dict__ and self._verdict.misfit is not None
 
     def effect(  # noqa: PLR0913 (every setting is one keyword)
         self,

@@ -1,4 +1,4 @@
-"""What a fit amounts to, in three sentences: does it fit, what was wrong, how far to trust it."""
+"""What a fit amounts to, in three lines: does it fit, what was wrong, how far to trust it."""
 
 from collections.abc import Sequence
 from functools import cached_property
@@ -73,7 +73,7 @@ class FitSummary(str):
 
     @property
     def sentences(self) -> tuple[str, str, str]:
-        """The three sentences, whether it fits first."""
+        """The three lines, whether it fits first."""
         return self.fits, self.data, self.trust
 
     def __repr__(self) -> str:
@@ -163,7 +163,7 @@ class Verdict:
         return self.fit.residual_shapes
 
     def summary(self) -> FitSummary:
-        """The three sentences."""
+        """The three lines."""
         restricts = bool(self.heavy_tailed) and not self.warns
         return FitSummary(self.fits, self.data, self.trust, self.warns, restricts)
 

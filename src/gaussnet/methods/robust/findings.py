@@ -139,9 +139,7 @@ class Trimming:
     def _flagged_deviations(self) -> tuple[IntArray, FloatArray]:
         """The nodes of flagged cells, and how far these are off, (cells,) each.
 
-        Rows that fit in no value do not count, for they come from elsewhere; unless they are many,
-        when columns may follow each other along curves, or a row has few values, when the tail of
-        one may reach them all.
+        Cells of rows from elsewhere do not count.
         """
         nodes = np.array(sorted(self.cells), dtype=np.int64)
         cells = [self.cells[node] for node in nodes.tolist()]
@@ -149,9 +147,7 @@ class Trimming:
         rows = np.concatenate([np.empty(0, np.int64), *(own.rows for own in cells)])
         statuses = np.concatenate([np.empty(0, np.uint8), *(own.statuses for own in cells)])
         deviations = np.concatenate([np.empty(0), *(own.deviations for own in cells)])
-        is_few = len(self.foreign_rows) < self.many_foreign
-        apart = self.foreign_rows if is_few and len(self.cutoffs) >= MANY_VALUES else NO_ROWS
-        is_flagged = (statuses == FLAGGED) & ~np.isin(rows, apart)
+        is_flagged = (statuses == FLAGGED) & ~np.isin(rows, self._from_elsewhere)
         return np.repeat(nodes, lengths)[is_flagged], deviations[is_flagged]
 
     def _listed(self, flagged: int) -> str:
@@ -172,6 +168,16 @@ class Trimming:
             found[1, cells.rows[self.indices(node, "flagged", "missing")]] += 1
         flagged, absent = found
         return np.flatnonzero((flagged > 1) & (absent == len(self.cutoffs)))
+
+    @property
+    def _from_elsewhere(self) -> IntArray:
+        """Rows that fit in no value and say nothing of how columns are distributed.
+
+        None where such rows are many, for columns may then follow each other along curves, or where
+        a row has few values, for the tail of one may then reach them all.
+        """
+        is_few = len(self.foreign_rows) < self.many_foreign
+        return self.foreign_rows if is_few and len(self.cutoffs) >= MANY_VALUES else NO_ROWS
 
     @property
     def many_foreign(self) -> float:

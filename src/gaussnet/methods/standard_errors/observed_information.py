@@ -235,9 +235,14 @@ def inverted(information: FloatArray) -> FloatArray:
     """The inverse of an information matrix; NaN for parameters that it does not determine.
 
     It is brought to unit diagonal first. What is not determined has a part in a direction
-    without information.
+    without information, or with less than none, as away from the maximum.
+
+    >>> inverted(np.diag([4.0, -1.0])).round(2)
+    array([[0.25,  nan],
+           [ nan,  nan]])
     """
-    sizes = np.sqrt(np.maximum(np.diag(information), np.finfo(np.float64).tiny))
+    sizes = np.sqrt(np.abs(np.diag(information)))
+    sizes[sizes == 0.0] = 1.0
     unit = information / sizes / sizes[:, None]
     try:
         lower = np.linalg.cholesky(unit)
