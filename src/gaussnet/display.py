@@ -23,12 +23,17 @@ def text(kind: str, value: Any) -> str:
     return str(getattr(import_module("gaussnet.report.notebook"), kind)(value))
 
 
+def escaped(text: str) -> str:
+    """Text as HTML shows it."""
+    from html import escape  # slow to import
+
+    return escape(text)
+
+
 def as_printed(value: Any) -> str:
     """The HTML of a value that prints well: its text, with long lines wrapped."""
     style = "color:inherit;background:transparent;white-space:pre-wrap;font-family:monospace"
-    from html import escape  # slow to import
-
-    return f'<pre style="{style}">{escape(str(value))}</pre>'
+    return f'<pre style="{style}">{escaped(str(value))}</pre>'
 
 
 def plot(kind: str, *values: Any, **settings: Any) -> Any:

@@ -3,7 +3,6 @@
 import io
 import os
 import re
-import shutil
 import stat
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -182,7 +181,9 @@ def _beside(target: str) -> Iterator[BinaryIO]:
             stream.flush()
             os.fsync(stream.fileno())
             if os.path.exists(target):
-                shutil.copymode(target, beside)
+                from shutil import copymode  # slow to import
+
+                copymode(target, beside)
             if fcntl is not None:  # elsewhere an open file cannot be renamed
                 os.replace(beside, target)
         if fcntl is None:

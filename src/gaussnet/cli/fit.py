@@ -188,7 +188,7 @@ class Learnt:
     @property
     def summary(self) -> list[str]:
         """What to make of the fit, in sentences."""
-        found = () if self.verdict is None else self.verdict.summary().sentences
+        found = () if self.verdict is None else self.verdict.summary.sentences
         return [in_shell_words(sentence) for sentence in found]
 
     @property
@@ -206,18 +206,20 @@ class Learnt:
     def to_dict(self) -> dict[str, Any]:
         """Plain values, for JSON."""
         network, errors = self.fit.network, self.errors.standard
+        of_edges, of_constants = errors.coefficients, errors.intercepts
+        of_variances = errors.variances
         nodes = [
             {
                 "name": node,
                 "intercept": network.intercepts[node],
-                "intercept_error": errors.intercepts[node],
+                "intercept_error": of_constants[node],
                 "variance": network.variances[node],
-                "variance_error": errors.variances[node],
+                "variance_error": of_variances[node],
                 **self._used(node),
                 "parents": {
                     parent: {
                         "coefficient": network.coefficients[parent, node],
-                        "error": errors.coefficients[parent, node],
+                        "error": of_edges[parent, node],
                         "p_value": self.errors.p_values[parent, node],
                         "interval": list(self.errors.intervals[parent, node]),
                     }
@@ -286,7 +288,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
         tell("finding standard errors")
         errors = Errors.of(fit, request.bootstrap)
         verdict = fit._verdict
-        _ = verdict.summary(), fit.notes  # both read rows: while the cluster is there
+        _ = verdict.summary, fit.notes  # both read rows: while the cluster is there
         if report is not None:
             tell("writing the report")
             _write_report(fit, request.data, report)
@@ -483,6 +485,7 @@ def print_fit(learnt: Learnt) -> None:
     """Print what was learnt."""
     fit, errors, p_values = learnt.fit, learnt.errors.standard, learnt.errors.p_values
     intervals = learnt.errors.intervals
+    of_edges, of_constants = errors.coefficients, errors.intercepts
     network = fit.network
     page = console()
     for sentence in learnt.summary:
@@ -493,7 +496,7 @@ def print_fit(learnt: Learnt) -> None:
         f"Coefficients ({tests})" if tests else "Coefficients",
         ("parent", "child", "coefficient", "standard error", "p-value", "95% low", "95% high"),
         (
-            (*edge, value, errors.coefficients[edge], PValue(p_values[edge]), *intervals[edge])
+            (*edge, value, of_edges[edge], PValue(p_values[edge]), *intervals[edge])
             for edge, value in network.coefficients.items()
         ),
     )
@@ -501,7 +504,7 @@ def print_fit(learnt: Learnt) -> None:
         "Nodes",
         ("node", "intercept", "standard error", "noise sd"),
         (
-            (node, network.intercepts[node], errors.intercepts[node], scale)
+            (node, network.intercepts[node], of_constants[node], scale)
             for node, scale in zip(network.dag.nodes, network.noise_scales.tolist(), strict=True)
         ),
     )

@@ -2,12 +2,12 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
 from gaussnet.data.table import Table, ask, cut_pages
+from gaussnet.display import escaped
 from gaussnet.errors import EstimationError, SettingError
 from gaussnet.fitting.partial_correlations import (
     CompleteRows,
@@ -142,7 +142,7 @@ class GraphCheck(Tabular):
     def _repr_html_(self) -> str:
         """The verdict and the first tests in a notebook."""
         table = replace(self.table(), notes=self.notes).to_html(LONGEST_TABLE)
-        return f"<p>{escape(self.verdict)}</p>{table if len(self) else ''}"
+        return f"<p>{escaped(self.verdict)}</p>{table if len(self) else ''}"
 
     def __str__(self) -> str:
         heads = ("node", "other", "given", "correlation", "p-value", "adjusted")

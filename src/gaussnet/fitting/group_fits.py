@@ -3,7 +3,6 @@
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
-from html import escape
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple, get_args
 
@@ -147,7 +146,7 @@ class GroupFit:
 
     def _repr_html_(self) -> str:
         """The verdict and the table, in a notebook."""
-        verdict = escape(self.test_equal().verdict)
+        verdict = display.escaped(self.test_equal().verdict)
         return f"<p style='margin:.2em 0'>{verdict}</p>{self.table()._repr_html_()}"
 
     def __str__(self) -> str:

@@ -209,7 +209,7 @@ class Fit:
 
     @cached_property
     def _summary(self) -> "FitSummary":
-        return self._verdict.summary()
+        return self._verdict.summary
 
     @cached_property
     def _verdict(self) -> "Verdict":

@@ -74,7 +74,7 @@ def seen_for_file(fit: "Fit") -> Seen:
 
 def _verdict_for_file(fit: "Fit") -> SavedVerdict:
     """The sentences on a fit; a graph that was not checked is something to warn of too."""
-    found = fit._verdict.summary()
+    found = fit._verdict.summary
     return SavedVerdict(found.sentences, bool(found.warns or fit._verdict.check is None))
 
 

@@ -3,9 +3,9 @@
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from html import escape
 from typing import TYPE_CHECKING, Any, Literal
 
+from gaussnet.display import escaped
 from gaussnet.errors import SettingError
 from gaussnet.fitting.text import cut_table, shown
 from gaussnet.graph.dag import counted, shorten
@@ -193,17 +193,17 @@ class ResultTable:
         """
         kinds = [' class="text"' if column.kind == "text" else "" for column in self.columns]
         heads = "".join(
-            f'<th scope="col"{kind}>{escape(column.heading)}</th>'
+            f'<th scope="col"{kind}>{escaped(column.heading)}</th>'
             for column, kind in zip(self.columns, kinds, strict=True)
         )
         rows = list(self._cells())
         body = "".join(f"<tr>{_html_cells(row, kinds)}</tr>" for row in rows[:most])
         more = len(rows) - most
         notes = [*self.notes, *([f"{more} more rows are in to_frame()"] if more > 0 else [])]
-        listed = "".join(f"<p class='gaussnet-notes'>{escape(note)}</p>" for note in notes)
+        listed = "".join(f"<p class='gaussnet-notes'>{escaped(note)}</p>" for note in notes)
         return (
             f'{STYLE}<div style="overflow-x:auto"><table class="gaussnet-table">'
-            f"<caption>{escape(self.title)}</caption><thead><tr>{heads}</tr></thead>"
+            f"<caption>{escaped(self.title)}</caption><thead><tr>{heads}</tr></thead>"
             f"<tbody>{body}</tbody></table></div>{listed}"
         )
 
@@ -256,7 +256,7 @@ def _printable(value: Cell, kind: Format) -> str | float | int:
 
 def _html_cells(row: Sequence[str], kinds: Sequence[str]) -> str:
     cells = zip(row, kinds, strict=True)
-    return "".join(f"<td{kind}>{escape(cell)}</td>" for cell, kind in cells)
+    return "".join(f"<td{kind}>{escaped(cell)}</td>" for cell, kind in cells)
 
 
 def _shown(value: Cell, kind: Format) -> str:

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from functools import cached_property
-from html import escape
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gaussnet.data.factors import column_positions
+from gaussnet.display import escaped
 from gaussnet.errors import GaussnetError
 from gaussnet.fitting.measures import FitMeasures, find_r2, is_usual, small_sample_pvalue
 from gaussnet.fitting.residuals import FAR, SKEWED, ResidualShapes, listed, shapes_of_fit
@@ -81,7 +81,7 @@ class FitSummary(str):
 
     def _repr_html_(self) -> str:
         """The sentences in a notebook."""
-        return "".join(f"<p style='margin:.2em 0'>{escape(one)}</p>" for one in self.sentences)
+        return "".join(f"<p style='margin:.2em 0'>{escaped(one)}</p>" for one in self.sentences)
 
 
 class Verdict:
@@ -162,6 +162,7 @@ class Verdict:
         """The shapes of the residuals; None without rows."""
         return self.fit.residual_shapes
 
+    @cached_property
     def summary(self) -> FitSummary:
         """The three lines."""
         restricts = bool(self.heavy_tailed) and not self.warns
