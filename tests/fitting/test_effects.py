@@ -1,5 +1,7 @@
 """Effects of a fit: standard errors by the delta method."""
 
+from types import SimpleNamespace
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -7,11 +9,12 @@ import pytest
 import gaussnet as gn
 from gaussnet.tails import PValue
 
+CHAIN = gn.Dag.parse("a ~ 1; b ~ first*a; c ~ b").reordered("abc")
 
-def chain_fit(rows, seed, weights=(0.8, -1.2)):
-    dag = gn.Dag.parse("[a][b|a][c|b]", nodes="abc")
-    truth = gn.GaussianNetwork.from_arrays(dag, weights, [1.0, 1.0, 1.0])
-    return gn.fit(truth.sample(rows, seed=seed), dag)
+
+def chain_fit(rows, seed, weights=(0.8, -1.2), method="least-squares"):
+    truth = gn.GaussianNetwork.from_arrays(CHAIN, weights, [1.0, 1.0, 1.0])
+    return gn.fit(truth.sample(rows, seed=seed), CHAIN, method)
 
 
 def test_a_chain_has_the_closed_form_of_a_product():
@@ -26,12 +29,57 @@ def test_a_chain_has_the_closed_form_of_a_product():
     assert found.interval == (found.low, found.high)
 
 
-@pytest.mark.parametrize("kind", ["classical", "heteroscedastic"])
+@pytest.mark.parametrize("kind", ["classical", "heteroscedastic", "expected"])
 def test_a_single_edge_has_the_interval_of_its_coefficient(kind):
-    fit = chain_fit(12, seed=1)
-    found = fit.effect("a", "b", level=0.9, kind=kind)
-    intervals = fit.uncertainty(kind, level=0.9).confidence_intervals.coefficients
-    assert found.interval == pytest.approx(intervals["a", "b"], rel=1e-9)
+    same_as_coefficient(chain_fit(12, seed=1), kind)
+
+
+@pytest.mark.parametrize("method", ["robust", "sequential-trim", gn.BatchAverage(4)])
+def test_a_single_edge_has_that_interval_with_every_method(method):
+    same_as_coefficient(chain_fit(60, seed=1, method=method), None)
+
+
+def test_a_single_edge_has_that_interval_if_values_are_missing():
+    dag = gn.Dag.parse("a ~ 1; b ~ first*a").reordered("ab")
+    truth = gn.GaussianNetwork.from_arrays(dag, [0.6], [1.0, 1.0])
+    rows = truth.sample(8, seed=3)
+    rows[2, 0] = np.nan
+    same_as_coefficient(gn.fit(rows, dag, missing="likelihood"), None)
+
+
+def same_as_coefficient(fit, kind):
+    """Student's t with the same degrees of freedom: interval and p-value, in effects and tables."""
+    sure = fit.uncertainty(kind, level=0.9)
+    (edge,) = fit.table(kind=kind, level=0.9).to_dicts()[:1]
+    for found in (fit.effect("a", "b", level=0.9, kind=kind), defined(fit, kind)):
+        interval = (found.low, found.high)
+        assert interval == pytest.approx(sure.confidence_intervals.coefficients["a", "b"], rel=1e-9)
+        assert found.p_value == pytest.approx(edge["p_value"], rel=1e-9)
+
+
+def defined(fit, kind):
+    """The coefficient of the first edge as a quantity that the model text defines."""
+    (found,) = fit.defined("itself := first", kind=kind, level=0.9).to_dicts()
+    return SimpleNamespace(**found)
+
+
+def test_undetermined_coefficients_leave_effects_without_errors():
+    rows = gn.simulate.random_network(CHAIN, seed=0).sample(20, seed=1)
+    for column in (0, 1):
+        still = rows.copy()
+        still[:, column] = 2.0
+        found = gn.fit(still, CHAIN).effect("a", "c")
+        assert np.isnan([found.standard_error, found.low, found.high, found.p_value]).all()
+        assert "rank 0" in found.note
+        assert "nan" not in str(found)
+
+
+def test_an_exact_coefficient_is_certain_in_effects_and_tables():
+    rows = gn.simulate.random_network(CHAIN, seed=0).sample(20, seed=1)
+    rows[:, 2] = 2.0 * rows[:, 1]
+    fit = gn.fit(rows, CHAIN)
+    found, listed = fit.effect("b", "c"), fit.table().to_dicts()[1]
+    assert found.p_value == listed["p_value"] < 1e-12
 
 
 def test_two_parents_bring_their_covariance():

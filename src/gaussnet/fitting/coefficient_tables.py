@@ -103,7 +103,7 @@ def edge_table(
     lacking = {fit.dag.arrows[edge][1] for edge in np.flatnonzero(np.isnan(errors)).tolist()}
     notes = [
         f"standard errors: {error_words(fit, sure.kind, choice)}; {words}",
-        *_reasons(sure.notes, set(fit.dag.nodes) if drawn_again else lacking),
+        *reasons(sure.notes, set(fit.dag.nodes) if drawn_again else lacking),
     ]
     if not implied and fit.data is not None and fit.sample_scales is None:
         notes.append("standardised by the standard deviations that the network implies")
@@ -152,7 +152,7 @@ def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> Result
         sure = find_uncertainty(fit, *asked)
         errors = sure.standard_errors.intercept_array
         lacking = {fit.dag.nodes[node] for node in np.flatnonzero(np.isnan(errors)).tolist()}
-        notes += _reasons(sure.notes, lacking)
+        notes += reasons(sure.notes, lacking)
     except GaussnetError as problem:
         notes.append(f"no standard errors: {problem}")
     try:
@@ -181,7 +181,7 @@ def node_table(fit: "Fit", choice: ErrorChoice, implied: bool = False) -> Result
     return ResultTable("Nodes", tuple(columns), tuple(notes))
 
 
-def _reasons(notes: Iterable[Note], lacking: Collection[object]) -> list[str]:
+def reasons(notes: Iterable[Note], lacking: Collection[object]) -> list[str]:
     """Why these nodes lack standard errors; nodes that lack them for one reason in one note."""
     found: dict[str, list[str]] = {}
     for note in notes:
@@ -214,14 +214,28 @@ def coefficient_p_values(fit: "Fit", sure: Uncertainty) -> tuple[FloatArray, str
     if sure.p_values is not None:
         return sure.p_values, WORDS
     family, estimates = fit.dag.families.family_of_edge, fit.network.coefficient_array
-    errors = sure.standard_errors.coefficient_array
-    if sure.freedom is None:
-        freedom = degrees_of_freedom(fit, sure.kind)[family]
-    else:
-        freedom, intervals = sure.freedom[family], sure.confidence_intervals
-        widths = intervals.coefficient_array[:, 1] - intervals.coefficient_array[:, 0]
-        errors = 0.5 * widths / student(intervals.level, freedom)
-    return p_values(estimates, errors, freedom), p_value_words(freedom)
+    intervals = sure.confidence_intervals
+    found = sure.standard_errors.coefficient_array, *intervals.coefficient_array.T
+    freedom = degrees_of_freedom(fit, sure.kind) if sure.freedom is None else sure.freedom
+    errors = found[0] * interval_stretch(fit, sure.freedom, np.stack(found), intervals.level)
+    return p_values(estimates, errors, freedom[family]), p_value_words(freedom[family])
+
+
+def interval_stretch(
+    fit: "Fit", freedom: FloatArray | None, table: FloatArray, level: float
+) -> FloatArray:
+    """By how much intervals are wider than standard errors times Student's t, (edges,).
+
+    1 but for errors that have degrees of freedom of their own, (nodes,), as those of maximum
+    likelihood, whose intervals allow for the parameters too. `table` has standard errors and the
+    ends of the intervals, (3, edges).
+    """
+    ones = np.ones(table.shape[1])
+    if freedom is None:
+        return ones
+    errors, low, high = table
+    points = student(level, freedom[fit.dag.families.family_of_edge])
+    return np.asarray(np.divide(0.5 * (high - low), errors * points, out=ones, where=errors > 0.0))
 
 
 def _standardized_p_values(found: Standardized) -> tuple[FloatArray, str]:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gaussnet.errors import GraphError, SettingError
-from gaussnet.fitting.coefficient_tables import p_value_words, p_values
+from gaussnet.fitting.coefficient_tables import p_value_words
 from gaussnet.fitting.effects import effect_error
 from gaussnet.fitting.repetitions import (
     WORDS,
@@ -191,8 +191,9 @@ def find_defined(fit: "Fit", more: str | None, choice: ErrorChoice) -> ResultTab
         notes += [] if drawn.note is None else [drawn.note]
     else:
         rows = [effect_error(fit, one.value, one.gradient, choice.level, chosen) for one in duals]
-        errors, low, high, freedom = np.array([one[:4] for one in rows]).T
-        tests, words = p_values(estimates, errors, freedom).tolist(), p_value_words(freedom)
+        errors, low, high, p_values, freedom = np.array([one[:5] for one in rows]).T
+        tests, words = p_values.tolist(), p_value_words(freedom)
+        notes += dict.fromkeys(one.note for one in rows if one.note)
     level = f"{100 * choice.level:.4g}%"
     columns = (
         Column("name", "name", list(definitions), "text"),

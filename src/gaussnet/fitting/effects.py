@@ -14,18 +14,21 @@ from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.uncertainty import (
     PURPOSE,
     ErrorChoice,
+    Errors,
     bootstrap_networks,
     check_repetitions,
     checked_kind,
     find_covariances,
+    find_notes,
 )
 from gaussnet.graph.dag import indicator, shorten
+from gaussnet.kernels.families import Families
 from gaussnet.model.checks import check_level
-from gaussnet.model.inference.effects import gradient, has_path, stations
+from gaussnet.model.inference.effects import gradient, has_path, path_edges, stations
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.named_rows import did_you_mean
-from gaussnet.tails import PValue, student_tail
-from gaussnet.types import FloatArray
+from gaussnet.tails import PValue
+from gaussnet.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
@@ -90,6 +93,8 @@ class Effect(Tabular):
         """The effect in one line."""
         if not self.has_path:
             return f"{self.path}: 0, for {no_path(self.cause, self.target, self.via)}"
+        if math.isnan(self.standard_error):
+            return f"{self.path}: {self.value:.4g} (no standard error: {self.note})"
         return (
             f"{self.path}: {self.value:.4g} "
             f"({100 * self.level:.4g}% interval {self.low:.4g} to {self.high:.4g}, "
@@ -147,7 +152,7 @@ def find_level_effects(
         Column("level", category, others, "text"),
         Column("estimate", "estimate", [value for value, _ in found]),
         Column("std_error", "std. error", [error.error for error in errors]),
-        Column("p_value", "p-value", [error.p_value(value) for value, error in found], "p-value"),
+        Column("p_value", "p-value", [error.p_value for _, error in found], "p-value"),
         Column("low", f"{level} low", [error.low for error in errors]),
         Column("high", f"{level} high", [error.high for error in errors]),
     )
@@ -194,9 +199,10 @@ def _level_effect(
     if choice.kind == "bootstrap":
         return value, _bootstrap_error(fit, difference, value, choice)
     slopes = np.zeros(len(fit.dag.edges))
-    for node, sign in signs.items():
-        slopes += sign * gradient(fit.network, stations(fit.dag, node, target, None))
-    return value, effect_error(fit, value, slopes, float(choice.level), choice.kind)
+    ways = [stations(fit.dag, node, target, None) for node in signs]
+    for way, sign in zip(ways, signs.values(), strict=True):
+        slopes += sign * gradient(fit.network, way)
+    return value, effect_error(fit, value, slopes, float(choice.level), choice.kind, ways)
 
 
 def find_effect(
@@ -225,34 +231,25 @@ def find_effect(
         asked = partial(_effect_in, cause, target, through)
         found = _bootstrap_error(fit, asked, value, choice)
     else:
-        found = effect_error(fit, value, gradient(fit.network, stops), level, choice.kind)
+        slopes = gradient(fit.network, stops)
+        found = effect_error(fit, value, slopes, level, choice.kind, [stops])
     values = (value, found.error, level, found.low, found.high)
     doubt = CONTRADICTED if fit.is_known_contradicted else None
-    p_value = found.p_value(value)
-    return Effect(cause, target, *values, through, there, p_value, found.note, doubt)
+    return Effect(cause, target, *values, through, there, found.p_value, found.note, doubt)
 
 
 class EffectError(NamedTuple):
-    """Standard error and interval of a function of the coefficients."""
+    """Standard error, interval and test of a function of the coefficients."""
 
     error: float
     low: float
     high: float
+    p_value: float
+    """Two-sided, that the quantity is 0; NaN where it has no error."""
     freedom: float
     """Of Student's t; infinite for the normal law."""
-    tested: float | None = None
-    """The p-value that the quantity is 0, where the error comes with one."""
     note: str | None = None
     """What is worth knowing of the error."""
-
-    def p_value(self, value: float) -> float:
-        """Two-sided, that a quantity of this value is 0; NaN where it has no error."""
-        if self.tested is not None:
-            return self.tested
-        if not self.error > 0.0:
-            return math.nan
-        t = np.array([abs(value) / self.error])
-        return 2.0 * float(student_tail(np.array([self.freedom]), t)[0])
 
 
 def _effect_in(cause: str, target: str, via: tuple[str, ...], network: GaussianNetwork) -> float:
@@ -272,58 +269,84 @@ def _bootstrap_error(
     found = percentiles(np.array(drawn), np.array([value]), choice.level, by_order)
     error, low, high = found.table[:, 0].tolist()
     (tested,) = shown_p_values(found.p_values, found.repetitions)
-    return EffectError(error, low, high, np.inf, tested, found.note)
+    return EffectError(error, low, high, tested, math.inf, found.note)
 
 
 def effect_error(
-    fit: "Fit", value: float, slopes: FloatArray, level: float, kind: str | None
+    fit: "Fit",
+    value: float,
+    slopes: FloatArray,
+    level: float,
+    kind: str | None,
+    ways: Iterable[list[int]] = (),
 ) -> EffectError:
-    """The error of a function of the coefficients with this gradient (edges,)."""
+    """The error of a function of the coefficients with this gradient (edges,).
+
+    There is none if the rows do not determine a coefficient on the paths along one of these `ways`,
+    even if its gradient is 0 because another coefficient is.
+    """
+    from gaussnet.fitting.coefficient_tables import degrees_of_freedom, interval_stretch, p_values
+
+    chosen, errors = find_covariances(fit, kind, level)
+    lacking = np.isnan(errors.table[0][0])
+    if lacking.any():
+        lacking &= np.any([slopes != 0.0, *(path_edges(fit.dag, way) for way in ways)], axis=0)
+    if lacking.any():
+        reason = _why_lacking(fit, lacking, errors, level)
+        return EffectError(math.nan, math.nan, math.nan, math.nan, math.inf, reason)
+    freedom = degrees_of_freedom(fit, chosen) if errors.freedom is None else errors.freedom
+    error = math.sqrt(_variances(fit.dag.families, errors, slopes)[0])
+    stretch = interval_stretch(fit, errors.freedom, errors.table[0], level)
+    square, parts = _variances(fit.dag.families, errors, slopes * stretch)
+    own = _satterthwaite_freedom(parts, freedom)
+    spread = np.array([math.sqrt(square)])
+    distance = float(spread[0] * _student_point(own, level)) if square > 0.0 else error
+    (p_value,) = p_values(np.array([value]), spread, own).tolist()
+    return EffectError(error, value - distance, value + distance, p_value, own)
+
+
+def _why_lacking(fit: "Fit", lacking: BoolArray, errors: Errors, level: float) -> str:
+    """Why these coefficients (edges,) have no standard errors."""
+    from gaussnet.fitting.coefficient_tables import reasons
+
+    children = {fit.dag.edges[edge][1] for edge in np.flatnonzero(lacking).tolist()}
+    found = reasons(find_notes(fit, errors.table, level), children)
+    return "; ".join(found) or "the rows do not determine it"
+
+
+def _student_point(freedom: float, level: float) -> float:
+    """What Student's t stays below in absolute value with this chance; infinite: the normal law."""
     from scipy.special import ndtri, stdtrit  # slow to import
 
-    variances, chosen = _variances(fit, slopes, level, kind)
-    exact = chosen in STUDENT
-    error = float(np.sqrt(variances.sum()))
-    freedom = _satterthwaite_freedom(fit, variances, chosen) if exact and error > 0.0 else np.inf
-    point = float(stdtrit(freedom, 0.5 + 0.5 * level))
-    if not exact:
-        point = float(ndtri(0.5 + 0.5 * level))
-    return EffectError(error, value - point * error, value + point * error, freedom)
+    share = 0.5 + 0.5 * level
+    return float(ndtri(share) if math.isinf(freedom) else stdtrit(freedom, share))
 
 
-STUDENT = ("classical", "heteroscedastic", "sampling", "clustered")
-"""Kinds of errors whose law is Student's t."""
-
-
-def _satterthwaite_freedom(fit: "Fit", variances: FloatArray, kind: str) -> float:
-    """Degrees of freedom of a sum of variances that the families contribute, (nodes,)."""
-    from gaussnet.fitting.coefficient_tables import degrees_of_freedom
-
-    left = degrees_of_freedom(fit, kind)
-    share = variances / float(variances.sum())
-    counted = share > 0.0
-    return 1.0 / float((share[counted] ** 2 / left[counted]).sum())
+def _satterthwaite_freedom(variances: FloatArray, freedom: FloatArray) -> float:
+    """Degrees of freedom of a sum of variances that the families contribute, (nodes,) each."""
+    counted = variances > 0.0
+    share = variances[counted] / float(variances.sum())
+    inverse = float((share**2 / freedom[counted]).sum())
+    return math.inf if inverse == 0.0 else 1.0 / inverse
 
 
 @np.errstate(over="ignore", invalid="ignore")
-def _variances(
-    fit: "Fit", slopes: FloatArray, level: float, kind: str | None
-) -> tuple[FloatArray, str]:
-    """What each family adds to the variance, (nodes,), and the kind of errors.
+def _variances(families: Families, errors: Errors, slopes: FloatArray) -> tuple[float, FloatArray]:
+    """The variance of a function with this gradient, and what families add by themselves, (nodes,).
 
-    Where families are correlated there is one sum for all of them, (1,).
+    The second adds up to the first unless families are correlated.
     """
-    families = fit.dag.families
-    variances = np.zeros(len(families))
-    chosen, found = find_covariances(fit, kind, level)
-    if found.joint is not None:
+    own = np.zeros(len(families))
+    if errors.joint is not None:
         used = np.flatnonzero(slopes)
-        square = slopes[used] @ found.joint[np.ix_(used, used)] @ slopes[used]
-        return np.array([max(square, 0.0)]), "joint"
-    for nodes, covariances in found.covariances:
-        own = slopes[families.edges_of(nodes)].reshape(covariances.shape[:2])
+        terms = slopes[used, None] * errors.joint[np.ix_(used, used)] * slopes[used]
+        family = families.family_of_edge[used]
+        np.add.at(own, family, (terms * (family[:, None] == family)).sum(axis=1))
+        return max(float(terms.sum()), 0.0), own
+    for nodes, covariances in errors.covariances:
+        gradients = slopes[families.edges_of(nodes)].reshape(covariances.shape[:2])
         # A coefficient without a part in the effect must not spread its NaN.
-        weights = own[:, :, None] * own[:, None, :]
+        weights = gradients[:, :, None] * gradients[:, None, :]
         terms = np.where(weights == 0.0, 0.0, weights * covariances)
-        variances[nodes] = terms.sum(axis=(1, 2))
-    return variances, chosen
+        own[nodes] = terms.sum(axis=(1, 2))
+    return float(own.sum()), own

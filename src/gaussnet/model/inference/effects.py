@@ -12,7 +12,7 @@ from gaussnet.errors import GraphError, SettingError
 from gaussnet.graph.dag import Dag
 from gaussnet.model import checks
 from gaussnet.model.equations import propagate, reversed_edges
-from gaussnet.types import FloatArray
+from gaussnet.types import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
@@ -74,6 +74,22 @@ def stations(dag: Dag, cause: str, target: str, via: Iterable[str] | None) -> li
         )
     rank = {node: index for index, node in enumerate(dag.order.tolist())}
     return [ends[0], *sorted(between, key=rank.__getitem__), ends[1]]
+
+
+def path_edges(dag: Dag, stops: list[int]) -> BoolArray:
+    """Which edges lie on a directed path through these stations, (edges,).
+
+    Examples
+    --------
+    >>> dag = Dag.parse("[a][b|a][c|b][d|a]")
+    >>> [edge for edge, on in zip(dag.edges, path_edges(dag, [0, 2])) if on]
+    [('a', 'b'), ('b', 'c')]
+    """
+    found = np.zeros(len(dag.edges), dtype=bool)
+    for one, other in pairwise(dag.nodes[stop] for stop in stops):
+        below, above = {one, *dag.descendants(one)}, {other, *dag.ancestors(other)}
+        found |= [parent in below and child in above for parent, child in dag.edges]
+    return found & ~dag.is_covariance
 
 
 def has_path(dag: Dag, stops: list[int]) -> bool:
