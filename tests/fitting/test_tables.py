@@ -579,3 +579,12 @@ def test_a_p_value_of_0_is_printed_as_below_the_smallest_told():
     assert measures["baseline.pvalue"] == 0.0
     line = next(line for line in str(measures).splitlines() if line.startswith("baseline.pvalue"))
     assert line.split() == ["baseline.pvalue", "<0.001"]
+
+
+def test_standardised_coefficients_without_intercept_say_what_they_are():
+    frame = pd.DataFrame({"x": [1.0, 2.0, 3.0, 5.0], "y": [2.0, 3.0, 7.0, 9.0]})
+    fit = gn.fit(frame, "y ~ x", intercept=False)
+    (found,) = fit.table().to_dicts()
+    squares = (frame**2).mean() ** 0.5
+    assert found["standardized"] == pytest.approx(found["estimate"] * squares["x"] / squares["y"])
+    assert any("root mean squares" in note for note in fit.table().notes)

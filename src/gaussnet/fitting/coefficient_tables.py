@@ -107,6 +107,8 @@ def edge_table(
     ]
     if not implied and fit.data is not None and fit.sample_scales is None:
         notes.append("standardised by the standard deviations that the network implies")
+    if not fit.intercept:
+        notes.append("standardised by root mean squares: without intercepts deviations are from 0")
     if standardized and allows_for_tails(sure.kind) and fit.residual_shapes is None:
         notes.append("no allowance for heavy tails, which need the rows themselves")
     return ResultTable(title, tuple(columns), tuple(notes))

@@ -11,7 +11,7 @@ import numpy as np
 
 from gaussnet.errors import GraphError, SettingError
 from gaussnet.fitting.coefficient_tables import p_value_words
-from gaussnet.fitting.effects import effect_error
+from gaussnet.fitting.effects import doubt_of, effect_error
 from gaussnet.fitting.repetitions import (
     WORDS,
     BootstrapErrors,
@@ -207,7 +207,7 @@ def find_defined(fit: "Fit", more: str | None, choice: ErrorChoice) -> ResultTab
     how = "delta method"
     if chosen == "bootstrap":
         how = f"bootstrap, {repetitions_of(fit, choice.repetitions)} repetitions"
-    notes.insert(0, f"standard errors: {how}; {words}")
+    notes = [f"standard errors: {how}; {words}", *notes, *filter(None, [doubt_of(fit)])]
     return ResultTable("Defined quantities", columns, tuple(notes))
 
 

@@ -38,6 +38,11 @@ CONTRADICTED = "the data contradict the graph: see fit.summary()"
 """What is told beside effects, which hold only if the graph is right."""
 
 
+def doubt_of(fit: "Fit") -> str | None:
+    """What speaks against the graph, and so against all effects; None for nothing."""
+    return CONTRADICTED if fit.doubts_effects else None
+
+
 @dataclass(frozen=True, slots=True)
 class Effect(Tabular):
     """What one unit more of a node, set from outside, adds to another, and how sure that is."""
@@ -58,7 +63,7 @@ class Effect(Tabular):
     note: str | None = None
     """What is worth knowing of the standard error; None for nothing."""
     doubt: str | None = field(default=None, compare=False)
-    """What speaks against the graph, as far as it was known when the effect was asked for."""
+    """What speaks against the graph, on which all effects rest; None for nothing."""
 
     @property
     def interval(self) -> tuple[float, float]:
@@ -163,6 +168,7 @@ def find_level_effects(
     ):
         notes.append(no_path(category, target))
     notes += dict.fromkeys(error.note for error in errors if error.note)
+    notes += filter(None, [doubt_of(fit)])
     return ResultTable(f"Total effect of {category} on {target}", columns, tuple(notes))
 
 
@@ -234,8 +240,7 @@ def find_effect(
         slopes = gradient(fit.network, stops)
         found = effect_error(fit, value, slopes, level, choice.kind, [stops])
     values = (value, found.error, level, found.low, found.high)
-    doubt = CONTRADICTED if fit.is_known_contradicted else None
-    return Effect(cause, target, *values, through, there, found.p_value, found.note, doubt)
+    return Effect(cause, target, *values, through, there, found.p_value, found.note, doubt_of(fit))
 
 
 class EffectError(NamedTuple):

@@ -57,7 +57,7 @@ class NetworkOnRows:
             )
         if self.verdict.is_small or not self.drift.tests:
             return "The rows are too few to say whether the network can be trusted."
-        if self.verdict.contradicted:
+        if self.verdict.doubts_graph:
             return (
                 "Trust predictions more than effects: the equations still hold, but the graph is "
                 "contradicted, and effects hold only if it is right."

@@ -61,6 +61,8 @@ class ResidualShapes:
 
     Many wild values stretch the noise until none of them is many standard deviations off; the
     middle of the residuals does not hide them."""
+    distance: FloatArray
+    """The largest distance from the median of the residuals, which without intercept is not 0."""
 
     @property
     def are_few(self) -> bool:
@@ -73,7 +75,7 @@ class ResidualShapes:
 
         By this nodes are judged. What is printed is `worst`, in standard deviations of the noise.
         """
-        found = self.worst / np.fmin(self.middle, 1.0)
+        found = self.distance / np.fmin(self.middle, 1.0)
         return np.where(np.abs(found) > FAR, found, self.worst)
 
     @cached_property
@@ -142,9 +144,10 @@ def find_shapes(
     ('wild values', 30.0)
     """
     nodes = len(network.dag)
+    centre, middle = _middle_of_residuals(network, rows, set_cells)
     counts = np.zeros(nodes, dtype=np.int64)
     sums = np.zeros((4, nodes))
-    low, high = np.zeros(nodes), np.zeros(nodes)
+    low, high, below, above = np.zeros((4, nodes))
     step = max(1, BLOCK_VALUES // max(nodes, 1))
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         for first in range(0, len(rows), step):
@@ -155,6 +158,9 @@ def find_shapes(
             counts += known.sum(axis=1)
             errors[~known] = 0.0
             low, high = np.minimum(low, errors.min(axis=1)), np.maximum(high, errors.max(axis=1))
+            errors = np.where(known, errors - centre[:, None], 0.0)
+            below = np.minimum(below, errors.min(axis=1))
+            above = np.maximum(above, errors.max(axis=1))
             power = np.ones_like(errors)
             for order in range(4):
                 power *= errors
@@ -167,12 +173,15 @@ def find_shapes(
     worst = np.where(-low > high, low, high)
     none = (network.variance_array == 0.0) | (counts == 0)
     none[[network.dag.position(node) for node in network.dag.indicators]] = True
-    middle = _middle_spread(network, rows, set_cells)
-    return ResidualShapes(counts, np.where(none, np.nan, worst), skewness, kurtosis, middle)
+    worst[none] = np.nan
+    distance = np.where(none, np.nan, np.where(-below > above, below, above))
+    return ResidualShapes(counts, worst, skewness, kurtosis, middle, distance)
 
 
-def _middle_spread(network: GaussianNetwork, rows: Rows, set_cells: BoolArray | None) -> FloatArray:
-    """Standard deviation of the middle of the residuals, (nodes,), from some of the rows."""
+def _middle_of_residuals(
+    network: GaussianNetwork, rows: Rows, set_cells: BoolArray | None
+) -> tuple[FloatArray, FloatArray]:
+    """Median and standard deviation of the middle of the residuals, (nodes,), from some rows."""
     step = -(-len(rows) // MOST_SORTED) or 1
     with np.errstate(over="ignore", invalid="ignore", divide="ignore"):
         errors = standardized_residuals(network, rows[::step].copy())
@@ -182,9 +191,11 @@ def _middle_spread(network: GaussianNetwork, rows: Rows, set_cells: BoolArray | 
         known = np.isfinite(errors).sum(axis=1)
         every = np.arange(len(errors))
         last = np.maximum(known - 1, 0)
-        ends = [errors[every, np.rint(share * last).astype(np.intp)] for share in (0.1, 0.9)]
-        spread = (ends[1] - ends[0]) / DECILES
-    return np.where((known >= FEWEST) & (spread > 0.0), spread, np.nan)
+        at = [np.rint(share * last).astype(np.intp) for share in (0.1, 0.5, 0.9)]
+        low, centre, high = (errors[every, place] for place in at)
+        spread = (high - low) / DECILES
+    spread = np.where((known >= FEWEST) & (spread > 0.0), spread, np.nan)
+    return np.where((known > 0) & np.isfinite(centre), centre, 0.0), spread
 
 
 def standardized_residuals(network: GaussianNetwork, rows: Rows) -> FloatArray:

@@ -200,10 +200,12 @@ class Fit:
         --------
         >>> import gaussnet as gn
         >>> truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a][c|b]"), seed=0)
-        >>> print(gn.fit(truth.sample(500, seed=1), truth.dag).summary())
+        >>> fit = gn.fit(truth.sample(500, seed=1), truth.dag)
+        >>> print(fit.summary())  # doctest: +NORMALIZE_WHITESPACE
         The data agree with the graph (1 missing edge tested), and the residuals look Gaussian.
         No value is missing or clearly wrong; wrong values that look usual cannot be seen.
-        If the graph is right, 500 rows tell 2 of 2 coefficients apart from 0 (95 % intervals).
+        If the graph is right and relations are linear, 500 rows tell 2 of 2 coefficients apart
+        from 0 (95 % intervals).
         """
         return self._summary
 
@@ -453,22 +455,12 @@ class Fit:
         """
         from gaussnet.fitting.graph_tests import check_graph
 
-        found = check_graph(self, level, adjust, errors, nodes)
-        if nodes is None:
-            self._agreements.append(found.agrees)
-        return found
+        return check_graph(self, level, adjust, errors, nodes)
 
     @cached_property
-    def _agreements(self) -> list[bool]:
-        """Whether each check of the whole graph so far agreed with the data, the last one last."""
-        return []
-
-    @property
-    def is_known_contradicted(self) -> bool:
-        """Whether the last check of the whole graph, or the summary, if there was one, does it."""
-        if self._agreements and not self._agreements[-1]:
-            return True
-        return "_summary" in self.__dict__ and self._verdict.misfit is not None
+    def doubts_effects(self) -> bool:
+        """Whether the summary says that the data contradict the graph in what effects rest on."""
+        return self._verdict.doubts_effects
 
     def effect(  # noqa: PLR0913 (every setting is one keyword)
         self,
@@ -1045,10 +1037,11 @@ class Fit:
 
     def __getstate__(self) -> dict[str, Any]:
         """Everything but the data, and what the notes tell of it."""
-        left = ("bootstraps", "known_errors", "_verdict", "_agreements")
+        left = ("bootstraps", "known_errors", "_verdict")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
-        told = ("notes", "suspected_codes", "missing_values", "seen_range")
-        own |= {name: getattr(self, name) for name in told}
+        said = ("notes", "suspected_codes", "missing_values", "seen_range", "_summary")
+        found = ("residual_shapes", "sample_scales", "doubts_effects")
+        own |= {name: getattr(self, name) for name in (*said, *found)}
         if self.sums is not None and self.sums.holds_rows:
             own["sums"] = None
         return own | {"data": None, "kept": None}

@@ -63,7 +63,10 @@ def standardized_coefficients(network: GaussianNetwork) -> FloatArray:
 
 
 class SampleScales(NamedTuple):
-    """Standard deviations in the rows that serve a child's equation, by edge."""
+    """Standard deviations in the rows that serve a child's equation, by edge.
+
+    Without intercept they are root mean squares, as deviations are from 0.
+    """
 
     ratios: FloatArray
     """Of parent to child."""

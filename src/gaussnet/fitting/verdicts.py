@@ -15,6 +15,7 @@ from gaussnet.fitting.text import shown
 from gaussnet.graph.dag import counted
 from gaussnet.methods.robust.findings import MENDED_BY
 from gaussnet.tails import PValue
+from gaussnet.types import FloatArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.graph_tests import GraphCheck
@@ -30,6 +31,8 @@ MISFIT = 0.01
 """P-value of chi-square below which all missing edges together are said not to hold."""
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
+SOME = 100
+"""Values of a column that are looked at first."""
 LEVEL = 0.95
 BELOW = -0.1
 """R2 below this is no matter of chance: an equation that explains nothing has an R2 of about 0."""
@@ -174,13 +177,20 @@ class Verdict:
         return self.check is not None and not self.check.agrees
 
     @property
+    def doubts_graph(self) -> bool:
+        """Whether they do, or contradict all missing edges together though no single one."""
+        return self.contradicted or self.misfit is not None
+
+    @property
     def warns(self) -> bool:
         """Whether there is something to warn of."""
         shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
+        shapes = shapes or bool(self.two_valued)
         shapes = shapes or bool(self.fit.suspected_codes or self.far or self.unexplained)
         shapes = shapes or bool(self.largely_flagged)
-        graph = self.contradicted or self.misfit is not None
-        return graph or shapes or self.is_singular or self.is_small or self.contaminated
+        graph = self.doubts_graph
+        open_or_exact = self.is_singular or self.is_exact
+        return graph or shapes or open_or_exact or self.is_small or self.contaminated
 
     @property
     def wild(self) -> list[str]:
@@ -240,6 +250,19 @@ class Verdict:
         """Nodes whose residuals are not Gaussian in another way."""
         return self._named("skewed", "heavy tails", "light tails")
 
+    @cached_property
+    def two_valued(self) -> list[str]:
+        """Nodes with parents that have only two values, as 0 and 1: noise is not Gaussian there."""
+        dag = self.fit.dag
+        try:
+            table = self.fit.required_data("").table().in_memory("its values")
+        except GaussnetError:
+            return []
+        nodes = set(np.flatnonzero(dag.in_degrees).tolist())
+        nodes -= {dag.position(name) for name in dag.indicators}
+        columns = {node: np.asarray(table.array[:, node], np.float64) for node in sorted(nodes)}
+        return [shown(dag.nodes[node]) for node, column in columns.items() if _has_two(column)]
+
     @property
     def believed(self) -> list[str]:
         """Nodes that a robust fit believed although they do not look Gaussian."""
@@ -290,10 +313,13 @@ class Verdict:
 
     @property
     def is_singular(self) -> bool:
-        """Whether the rows leave some coefficients open, or some nodes without noise."""
-        fit = self.fit
-        short = (fit.details.ranks < fit.dag.in_degrees).any()
-        return bool(short or (fit.network.variance_array == 0.0).any())
+        """Whether the rows leave some coefficients open."""
+        return bool((self.fit.details.ranks < self.fit.dag.in_degrees).any())
+
+    @property
+    def is_exact(self) -> bool:
+        """Whether some nodes have no noise."""
+        return bool((self.fit.network.variance_array == 0.0).any())
 
     @property
     def is_small(self) -> bool:
@@ -360,6 +386,9 @@ class Verdict:
             return f"the {subject} of {listed(odd)} are not Gaussian ({', '.join(strength)})"
         if self.believed:
             return f"the values of {listed(self.believed)} do not look Gaussian"
+        if self.two_valued:
+            holds = "holds" if len(self.two_valued) == 1 else "hold"
+            return f"{listed(self.two_valued)} {holds} only two values, so noise is not Gaussian"
         if self.shapes.are_few:
             return "there are too few rows to judge the residuals"
         without = " without the flagged values" * bool(self._flags)
@@ -450,19 +479,20 @@ class Verdict:
         model, flags = self._model_words(), self._flag_caution()
         if model or self.skewed:
             return " ".join(filter(None, (model, flags)))
-        odd = {*self.odd_shapes, *self.wild, *self.believed}
-        condition = "If they are wrong and the graph is right" if flags else "If the graph is right"
+        odd = {*self.odd_shapes, *self.wild, *self.believed, *self.two_valued}
+        conditions = [*(["they are wrong"] if flags else []), "the graph is right"]
+        conditions.append("relations are linear")
+        if self.believed:
+            conditions.append(f"no value of {listed(self.believed)} is wrong")
+        condition = f"If {listed(conditions)}"
         promise = self._cautious(odd, condition) if odd else self._promise(condition)
         return " ".join(filter(None, (flags, promise)))
 
     def _model_words(self) -> str:
         """Why not to trust the numbers even if all flagged values are wrong; or ""."""
         fit = self.fit
-        if self.contradicted:
-            return (
-                "Do not trust effects and standard errors before the graph is corrected: they hold "
-                "only if it is right."
-            )
+        if self.doubts_graph:
+            return self._graph_doubt()
         if self.is_singular:
             return "Do not trust coefficients of collinear parents: the rows do not determine them."
         if self.is_small:
@@ -471,7 +501,37 @@ class Verdict:
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
                 f"{fit.dag.max_in_degree + 1} coefficients."
             )
+        if self.is_exact:
+            still = np.flatnonzero(fit.network.variance_array == 0.0).tolist()
+            names = listed(shown(fit.dag.nodes[node]) for node in still)
+            return (
+                f"There is no noise in {names}, as in a column that is constant or computed from "
+                "its parents: trust the equation only if that is so."
+            )
         return ""
+
+    @property
+    def doubts_effects(self) -> bool:
+        """Whether the data contradict the graph in more than that roots are uncorrelated.
+
+        Which says nothing of the equations, on which effects rest.
+        """
+        dag, pairs = self.fit.dag, () if self.check is None else self.check.rejected
+        ends = {node for pair in pairs for node in (pair.node, pair.other)}
+        return self.doubts_graph and not (ends and not any(map(dag.parents, ends)))
+
+    def _graph_doubt(self) -> str:
+        """What does not hold because the graph is contradicted."""
+        if not self.doubts_effects:
+            return (
+                "Only nodes without parents are found correlated, which the graph says they are "
+                "not: equations and effects hold as in regression, but use roots='correlated' for "
+                "means, predictions and fit measures."
+            )
+        return (
+            "Do not trust effects and standard errors before the graph is corrected: they hold "
+            "only if it is right."
+        )
 
     def _cautious(self, odd: set[str], condition: str) -> str:
         """What can be trusted if the values of these nodes do not look Gaussian."""
@@ -479,13 +539,7 @@ class Verdict:
         intervals = "can be trusted, but intervals need the bootstrap, and"
         if odd <= {shown(node) for node in dag.nodes if not dag.parents(node)}:
             intervals = "and their intervals can be trusted, but"
-        right = ""
-        if self.believed:
-            right = f" and no value of {listed(self.believed)} is wrong,"
-        return (
-            f"{condition}{right} the coefficients {intervals} probabilities of rare "
-            "values are rough."
-        )
+        return f"{condition}, the coefficients {intervals} probabilities of rare values are rough."
 
     def _wrong_values(self) -> str:
         """What wrong values do to the numbers, which no graph could mend; or ""."""
@@ -561,6 +615,18 @@ class Verdict:
         apart = int(((ends[:, 0] > 0.0) | (ends[:, 1] < 0.0)).sum())
         edges = counted(len(ends), "coefficient")
         return f"{start} {apart:,} of {edges} apart from 0 (95 % intervals)."
+
+
+def _has_two(values: FloatArray) -> bool:
+    """Whether a column has two values and no others; NaN is none.
+
+    Examples
+    --------
+    >>> _has_two(np.array([0.0, 1.0, np.nan, 1.0])), _has_two(np.array([0.0, 1.0, 2.0]))
+    (True, False)
+    """
+    known = values[~np.isnan(values)]
+    return len(np.unique(known[:SOME])) <= 2 and len(np.unique(known)) == 2
 
 
 def _method_words(fit: "Fit") -> str:
