@@ -384,11 +384,13 @@ class Verdict:
                 strength.append(f"skewness {max(skewness, key=abs):.2g}")
             subject = _subject(self.fit, nodes)
             return f"the {subject} of {listed(odd)} are not Gaussian ({', '.join(strength)})"
-        if self.believed:
-            return f"the values of {listed(self.believed)} do not look Gaussian"
-        if self.two_valued:
-            holds = "holds" if len(self.two_valued) == 1 else "hold"
-            return f"{listed(self.two_valued)} {holds} only two values, so noise is not Gaussian"
+        if self.believed or self.two_valued:
+            how = (
+                "do not look Gaussian"
+                if self.believed
+                else "are only two numbers, which is not Gaussian"
+            )
+            return f"the values of {listed(self.believed or self.two_valued)} {how}"
         if self.shapes.are_few:
             return "there are too few rows to judge the residuals"
         without = " without the flagged values" * bool(self._flags)
