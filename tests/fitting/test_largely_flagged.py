@@ -40,7 +40,7 @@ def test_a_lacking_edge_is_found_behind_the_flags(fit):
 def test_the_summary_contradicts_the_graph_and_warns_of_the_column(fit):
     summary = fit.summary()
     assert summary.fits.startswith("The data contradict the graph")
-    assert summary.trust.startswith("Do not trust the numbers of a and of its relatives")
+    assert summary.trust.startswith("Do not trust the numbers of a and of its parents and children")
     assert summary.warns
 
 

@@ -436,7 +436,7 @@ def test_a_contradicted_graph_is_told_before_skew():
     assert summary.fits.startswith("The data contradict the graph")
     assert summary.trust.startswith("Do not trust effects and standard errors before the graph is")
     assert fit.trimming.skewed
-    assert "Trust the numbers of a and of its relatives only if" in summary.trust
+    assert "Trust the numbers of a and of its parents and children only if" in summary.trust
 
 
 def weak_edges(seed: int, size: float) -> gn.Fit:

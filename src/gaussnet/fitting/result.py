@@ -626,9 +626,9 @@ class Fit:
         """The cells that do not fit, worst first; for the robust methods only.
 
         A "flagged" cell is more likely wrong than not. One that is "confirmed" is far from what
-        its equation expects, but its relatives agree with it: rare, yet real. One that is
-        "unverified" is in doubt, and one that is "missing" has no value. Expected value and z of a
-        confirmed cell are those for which it was suspected, by its own equation.
+        its equation expects, but its parents and children agree with it: rare, yet real. One
+        that is "unverified" is in doubt, and one that is "missing" has no value. Expected value and
+        z of a confirmed cell are those for which it was suspected, by its own equation.
 
         Examples
         --------

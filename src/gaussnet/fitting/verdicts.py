@@ -557,8 +557,8 @@ class Verdict:
             whose = "its" if len(self.largely_flagged) == 1 else "their"
             return (
                 f"Do not trust the numbers of {listed(self.largely_flagged)} and of {whose} "
-                f"relatives: more than a quarter of {whose} values were flagged though they are "
-                "usual; either they are wrong, or the graph lacks an edge nearby."
+                f"parents and children: more than a quarter of {whose} values were flagged though "
+                "they are usual; either they are wrong, or the graph lacks an edge nearby."
             )
         if self.unexplained:
             names = list(self.unexplained)
@@ -589,9 +589,9 @@ class Verdict:
             MENDED_BY[side] for side in (1, -1) if side in sides
         )
         return (
-            f"Trust the numbers of {listed(self.skewed)} and of {whose} relatives only if the "
-            "flagged values are wrong: they lie on one side and join the others, as in a skewed "
-            f"column, so {mends}."
+            f"Trust the numbers of {listed(self.skewed)} and of {whose} parents and children only "
+            "if the flagged values are wrong: they lie on one side and join the others, as in a "
+            f"skewed column, so {mends}."
         )
 
     def _tails(self) -> str:
