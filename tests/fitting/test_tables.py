@@ -579,3 +579,24 @@ def test_a_p_value_of_0_is_printed_as_below_the_smallest_told():
     assert measures["baseline.pvalue"] == 0.0
     line = next(line for line in str(measures).splitlines() if line.startswith("baseline.pvalue"))
     assert line.split() == ["baseline.pvalue", "<0.001"]
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("condition", r"use fit\.network\.condition\(\.\.\.\)"),
+        ("do", r"use fit\.network\.do\(\.\.\.\)"),
+        ("adjustment_sets", r"use fit\.network\.adjustment_sets\(\.\.\.\)"),
+        ("p_values", r"use fit\.table\(\)\['p_value'\]"),
+    ],
+)
+def test_what_a_fit_has_elsewhere_is_refused_with_the_place(fit, name, words):
+    with pytest.raises(AttributeError, match=words):
+        getattr(fit, name)
+
+
+def test_what_frames_have_is_refused_with_the_way_to_a_frame(fit):
+    with pytest.raises(AttributeError, match=r"use table\.to_frame\(\)\.to_csv"):
+        fit.table().to_csv("table.csv")
+    with pytest.raises(AttributeError, match="no attribute 'rowz'"):
+        _ = fit.table().rowz
