@@ -276,6 +276,13 @@ BAD_GRAPHS = [
         f"cannot tell the format of 'graph.xyz': expected a name that ends in {GRAPH_ENDINGS}",
     ),
     (
+        fit_with("'wet ~ 0 + rain'"),
+        {"rows.csv": ROWS},
+        "line 1 of the formulas, 'wet ~ 0 + rain', asks for an equation without intercept, and "
+        "here all equations have one or none: leave this term out, and give --no-intercept to fit "
+        "all without intercepts",
+    ),
+    (
         fit_with("graph.txt"),
         graph("graph.txt", ""),
         "the graph in 'graph.txt' does not hold: the model text '' names no node: give a model "

@@ -341,3 +341,14 @@ def test_a_suspected_code_is_told_in_the_words_of_the_shell(folder, gaussnet):
     )
     more = ("--missing-values", "-999", "--missing", "likelihood")
     assert "appears" not in gaussnet("fit", "coded.csv", "--dag", "graph.txt", *more)
+
+
+def test_formulas_stand_in_the_place_of_a_graph_file(folder, gaussnet):
+    text = "season; rain ~ season; wet ~ rain + season"
+    from_text, from_file = (
+        gaussnet("fit", "rows.csv", "--dag", graph, "--json") for graph in (text, "graph.txt")
+    )
+    assert from_text == from_file
+    assert gaussnet("plan", text, "--tv", "0.1") == gaussnet("plan", "graph.txt", "--tv", "0.1")
+    gaussnet("update", "all.npz", "rows.csv", "--dag", text)
+    assert gn.load_summary(folder / "all.npz").rows == len(ROWS)

@@ -151,6 +151,21 @@ def test_a_code_that_is_usual_elsewhere_is_no_code_for_all_columns():
     )
 
 
+@pytest.mark.parametrize(("code", "side"), [(-999, "below"), (99_999, "above")])
+def test_a_code_that_no_other_value_reaches_is_not_said_to_lie_within(code, side):
+    frame = gauges()
+    rng = np.random.default_rng(0)
+    frame["income"] = rng.uniform(10_000.0, 90_000.0, len(frame))
+    frame.loc[:11, ["rain", "income"]] = float(code)
+    (note,) = [note for note in gn.fit(frame, "income ~ rain").notes if "appears" in note]
+    assert note == (
+        f"{code} appears 12 times in rain, far from the other values: if it means missing, set "
+        f"these cells to NaN. It also appears 12 times in income, {side} all other values: look "
+        f"at it, and if it means missing there too, give missing_values=[{code}] and "
+        "missing='likelihood'"
+    )
+
+
 def test_values_set_from_outside_are_no_codes():
     frame = gauges()
     frame["set"] = ""

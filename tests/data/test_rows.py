@@ -107,7 +107,7 @@ def test_duplicate_columns_are_refused():
         (np.array([[1, 2, "x"]], dtype=object), "hold something that is not a number"),
         (b"rows.csv", "got data of type bytes, expected an array, a frame or the path"),
         (None, "got data of type NoneType, expected an array"),
-        ({"a": [1.0]}, "got data of type dict, expected an array"),
+        ({"a": [1.0]}, r"got data of type dict, expected a table: give pandas.DataFrame\(data\)"),
         (iter([[1.0, 2.0, 3.0]]), "got data of type list_iterator, expected an array"),
         (pd.Series([1.0]), "got a Series of length 1, expected a table"),
         (pl.Series([1.0]), "got a Series of length 1, expected a table"),
@@ -210,3 +210,10 @@ def test_decimal_commas_are_told_with_the_label_of_their_row():
     words = r"first '314,2' in row 0 \('ann'\).* decimal comma, so read the file with decimal=','"
     with pytest.raises(gn.DataError, match=words):
         as_rows(frame, ["y", "x"])
+
+
+def test_a_dict_of_columns_is_refused_with_the_frame_to_give():
+    columns = {"x": [1.0, 2.0, 3.0], "y": [1.0, 2.5, 2.0]}
+    for ask in (gn.fit, gn.summarize):
+        with pytest.raises(gn.DataError, match=r"type dict, .* give pandas\.DataFrame\(data\)"):
+            ask(columns, "y ~ x")

@@ -1,6 +1,7 @@
 """Fits whose nodes without parents covary, everywhere that a fit can be asked something."""
 
 import json
+import pickle
 
 import numpy as np
 import pandas as pd
@@ -278,3 +279,32 @@ def test_the_shell_lets_roots_covary(tmp_path, capsys):
         assert one["covariance"] == pytest.approx(expected[pair])
     with pytest.raises(gn.GaussnetError):
         run(COMMANDS, [*words, "--roots", "some"], "")
+
+
+def nearly_collinear(noise):
+    """Rows in which c is nearly 2 a + b, and y depends on all three."""
+    rng = np.random.default_rng(3)
+    a, b = rng.standard_normal((2, 500))
+    c = 2.0 * a + b + noise * rng.standard_normal(500)
+    return pd.DataFrame({"a": a, "b": b, "c": c, "y": a + b + c + rng.standard_normal(500)})
+
+
+@pytest.mark.parametrize("copied", [False, True])
+def test_roots_that_nearly_determine_each_other_have_the_errors_of_roots_alone(copied):
+    frame = nearly_collinear(1e-3)
+    fit, alone = gn.fit(frame, "y ~ a + b + c", roots="correlated"), gn.fit(frame, "y ~ a + b + c")
+    fit = pickle.loads(pickle.dumps(fit)) if copied else fit
+    assert [row["std_error"] for row in fit.table()] == pytest.approx(
+        [row["std_error"] for row in alone.table()]
+    )
+    for part in ("intercepts", "variances"):
+        one, other = (getattr(sure.uncertainty().standard_errors, part) for sure in (fit, alone))
+        assert one == pytest.approx(dict(other), rel=1e-6)  # as the condition number of c allows
+
+
+def test_collinear_roots_that_covary_have_no_errors_and_say_why():
+    fit = gn.fit(nearly_collinear(0.0), "y ~ a + b + c", roots="correlated")
+    reason = "the 3 parents have rank 2"
+    assert any(reason in note for note in fit.table().notes)
+    assert reason in str(fit.effect("a", "y"))
+    assert "collinear" in str(fit.summary())

@@ -588,3 +588,24 @@ def test_standardised_coefficients_without_intercept_say_what_they_are():
     squares = (frame**2).mean() ** 0.5
     assert found["standardized"] == pytest.approx(found["estimate"] * squares["x"] / squares["y"])
     assert any("root mean squares" in note for note in fit.table().notes)
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("condition", r"use fit\.network\.condition\(\.\.\.\)"),
+        ("do", r"use fit\.network\.do\(\.\.\.\)"),
+        ("adjustment_sets", r"use fit\.network\.adjustment_sets\(\.\.\.\)"),
+        ("p_values", r"use fit\.table\(\)\['p_value'\]"),
+    ],
+)
+def test_what_a_fit_has_elsewhere_is_refused_with_the_place(fit, name, words):
+    with pytest.raises(AttributeError, match=words):
+        getattr(fit, name)
+
+
+def test_what_frames_have_is_refused_with_the_way_to_a_frame(fit):
+    with pytest.raises(AttributeError, match=r"use table\.to_frame\(\)\.to_csv"):
+        fit.table().to_csv("table.csv")
+    with pytest.raises(AttributeError, match="no attribute 'rowz'"):
+        _ = fit.table().rowz

@@ -165,6 +165,18 @@ def test_least_squares_that_meets_wild_cells_notes_it():
     assert not any("try robust" in str(note) for note in gn.fit(wild(), DAG, "robust").notes)
 
 
+def test_the_note_on_wild_values_tells_the_worst_of_all_its_nodes():
+    rows = ROWS.copy()
+    rows[7, 0], rows[[3, 70, 200], 2] = 60.0, (400.0, -999.0, 80.0)
+    fit = gn.fit(rows, DAG)
+    nodes = fit.residual_shapes.nodes("wild values")
+    worst = np.abs(fit.residual_shapes.worst[nodes])
+    assert worst.argmax() > 0  # it is not that of the node told first
+    (note,) = fit.notes
+    assert f"(worst {worst.max():.3g} sd of the noise)" in note
+    assert f"worst {worst.max():.3g} sd of the noise" in str(fit.summary())
+
+
 def test_missing_values_are_told_where_all_others_are_used():
     words = gn.fit(holes(), DAG, missing="likelihood").summary().data
     assert words == "20 of 2,000 values are missing, and the fit uses all others."

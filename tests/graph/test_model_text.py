@@ -149,8 +149,7 @@ def test_model_strings_come_back(dag):
         ("y", "y", []),
         ("y; y; y", "y", []),
         ("y ~ 1", "y", []),
-        ("y ~ 0", "y", []),
-        ("y ~ 0 + a", "ya", ["ay"]),
+        ("y ~ 1 + a", "ya", ["ay"]),
         ("y ~ a + 1 + b", "yab", ["ay", "by"]),
         ('y ~ "1" + `0`', "y10", ["1y", "0y"]),
         ('"1" ~ a', "1a", ["a1"]),
@@ -204,7 +203,7 @@ def test_between_quotes_a_name_stands_for_itself_and_a_quote_is_doubled(text, na
         ("f =~ a + b", "=~", "latent"),
         ("y | a", "|", "thresholds"),
         ("y ~ a | g", "|", "groups"),
-        ("y ~ a - 1", "-", "removes a term"),
+        ("y ~ a - b", "-", "removes a term"),
         ("y ~ -a", "-", "removes a term"),
         ("y <- a", "<-", "is an arrow"),
         ("a -> y", "->", "is an arrow"),
@@ -226,6 +225,20 @@ def test_other_terms_are_refused_with_their_text_sign_and_line(text, sign, meani
     assert "\n" not in message
     # What is computed from columns is to be a column itself.
     assert ("add a column" in message) == (sign in "(^:/")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["y ~ 0", "y ~ 0 + a", "y ~ a + 0", "y ~ a - 1", "y ~ -1 + a", "y ~ b*a + 0", "y ~ 1 - 1"],
+)
+def test_an_equation_without_intercept_is_refused_with_the_setting_for_it(text):
+    with pytest.raises(GraphError) as caught:
+        parse_model(f"x ~ 1\n{text}\nz")
+    assert str(caught.value) == (
+        f"line 2 of the formulas, {text!r}, asks for an equation without intercept, and here all "
+        "equations have one or none: leave this term out, and give intercept=False to fit all "
+        "without intercepts"
+    )
 
 
 @pytest.mark.parametrize(

@@ -46,6 +46,7 @@ from gaussnet.cli.options import (
     Weights,
     WeightsKind,
     given_rows,
+    read_graph,
     show,
 )
 from gaussnet.errors import GaussnetError, SettingError
@@ -473,11 +474,10 @@ def plan(  # noqa: PLR0913, PLR0917 (one argument an option)
 
     Example: gaussnet plan graph.txt --tv 0.1 --delta 0.05 --plot guarantee.png
     """
-    from gaussnet import read_dag
     from gaussnet.cli import planning
 
     planning.check_plot(plot)
-    dag = read_dag(graph)
+    dag = read_graph(graph)
     result = planning.plan_table(dag, planning.Target(tv, kl, delta, intercept))
     if plot is not None:
         rows = result.rows["least-squares"]["exact"]
@@ -497,11 +497,10 @@ def certify(
 
     Example: gaussnet certify graph.txt --rows 10000
     """
-    from gaussnet import read_dag
     from gaussnet.cli import planning
 
     planning.check_plot(plot)
-    dag = read_dag(graph)
+    dag = read_graph(graph)
     result = planning.certificate_table(dag, rows, delta, intercept)
     if plot is not None:
         planning.plot_guarantee(dag, rows, delta, intercept, plot)

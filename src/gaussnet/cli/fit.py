@@ -13,6 +13,7 @@ import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.fields import contamination_fields, graph_fields, residual_fields
+from gaussnet.cli.options import read_graph
 from gaussnet.cli.printing import Steps, console, in_shell_words, print_table, progress
 from gaussnet.data.codes import checked_codes
 from gaussnet.data.column_order import in_column_order
@@ -301,7 +302,7 @@ def run_fit(request: FitRequest, report: ReportRequest | None = None) -> Learnt:
 def learn(request: FitRequest, tell: Steps, client: Any = None) -> tuple[gn.Fit, tuple[str, ...]]:
     """Read rows and graph, and learn; also the columns that were ignored."""
     tell("reading")
-    fit = _fitted(request, gn.read_dag(request.graph), tell, client)
+    fit = _fitted(request, read_graph(request.graph), tell, client)
     if not request.allow_singular:
         require_determined(fit)
     return fit, fit.ignored
@@ -382,7 +383,7 @@ def run_shifts(request: FitRequest) -> LearntShifts:
     """Read, learn from all conditions together, and write the network without any shift."""
     with progress(2) as tell:
         tell("reading")
-        found = _fitted(request, gn.read_dag(request.graph), tell)
+        found = _fitted(request, read_graph(request.graph), tell)
     if request.out is not None:
         gn.write_network(found.network, request.out)
     return LearntShifts(found, request.out)
@@ -400,7 +401,7 @@ def run_groups(request: FitRequest, report: ReportRequest | None = None) -> Lear
     """Read, learn group by group, compare the groups, and write the report if one is named."""
     with progress(3 if report is None else 4) as tell:
         tell("reading")
-        found = _fitted(request, gn.read_dag(request.graph), tell)
+        found = _fitted(request, read_graph(request.graph), tell)
         tell("comparing the groups")
         tests = found.test_equal()
         if report is not None:

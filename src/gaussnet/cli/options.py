@@ -2,12 +2,15 @@
 
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 from gaussnet.cli.arguments import Argument, Option
 
+if TYPE_CHECKING:
+    from gaussnet.graph.dag import Dag
+
 DEFAULT_METHOD = "least-squares"
-GRAPHS = "The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds."
+GRAPHS = "The graph: .txt, .dot, .csv, .json, .gml, .graphml, .rds; or as text: 'wet ~ rain'."
 Several = list[str] | None
 Json = Annotated[bool, Option("--json", help="Print JSON, not tables.")]
 JsonNotTable = Annotated[bool, Option("--json", help="Print JSON, not a table.")]
@@ -87,9 +90,24 @@ Title = Annotated[str | None, Option(help="Title of the report.")]
 Date = Annotated[str | None, Option(help="Date to stand in the report; none by default.")]
 Level = Annotated[float, Option(help="Of the intervals and the certificate in the report.")]
 Model = Annotated[Path, Argument(help="A network: .json, .csv or .rds of bnlearn.")]
-Graph = Annotated[Path, Argument(help="The graph: .txt, .dot, .csv, .json, ...")]
+Graph = Annotated[Path, Argument(help="The graph: .txt, .dot, .csv, .json, ...; or 'wet ~ rain'.")]
 Delta = Annotated[float, Option(help="Probability with which it may fail.")]
 Plot = Annotated[Path | None, Option(help="Guaranteed TV against rows (.png)")]
+
+
+def read_graph(given: Path) -> "Dag":
+    """The graph in a file, or of formulas in place of its name.
+
+    Examples
+    --------
+    >>> read_graph(Path("wet ~ rain; mud ~ wet")).edges
+    (('rain', 'wet'), ('wet', 'mud'))
+    """
+    from gaussnet.graph.dag import Dag
+    from gaussnet.graph.formats.files import ENDINGS, read_dag
+
+    text = str(given)
+    return Dag.parse(text) if "~" in text and not text.endswith(ENDINGS) else read_dag(given)
 
 
 def show(found: Any, as_json: bool, printed: Callable[[Any], None]) -> None:

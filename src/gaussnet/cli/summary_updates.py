@@ -13,7 +13,7 @@ import numpy as np
 
 import gaussnet as gn
 from gaussnet.cli.fit import Errors, Learnt, missing_codes, print_fit, require_determined
-from gaussnet.cli.options import DEFAULT_METHOD
+from gaussnet.cli.options import DEFAULT_METHOD, read_graph
 from gaussnet.cli.printing import console, in_shell_words, progress
 from gaussnet.cli.reading_plans import tell_plan
 from gaussnet.data.missing import Missing
@@ -131,7 +131,7 @@ def _begun(request: UpdateRequest) -> gn.Summary:
         )
     return gn.summarize(
         request.data,
-        gn.read_dag(request.graph),
+        read_graph(request.graph),
         request.method or DEFAULT_METHOD,
         intercept=request.intercept is not False,
         missing=cast(Missing, request.missing or DEFAULT_MISSING),
@@ -142,7 +142,7 @@ def _begun(request: UpdateRequest) -> gn.Summary:
 def _added(request: UpdateRequest, old: gn.Summary) -> gn.Summary:
     """The rows after those of a summary, if nothing that was said contradicts it."""
     if request.graph is not None:
-        _check_same("--dag", _arrows(gn.read_dag(request.graph)), _arrows(old.dag))
+        _check_same("--dag", _arrows(read_graph(request.graph)), _arrows(old.dag))
     if request.method is not None:
         _check_same("--method", request.method, old.method.name)
     if request.missing is not None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet.data.columns import Loaded, is_frame, refuse_series
+from gaussnet.data.columns import Loaded, check_is_table, is_frame
 from gaussnet.data.paths import files_of, is_path
 from gaussnet.data.sources import is_source
 from gaussnet.data.table import Table
@@ -32,7 +32,7 @@ def in_column_order(
     >>> ordered.nodes, rows.tolist()
     (('rain', 'wet'), [[1.0, 2.0]])
     """
-    refuse_series(data)
+    check_is_table(data)
     if dag.factors and has_names(data):
         from gaussnet.data.factors import with_indicators
 

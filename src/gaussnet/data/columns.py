@@ -176,8 +176,13 @@ def is_frame(data: Any) -> bool:
     return hasattr(type(data), "columns") or hasattr(type(data), "__arrow_c_stream__")
 
 
-def refuse_series(data: Any) -> None:
-    """Refuse one column of a frame where a table is expected."""
+def check_is_table(data: Any) -> None:
+    """Refuse one column of a frame, and a dict of columns, where a table is expected."""
+    if isinstance(data, Mapping):
+        raise DataError(
+            f"got data of type {type(data).__name__}, expected a table: give "
+            "pandas.DataFrame(data), if each of its items is a column with its name"
+        )
     if type(data).__name__ == "Series":
         raise DataError(
             f"got a Series of length {len(data)}, expected a table: give frame[['a', 'b']] with "
@@ -186,8 +191,8 @@ def refuse_series(data: Any) -> None:
 
 
 def _array_rows(data: Any, names: Sequence[str]) -> Rows:
-    refuse_series(data)
-    if data is None or isinstance(data, bytes | Mapping | Iterator):
+    check_is_table(data)
+    if data is None or isinstance(data, bytes | Iterator):
         raise DataError(
             f"got data of type {type(data).__name__}, expected an array, a frame or the path of "
             "a file"

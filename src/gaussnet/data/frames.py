@@ -12,10 +12,10 @@ import numpy as np
 from gaussnet.data.columns import (
     Loaded,
     arrow_numbers,
+    check_is_table,
     column_indices,
     other_columns,
     plain_label,
-    refuse_series,
 )
 from gaussnet.errors import DataError, SettingError
 from gaussnet.named_rows import row_labels
@@ -352,7 +352,7 @@ def _twice(frame: Any) -> str:
 
 
 def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
-    refuse_series(frame)
+    check_is_table(frame)
     if hasattr(frame, "__arrow_c_stream__"):
         import pyarrow
 

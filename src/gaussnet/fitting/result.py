@@ -62,6 +62,11 @@ MEANT = {
     "pvalues": "use fit.table()['p_value']",
     "conf_int": "use fit.confidence_intervals()",
     "resid": "use fit.residuals()",
+    "p_values": "use fit.table()['p_value']",
+    "condition": "use fit.network.condition(...)",
+    "do": "use fit.network.do(...)",
+    "sample": "use fit.network.sample(...)",
+    "adjustment_sets": "use fit.network.adjustment_sets(...)",
 }
 """What attributes that people try stand for."""
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
@@ -34,7 +34,11 @@ class SuspectedCode:
     counts: tuple[tuple[str, int], ...]
     """How often it appears, by node, where it is far from the other values."""
     within: tuple[tuple[str, int], ...] = ()
-    """How often it appears in other nodes or categories, where it is not far."""
+    """How often it appears in other nodes or categories, among their values."""
+    below: tuple[tuple[str, int], ...] = ()
+    """How often it appears in other nodes, below all other values but not far from them."""
+    above: tuple[tuple[str, int], ...] = ()
+    """The same above all other values."""
 
     @property
     def found(self) -> str:
@@ -44,12 +48,14 @@ class SuspectedCode:
     def note(self, missing: str) -> str:
         """The same, and what to do if it means missing; `missing` is the setting of the fit."""
         start = f"{self.found}, far from the other values: if it means missing"
-        more = " and missing='likelihood'" if missing == "raise" else ""
-        give = f"give missing_values=[{self.value:.15g}]{more}"
-        if self.within:
+        fill = " and missing='likelihood'" if missing == "raise" else ""
+        give = f"give missing_values=[{self.value:.15g}]{fill}"
+        more = {"below all": self.below, "above all": self.above, "within the": self.within}
+        others = [f"{_times(own)}, {place} other values" for place, own in more.items() if own]
+        if others:
             return (
-                f"{start}, set these cells to NaN. It also appears {_times(self.within)}, within "
-                f"the other values: look at it, and if it means missing there too, {give}"
+                f"{start}, set these cells to NaN. It also appears {'; '.join(others)}: look at "
+                f"it, and if it means missing there too, {give}"
             )
         return f"{start}, {give}"
 
@@ -86,13 +92,27 @@ def find_suspected_codes(fit: "Fit") -> tuple[SuspectedCode, ...]:
 
 def _counted(fit: "Fit", rows: Rows, value: float, positions: list[int]) -> SuspectedCode:
     nodes, counts = fit.dag.nodes, np.count_nonzero(rows == value, axis=0).tolist()
-    others: dict[str, int] = {}
+    others: dict[str, dict[str, int]] = {"within": {}, "below": {}, "above": {}}
     for place, node in enumerate(nodes):
         if counts[place] and place not in positions:
-            name = fit.dag.indicators.get(node, (node, ""))[0]
-            others[name] = max(counts[place], others.get(name, 0))
+            name, is_level = fit.dag.indicators.get(node, (node, ""))[0], node in fit.dag.indicators
+            own = others["within" if is_level else _side(rows[:, place], value)]
+            own[name] = max(counts[place], own.get(name, 0))
     far = tuple((nodes[place], counts[place]) for place in positions)
-    return SuspectedCode(value, far, tuple(others.items()))
+    return SuspectedCode(value, far, **{key: tuple(own.items()) for key, own in others.items()})
+
+
+def _side(column: Rows, value: float) -> Literal["within", "below", "above"]:
+    """Where a value stands among the others of a column.
+
+    Examples
+    --------
+    >>> _side(np.array([-999.0, 1.0, 5.0]), -999.0), _side(np.array([0.0, 1.0, 2.0]), 1.0)
+    ('below', 'within')
+    """
+    if not (column < value).any():
+        return "below" if (column > value).any() else "within"
+    return "within" if (column > value).any() else "above"
 
 
 def far_repeats(values: FloatArray) -> list[float]:

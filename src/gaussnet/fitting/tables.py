@@ -45,6 +45,10 @@ STYLE = (
 a strong rule of its own on how cells are aligned."""
 
 
+OF_FRAMES = ("to_csv", "to_excel", "to_json", "to_parquet", "loc", "iloc", "head", "sort_values")
+"""What people try on a table that only frames have."""
+
+
 @dataclass(frozen=True, slots=True)
 class Column:
     """One column of a table: its name in a frame, its heading in print, and its values."""
@@ -74,6 +78,16 @@ class ResultTable:
     title: str
     columns: tuple[Column, ...]
     notes: tuple[str, ...] = ()
+
+    if not TYPE_CHECKING:  # else no misspelt attribute would be an error of types
+
+        def __getattr__(self, name: str) -> Any:
+            """Refuse an unknown attribute, and say where frames have it."""
+            if name in OF_FRAMES:
+                raise AttributeError(
+                    f"'ResultTable' object has no attribute {name!r}: use table.to_frame().{name}"
+                )
+            return object.__getattribute__(self, name)  # says what it always said
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -668,7 +668,7 @@ def wild_note(fit: "Fit") -> str | None:
     if shapes is None or not shapes.wild.any():
         return None
     nodes = shapes.nodes("wild values")
-    worst = abs(float(shapes.worst[nodes[0]]))
+    worst = float(np.abs(shapes.worst[nodes]).max())
     names = listed(shown(fit.dag.nodes[node]) for node in nodes)
     strength = f"worst {worst:.3g} sd of the noise"
     return f"{_subject(fit, nodes)} of {names} are far from Gaussian ({strength}): try robust"

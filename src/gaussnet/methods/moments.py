@@ -261,6 +261,18 @@ class Factors:
         count = self.rows + other.rows
         return Factors(self.families, count, means, roundings, tuple(factors), weighing)
 
+    def subset(self, chosen: IntArray) -> "Factors":
+        """Only those of the chosen families, in the order given."""
+        starts = self.families.column_offsets
+        columns = np.concatenate([np.arange(starts[f], starts[f + 1]) for f in chosen.tolist()])
+        return replace(
+            self,
+            families=self.families.subset(chosen),
+            means=self.means[columns],
+            roundings=self.roundings[columns],
+            factors=tuple(self.factors[family] for family in chosen.tolist()),
+        )
+
     @np.errstate(over="ignore", invalid="ignore")
     def regress(self, family: int) -> tuple[FloatArray, float, int]:
         """Coefficients, residual sum of squares and rank of one family.

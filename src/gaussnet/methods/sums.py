@@ -49,7 +49,7 @@ class FamilySums(NamedTuple):
         return FamilySums(self.nodes[[index]], equations, own)
 
     def only(self, chosen: IntArray) -> "FamilySums":
-        """The chosen equations, which must not be among those that lack digits."""
+        """The chosen equations."""
         families = self.moments.families.subset(chosen)
         starts, columns = self.moments.families.product_offsets, self.moments.families
         products = [np.arange(starts[f], starts[f + 1]) for f in chosen.tolist()]
@@ -63,7 +63,15 @@ class FamilySums(NamedTuple):
             self.moments.weighing,
         )
         equations = Equations(families, self.equations.intercept)
-        return FamilySums(self.nodes[chosen], equations, moments)
+        return FamilySums(self.nodes[chosen], equations, moments, self._factors_of(chosen))
+
+    def _factors_of(self, chosen: IntArray) -> Factors | None:
+        """The factors of those of the chosen equations that have any."""
+        if self.factors is None:
+            return None
+        children = self.equations.families.children[chosen]
+        kept = np.flatnonzero(np.isin(self.factors.families.children, children))
+        return self.factors.subset(kept) if len(kept) else None
 
 
 @dataclass(eq=False)

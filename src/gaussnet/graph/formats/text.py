@@ -5,7 +5,8 @@ Blanks around brackets and names do not count; a name holds anything but ``[ ] |
 
 **Formulas** hold one regression per line or ``;``, ``wet ~ rain + sprinkler``. Several lines
 for one node add up, a name alone on a line is a node, ``#`` starts a comment. The constant
-terms 0 and 1 name no parent, for intercepts are a matter of the fit and not of the graph.
+term 1 names no parent, for intercepts are a matter of the fit and not of the graph; 0 and -1, which
+ask for an equation without intercept, are refused.
 A name of letters, digits, ``.``, ``_`` and characters beyond ASCII stands bare; every other
 name, the names 0 and 1, and decimals such as 0.5 stand in double quotes or backticks.
 Between quotes each character stands for itself, and the quote itself is written twice:
@@ -18,6 +19,7 @@ with x3, and ``x ~~ x``, a variance, is passed over: all are free.
 
 import re
 from collections.abc import Iterable, Iterator
+from itertools import pairwise
 from typing import NamedTuple
 
 from gaussnet.errors import GraphError
@@ -329,6 +331,13 @@ def _regression(statement: _Statement) -> tuple[str, list[str]]:
     """The child and the parents of ``name ~ name + name + ...``; names and signs take turns."""
     statement = statement.unlabelled
     tokens = statement.tokens
+    without = _without_intercept(tokens)
+    if without is not None:
+        raise statement.refusal(
+            without,
+            "asks for an equation without intercept, and here all equations have one or none: "
+            "leave this term out, and give intercept=False to fit all without intercepts",
+        )
     for index, token in enumerate(tokens):
         expected = "a name" if index % 2 == 0 else "'~'" if index == 1 else "'+'"
         complaint = _complaint(token, expected)
@@ -345,6 +354,17 @@ def _regression(statement: _Statement) -> tuple[str, list[str]]:
         )
     parents = [_name(term, statement) for term in terms if not _is_constant(term)]
     return _name(child, statement), parents
+
+
+def _without_intercept(tokens: list[_Token]) -> _Token | None:
+    """The term that asks for no intercept, as in ``y ~ 0 + x`` and ``y ~ x - 1``; None if none."""
+    if len(tokens) < 2 or tokens[1].text != "~":
+        return None
+    signs = {"0": ("~", "+"), "1": ("-",)}
+    for before, token in pairwise(tokens):
+        if token.kind == "name" and before.text in signs.get(token.text, ()):
+            return token
+    return None
 
 
 def _covariance(statement: _Statement) -> tuple[str, list[str]]:
