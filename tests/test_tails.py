@@ -8,10 +8,19 @@ import numpy as np
 import pytest
 from scipy.special import chdtri, ndtr, stdtr, stdtrit
 
-from gaussnet.tails import chi_square_quantile, normal_cdf, student_quantile, student_tail
+from gaussnet.tails import PValue, chi_square_quantile, normal_cdf, student_quantile, student_tail
 
 FREEDOM = [1.5, 2.0, 3.0, 4.5, 10.0, 59.0, 60.0, 61.0, 119.0, 121.0, 498.0, 5e3, 49_990.0, 1e6]
 CHANCES = [0.001, 0.025, 0.3, 0.5, 0.6, 0.9, 0.975, 0.998]
+
+
+def test_a_p_value_below_a_usual_level_is_not_written_as_the_level():
+    for level in (0.01, 0.05, 0.1):
+        for below in (4e-4, 1e-5, 1e-12):
+            assert float(str(PValue(level - below))) < level
+        assert str(PValue(level)) == f"{level:.3f}"
+    written = [str(PValue(value)) for value in (0.0494, 0.0496, 0.0504, 0.0196)]
+    assert written == ["0.049", "0.0496", "0.050", "0.020"]
 
 
 def test_the_normal_law_is_scipys():

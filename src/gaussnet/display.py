@@ -31,8 +31,14 @@ def escaped(text: str) -> str:
 
 
 def as_printed(value: Any) -> str:
-    """The HTML of a value that prints well: its text, with long lines wrapped."""
-    style = "color:inherit;background:transparent;white-space:pre-wrap;font-family:monospace"
+    """The HTML of a value that prints well: its text, with long lines wrapped between words.
+
+    Notebooks have a rule of their own that breaks the words of such texts.
+    """
+    style = (
+        "color:inherit;background:transparent;font-family:monospace;white-space:pre-wrap;"
+        "word-break:normal;overflow-wrap:break-word"
+    )
     return f'<pre style="{style}">{escaped(str(value))}</pre>'
 
 

@@ -19,6 +19,8 @@ MOST_VALUES = 20_000
 SMALLEST_TAIL = 1e-3
 SMALLEST_P = 0.001
 """Smaller p-values are written as below it."""
+BORDERS = (0.01, 0.05, 0.1)
+"""A p-value below one of the usual levels is never written as the level."""
 CLOSE = 1e-16
 """Sums end at terms that are smaller than this share of the whole."""
 STEPS = np.arange(1.0, 257.0)
@@ -46,10 +48,14 @@ LIGHT_TAILED = 60.0
 class PValue(float):
     """A p-value, which all tables and sentences write in one way: three decimals, or "<0.001".
 
+    What is below a usual level and would round to it has four decimals.
+
     Examples
     --------
     >>> print(PValue(0.0001234), PValue(0.04567), PValue(0.5) / 2.0, PValue("nan"))
     <0.001 0.046 0.25 -
+    >>> print(PValue(0.0496), PValue(0.049999), PValue(0.05))
+    0.0496 0.0499 0.050
     """
 
     __slots__ = ()
@@ -61,7 +67,12 @@ class PValue(float):
     def __str__(self) -> str:
         if math.isnan(self):
             return "-"
-        return f"<{SMALLEST_P}" if 0.0 <= self < SMALLEST_P else f"{float(self):.3f}"
+        if 0.0 <= self < SMALLEST_P:
+            return f"<{SMALLEST_P}"
+        for border in BORDERS:
+            if border - 0.0005 <= self < border:
+                return f"{min(float(self), border - 0.0001):.4f}"
+        return f"{float(self):.3f}"
 
 
 class LeastPValue(PValue):

@@ -149,6 +149,12 @@ def test_a_case_in_a_frame_shows_that_a_doubtful_value_does_not_count():
     assert case.to_frame()["observed"].tolist() == [True, False, False, False]
 
 
+def test_a_doubtful_value_is_marked_as_not_counted():
+    fit = gn.fit(TRUTH.sample(300, seed=0), DAG, "robust")
+    case = fit.counterfactual({"a": 1.0, "b": 500.0, "c": 1.0, "d": 1.0}, do={"c": 0.0})
+    assert str(case).splitlines()[-1].startswith("note: 'b' was not observed or does not count:")
+
+
 def test_a_label_in_place_of_a_row_is_refused_with_what_to_give():
     fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], "y ~ x", columns=["y", "x"])
     with pytest.raises(gn.DataError, match=r"give frame\.loc\['ann'\]"):

@@ -322,3 +322,51 @@ def test_groups_that_are_too_small_are_named():
         one.pool("slopes")
     with pytest.raises(SettingError, match="have a likelihood"):
         gn.fit(FRAME, DAG, "batch-median", groups="site").pool()
+
+
+def test_notes_and_summaries_name_their_groups():
+    frame = FRAME.assign(site=FRAME.site.where(np.arange(len(FRAME)) >= 4, "tiny"))
+    frame = frame.assign(
+        site=frame.site.where(~np.isin(np.arange(len(FRAME)), range(4, 7)), "none")
+    )
+    frame.loc[frame.index[frame.site == "Ulm"][:2], "a"] = 450.0
+    found = gn.fit(frame, DAG, groups="site")
+    few = "no more rows than the 3 coefficients of the largest equation (group none)"
+    assert found.notes[0] == few
+    assert found.notes[1] == "few rows for an equation with 3 coefficients (group tiny)"
+    assert sum("far from Gaussian" in note and "group Ulm" in note for note in found.notes) == 1
+    assert "The summaries of 3 of 5 groups warn" in found.summary()
+    assert found["Ulm"].summary().trust in found.summary()
+    for text in (str(found), found._repr_html_()):
+        assert "The summaries of 3 of 5 groups warn" in text
+        assert "few rows for an equation with 3 coefficients (group tiny)" in text
+
+
+def test_many_groups_are_told_in_few_lines():
+    rows = gn.simulate.random_network(DAG, seed=0).sample(600, seed=1)
+    found = gn.fit(rows, DAG, groups=np.arange(600) // 20)
+    assert len(repr(found)) < 300
+    assert repr(found).endswith("and 18 more groups)")
+    below = str(found).split("The groups ")[-1].splitlines()
+    assert len(below) <= 11
+    assert "and 27 more groups" in below
+    assert found.summary().count("\n") == 30
+
+
+def test_a_key_of_the_rows_is_no_grouping():
+    frame = FRAME.assign(id=np.arange(len(FRAME)))
+    with pytest.raises(SettingError, match="looks like a key of the rows"):
+        gn.fit(frame, DAG, groups="id")
+    twins = gn.fit(FRAME[["a", "b"]][:60], "b ~ a", groups=np.arange(60) // 2)
+    assert len(twins) == 30
+
+
+def test_one_group_can_be_printed():
+    assert "one group only" in str(gn.fit(FRAME, DAG, groups=["all"] * len(FRAME)))
+
+
+def test_a_group_that_lacks_levels_has_a_table():
+    frame = FRAME.assign(kind=np.array(list("xyz"))[np.arange(len(FRAME)) % 3])
+    frame.loc[frame.index[(frame.kind == "z") & (frame.site == "Ulm")], "kind"] = "x"
+    found = gn.fit(frame, "b ~ kind", groups="site")
+    assert "The groups" in str(found)

@@ -4,6 +4,7 @@ import json
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.report.test_fit_report import Page
 
@@ -182,6 +183,17 @@ def test_networks_of_one_node_or_without_noise_are_shown(path):
     huge = gn.GaussianNetwork.from_arrays(gn.Dag.parse("[a][b|a]"), [1e-150], [1e300, 1e-12])
     write(path, huge)
     assert np.isfinite(json.loads(json.dumps(write(path, huge)[1]["coefficients"]))[1]).all()
+
+
+def test_hints_on_categories_are_no_warnings(path):
+    frame = pd.DataFrame({"fuel": list("abcd") * 10, "mpg": np.arange(40.0) ** 0.5})
+    page, _ = write(path, gn.fit(frame, "mpg ~ fuel"))
+    hints = re.findall(r'<p class="notice hint">(.*?)</p>', page.source)
+    assert len(hints) == 1
+    assert "fuel is a category" in hints[0]
+    assert not any("is a category" in notice for notice in notices(page))
+    assert 'class="covary"' not in page.source
+    assert "covary, neither causes" not in page.source
 
 
 def test_bows_between_nodes_that_covary_stand_in_the_legend(tmp_path):

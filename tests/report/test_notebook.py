@@ -59,6 +59,25 @@ def test_a_fit_shows_the_quantities_that_its_text_defines():
     assert "by_rain" in html
 
 
+def test_printed_values_break_lines_between_words():
+    style = "word-break:normal;overflow-wrap:break-word"
+    assert style in VALUES["PathEffect"]._repr_html_()
+
+
+@pytest.mark.parametrize("kind", ["Sensitivity", "Counterfactual"])
+def test_values_with_a_table_show_it(kind):
+    assert "<table" in VALUES[kind]._repr_html_()
+
+
+def test_levels_of_a_category_have_no_lines_between_them():
+    frame = pd.DataFrame({"fuel": list("abcd") * 10, "mpg": np.arange(40.0) ** 0.5})
+    fit = gn.fit(frame, "mpg ~ fuel")
+    assert len(fit.dag.covariances) == 3
+    assert fit.dag.free_covariances == ()
+    assert 'stroke-dasharray="4 4"' not in fit._repr_html_()
+    assert 'stroke-dasharray="4 4"' in gn.Dag.parse("y ~ a + b; a ~~ b")._repr_html_()
+
+
 class Tree(HTMLParser):
     """Refuses elements that are not closed."""
 

@@ -356,7 +356,7 @@ class LearntGroups:
             "coefficients": self.found.table().to_dicts(),
             "tests": [one._asdict() for one in self.tests],
             "verdict": self.tests.verdict,
-            "notes": [in_shell_words(str(note)) for note in self.found.pooled.notes],
+            "notes": [in_shell_words(note) for note in self.found.notes],
         }
 
 
@@ -417,8 +417,8 @@ def print_groups(learnt: LearntGroups) -> None:
     page.print(learnt.tests.verdict)
     if learnt.report is not None:
         page.print(f"report written to {learnt.report}", soft_wrap=True)
-    for note in grouped_notes(learnt.found.pooled.notes):
-        page.print(f"note: {in_shell_words(str(note))}")
+    for note in learnt.found.notes:
+        page.print(f"note: {in_shell_words(note)}")
 
 
 def _print_tables(*tables: "gn.ResultTable") -> None:

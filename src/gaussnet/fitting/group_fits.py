@@ -14,9 +14,11 @@ from gaussnet.data.table import ask, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.fitting.group_tests import EqualityTests, equality_tests, table_of
 from gaussnet.fitting.learn import fit_with
+from gaussnet.fitting.notes import grouped_notes
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import ResultTable
 from gaussnet.fitting.uncertainty import PURPOSE
+from gaussnet.fitting.verdicts import FEW_ROWS
 from gaussnet.graph.dag import Dag, counted, shorten
 from gaussnet.methods.base import Method, Scale
 from gaussnet.methods.groups import Groups, ReadOptions
@@ -35,6 +37,13 @@ Poolable = Literal["coefficients", "intercepts", "variances"]
 POOLABLE: tuple[Poolable, ...] = get_args(Poolable)
 
 ALL = "all rows"
+
+MOST_WARNED, MOST_NOTES = 3, 4
+"""Groups whose summaries warn, and notes, that are printed; the others are counted."""
+MOST_NAMED = 12
+"""Groups that are named in one line."""
+MANY_GROUPS = 20
+"""From so many groups on, a column with hardly more rows than groups is no grouping."""
 
 MOST_ROUNDS = 1_000
 """Rounds that common coefficients and the groups' variances may take to agree."""
@@ -128,6 +137,61 @@ class GroupFit:
             )
         return find_pool(self, tuple(one for one in POOLABLE if one in chosen))
 
+    @cached_property
+    def notes(self) -> tuple[str, ...]:
+        """What is worth knowing: groups of few rows, and each note of a fit once, with its groups.
+
+        A note without groups is one on all rows.
+        """
+        of_all = grouped_notes(self.pooled.notes)
+        groups: dict[str, list[str]] = {}
+        for name, fit in self.fits.items():
+            for note in grouped_notes(fit.notes):
+                groups.setdefault(note, []).append(name)
+        own = [f"{note} ({_named(n)})" for note, n in groups.items() if note not in of_all]
+        return (*self._small_words(), *of_all, *own)
+
+    def _small_words(self) -> list[str]:
+        """That groups have few rows for their equations."""
+        needed = self.dag.max_in_degree + 1
+        sizes = {name: _fewest(fit) for name, fit in self.fits.items()}
+        words = {
+            f"no more rows than the {counted(needed, 'coefficient')} of the largest equation": [
+                name for name, size in sizes.items() if size <= needed
+            ],
+            f"few rows for an equation with {counted(needed, 'coefficient')}": [
+                name for name, size in sizes.items() if needed < size < FEW_ROWS * needed
+            ],
+        }
+        return [f"{text} ({_named(own)})" for text, own in words.items() if own]
+
+    def summary(self) -> str:
+        """The sentences on each group whose summary warns, the largest first.
+
+        `found[group].summary()` has all sentences on one group.
+        """
+        return "\n".join(self._summary_lines(len(self)))
+
+    def _summary_lines(self, most: int) -> list[str]:
+        said = {name: fit.summary() for name, fit in self.fits.items()}
+        largest = sorted(said, key=lambda name: -self.fits[name].rows)  # small ones have a note
+        warned = {name: said[name] for name in largest if said[name].warns}
+        if not warned:
+            return [f"No summary of the {counted(len(self), 'group')} warns."]
+        lines = [f"The summaries of {len(warned)} of {counted(len(self), 'group')} warn."]
+        lines += [f"{name}: {' '.join(one.sentences)}" for name, one in list(warned.items())[:most]]
+        return _cut(lines, len(warned) + 1, "group")
+
+    def _told(self) -> list[str]:
+        """What is printed under the table."""
+        lines = [self._verdict, *self._summary_lines(MOST_WARNED)]
+        notes = [f"note: {note}" for note in self.notes]
+        return lines + _cut(notes[:MOST_NOTES], len(notes), "note", "; see .notes")
+
+    @property
+    def _verdict(self) -> str:
+        return self.test_equal().verdict if len(self) > 1 else "There is one group only."
+
     def __len__(self) -> int:
         """Number of groups."""
         return len(self.fits)
@@ -141,16 +205,39 @@ class GroupFit:
         return self.fits[str(name)]
 
     def __repr__(self) -> str:
-        rows = ", ".join(f"{name}: {counted(fit.rows, 'row')}" for name, fit in self.fits.items())
-        return f"GroupFit(by {self.by!r}, {len(self)} groups; {shorten([rows])})"
+        sizes = [f"{name}: {counted(fit.rows, 'row')}" for name, fit in self.fits.items()]
+        return f"GroupFit(by {self.by!r}, {counted(len(self), 'group')}; {_listed(sizes)})"
 
     def _repr_html_(self) -> str:
-        """The verdict and the table, in a notebook."""
-        verdict = display.escaped(self.test_equal().verdict)
-        return f"<p style='margin:.2em 0'>{verdict}</p>{self.table()._repr_html_()}"
+        """The verdict, warnings and the table, in a notebook."""
+        lines = (f"<p style='margin:.2em 0'>{display.escaped(one)}</p>" for one in self._told())
+        return f"{''.join(lines)}{self.table()._repr_html_()}"
 
     def __str__(self) -> str:
-        return f"{self.table()}\n{self.test_equal().verdict}"
+        return "\n".join([str(self.table()), *self._told()])
+
+
+def _fewest(fit: Fit) -> int:
+    """Rows of the equation that has fewest."""
+    return int(fit.details.rows.min(initial=fit.rows))
+
+
+def _listed(names: Sequence[str]) -> str:
+    """The first names, and how many more there are."""
+    more = len(names) - MOST_NAMED
+    first = ", ".join(names[:MOST_NAMED])
+    return f"{first} and {counted(more, 'more group')}" if more > 0 else first
+
+
+def _named(groups: Sequence[str]) -> str:
+    """The groups of a note."""
+    return f"group{'s' * (len(groups) > 1)} {_listed(groups)}"
+
+
+def _cut(lines: list[str], count: int, what: str, where: str = "") -> list[str]:
+    """Lines, and how many of so many were left out."""
+    more = count - len(lines)
+    return [*lines, f"and {counted(more, f'more {what}')}{where}"] if more > 0 else lines
 
 
 def fit_groups(
@@ -164,6 +251,11 @@ def fit_groups(
     design = table.design
     names = () if design is None else design.groups or ()
     by = study.groups if isinstance(study.groups, str) else "group"
+    if len(names) >= MANY_GROUPS and 2 * len(names) > (rows := table.known_rows or 0) > 0:
+        raise SettingError(
+            f"got groups={by!r} with {len(names):,} values in {rows:,} rows, expected a column "
+            "whose values recur: it looks like a key of the rows, so give the column of the groups"
+        )
     fits = {}
     for number, name in enumerate(names):
         try:

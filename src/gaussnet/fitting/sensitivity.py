@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gaussnet import display
 from gaussnet.errors import EstimationError, GraphError
 from gaussnet.fitting.effects import Effect, find_effect
 from gaussnet.fitting.graph_tests import APPROXIMATE, set_cells, tested_rows
@@ -85,8 +84,6 @@ class Sensitivity(Tabular):
         share = real_number("cause_r2", cause_r2, 0.0, 1.0)
         other = real_number("target_r2", target_r2, 0.0, 1.0)
         return self.estimate - math.copysign(self._bias(share, other), self.estimate)
-
-    _repr_html_ = display.as_printed
 
     def table(self) -> ResultTable:
         """The effect and its robustness as a table of one row; notes compare with measured causes.

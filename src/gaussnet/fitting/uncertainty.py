@@ -233,7 +233,13 @@ def _with_root_errors(
     data = None
     if fit.data is not None:
         data = replace(fit.data, options=replace(fit.data.options, dag=plain))
-    found = find_errors(replace(fit, network=alone, data=data), kind, level).table
+    one_by_one = replace(fit, network=alone, data=data)
+    try:
+        found = find_errors(one_by_one, kind, level).table
+    except EstimationError:  # the sums have no factors of a node that is constant
+        if data is None:
+            raise
+        found = find_errors(replace(one_by_one, sums=None), kind, level).table
     intercepts[:, nodes], variances[:, nodes] = found[1][:, nodes], found[2][:, nodes]
     causes = fit.dag.causal_families.parent_lists
     if any(len(causes[node]) > 1 for node in nodes.tolist()):  # some covariances must be 0

@@ -735,10 +735,17 @@ class Dag:
         '3 nodes, 2 edges, 1 covariance'
         """
         parts = [counted(len(self.nodes), "node"), counted(len(self.arrows), "edge")]
-        covary = [pair for pair in self.covariances if not self.are_levels(*pair)]
-        if covary:
-            parts.append(counted(len(covary), "covariance"))
+        if self.free_covariances:
+            parts.append(counted(len(self.free_covariances), "covariance"))
         return ", ".join(parts)
+
+    @property
+    def free_covariances(self) -> tuple[Edge, ...]:
+        """The covariances but those of the levels of one category, which follow from its shares.
+
+        Pictures show these alone.
+        """
+        return tuple(pair for pair in self.covariances if not self.are_levels(*pair))
 
     def are_levels(self, one: str, other: str) -> bool:
         """Whether two nodes are indicators of one category."""

@@ -108,7 +108,6 @@ def write_explorer(
     if isinstance(result, Fit):
         network = network.with_seen(seen_for_file(result))
     view = choose_view(network.dag, around)
-    warnings = [*_doubts(network), *_open_categories(network, view)]
     model = model_data(network, view) | {
         "level": float(level),
         "point": float(ndtri(0.5 + 0.5 * level)),
@@ -116,7 +115,7 @@ def write_explorer(
         **_at_hand(result),
     }
     sections = [
-        _head(title or "What if?", view, len(network.dag), warnings),
+        _head(title or "What if?", network, view),
         _stage(network, view),
         _answers(level),
         f'<script type="application/json" id="model">{_as_json(model)}</script>',
@@ -319,16 +318,19 @@ def _doubts(network: GaussianNetwork) -> list[str]:
     return [f"{' '.join(verdict.sentences[:2])} Answers take the graph and its numbers as right."]
 
 
-def _head(title: str, view: View, count: int, warnings: Sequence[str]) -> str:
-    notices = list(warnings)
+def _head(title: str, network: GaussianNetwork, view: View) -> str:
+    """The title, what speaks against the model as warnings, and hints in a neutral colour."""
+    hints = _open_categories(network, view)
     if view.centre:
         names = ", ".join(shorten(node) for node in view.centre[:3])
-        notices.append(
-            f"The network has {many(count, 'node')}; shown are the {len(view.shown):,} nearest to "
-            f"{names}. Answers are exact for the whole network. Nodes with a dashed border have "
-            "neighbours that are not shown; give around= (--around in a shell) for others."
+        hints.append(
+            f"The network has {many(len(network.dag), 'node')}; shown are the {len(view.shown):,} "
+            f"nearest to {names}. Answers are exact for the whole network. Nodes with a dashed "
+            "border have neighbours that are not shown; give around= (--around in a shell) for "
+            "others."
         )
-    listed = "".join(f'<p class="notice">{text(notice)}</p>' for notice in notices)
+    listed = "".join(f'<p class="notice">{text(doubt)}</p>' for doubt in _doubts(network))
+    listed += "".join(f'<p class="notice hint">{text(hint)}</p>' for hint in hints)
     return (
         f'<header><h1>{text(title)}</h1><p class="lead">Choose a node, then observe it (what would '
         "a reading tell?) or set it (what would an action do?). Every other node answers at once."
@@ -456,7 +458,8 @@ def _drawing(network: GaussianNetwork, view: View) -> str:
     bows = "".join(
         f'<path class="covary" d="{arc(layout.centres[one], layout.centres[other])}"/>'
         for one, other in (
-            tuple(place.get(dag.positions[node], -1) for node in pair) for pair in dag.covariances
+            tuple(place.get(dag.positions[node], -1) for node in pair)
+            for pair in dag.free_covariances
         )
         if min(one, other) >= 0
     )

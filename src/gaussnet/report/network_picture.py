@@ -149,7 +149,7 @@ def _contradictions(findings: Findings, layout: Layout) -> Iterator[str]:
 
 def covariance_key(dag: Dag) -> str:
     """What the bows between nodes mean, for a legend; nothing where there are none."""
-    if not dag.covariances:
+    if not dag.free_covariances:
         return ""
     return '<span><i class="key covaries"></i>covary, neither causes the other</span>'
 
@@ -157,9 +157,12 @@ def covariance_key(dag: Dag) -> str:
 def covariance_lines(network: GaussianNetwork, layout: Layout) -> Iterator[str]:
     """The pairs of nodes that covary, as dashed bows without a head."""
     dag = network.dag
-    for (one, other), value in network.covariances.items():
+    values = network.covariances
+    for one, other in dag.free_covariances:
         ends = (layout.centres[dag.position(node)] for node in (one, other))
-        words = f"{one} and {other}: covariance {number(value)}, neither causes the other"
+        words = (
+            f"{one} and {other}: covariance {number(values[one, other])}, neither causes the other"
+        )
         yield f'<path class="covary" d="{arc(*ends)}"><title>{text(words)}</title></path>'
 
 

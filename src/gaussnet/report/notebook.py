@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
     from gaussnet.graph.dag import Dag
     from gaussnet.model.gaussian import Gaussian
+    from gaussnet.model.inference.counterfactual import Counterfactual
     from gaussnet.model.inference.predicted_rows import Prediction
     from gaussnet.model.network import GaussianNetwork
 
@@ -76,6 +77,15 @@ def gaussian(value: "Gaussian") -> str:
     )
     title = f"Gaussian over {counted(len(value.names), 'variable')}"
     return ResultTable(title, columns)._repr_html_()
+
+
+def counterfactual(value: "Counterfactual") -> str:
+    """What to know first, and the case in both worlds as a table."""
+    warnings, columns = value.print_parts()
+    names = Column("node", "node", list(value.network.dag.nodes), "text")
+    numbers = (Column(head, head, own.tolist()) for head, own in columns.items())
+    table = ResultTable("Counterfactual", (names, *numbers), value.notes)
+    return "".join(f"<p>{escape(sentence)}</p>" for sentence in warnings) + table.to_html()
 
 
 def prediction(value: "Prediction") -> str:
@@ -165,7 +175,7 @@ def _picture(
     frame = f'x="{-MARGIN:.0f}" y="{-MARGIN:.0f}" width="{width:.0f}" height="{height:.0f}"'
     texts = [] if coefficients is None else [brief(value) for value in coefficients]
     parts = _inscribed(edges, layout.routes, texts if len(arrows) <= FEW_EDGES else [], frame)
-    for pair in value.covariances:
+    for pair in value.free_covariances:
         bow = arc(*(layout.centres[value.position(node)] for node in pair))
         line = 'stroke="currentColor" stroke-opacity=".6" stroke-dasharray="4 4"'
         parts.append(f'<path d="{bow}" fill="none" {line}/>')

@@ -47,7 +47,7 @@ def network(fit: "Fit", *, ax: Any = None) -> Any:
     for (x, y), label in zip(layout.centres, labels, strict=True):
         box = {"boxstyle": "round,pad=0.35", "facecolor": "#eef1f5", "edgecolor": "#616874"}
         axes.text(x, y, label, ha="center", va="center", fontsize=9, bbox=box, zorder=3)
-    for pair in dag.covariances:
+    for pair in dag.free_covariances:
         _draw_bow(axes, [layout.centres[dag.position(node)] for node in pair], "#616874", "--")
     _draw_contradictions(axes, fit, layout)
     axes.set_xlim(-20, layout.width + 20)

@@ -1,5 +1,7 @@
 """Counterfactuals against the joint law of both worlds."""
 
+from html import escape as html_escape
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -113,6 +115,18 @@ def test_printing_shows_both_worlds():
         "c              9           2         0",
     ]
     assert repr(found) == "Counterfactual(3 nodes observed, do={'a': 0.0})"
+
+
+def test_what_was_not_observed_is_marked_in_print_and_in_notebooks():
+    found = CHAIN.counterfactual({"a": 1.0}, do={"a": 0.0})
+    note = "'b', 'c' were not observed: 'was' is what is expected of them given the rest"
+    assert str(found).splitlines()[-1] == f"note: {note}"
+    assert found.notes == (note,)
+    html = found._repr_html_()
+    assert "<table" in html
+    assert html_escape(note) in html
+    whole = CHAIN.counterfactual({"a": 1.0, "b": 3.0, "c": 9.0}, do={"a": 0.0})
+    assert whole.notes == ()
 
 
 def test_bad_rows_are_refused():

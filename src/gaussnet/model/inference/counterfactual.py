@@ -93,28 +93,47 @@ class Counterfactual:
         checks.check_overflow(left)
         return Gaussian(self.network.dag.nodes, left[:, 0], left[:, 1:])
 
-    _repr_html_ = display.as_printed
+    def _repr_html_(self) -> str:
+        """The warnings and the table, in a notebook."""
+        return display.html("counterfactual", self)
 
     def __str__(self) -> str:
-        after, before = self.after, self.before
-        width = max([4, *map(len, after.names)])
-        lines, errors, intervals = [*self.warnings], None, None
-        if self.learnt is not None:
-            try:
-                errors, intervals = self._errors("after"), self.intervals(0.95)
-            except GaussnetError as problem:
-                lines.append(f"warning: sd takes the network as known: {problem}")
-        heads = [f"{'node':{width}}", f"{'was':>10}", f"{'would be':>10}", f"{'sd':>8}"]
-        columns = [before.mean, after.mean, np.sqrt(after.variances)]
-        if errors is not None and intervals is not None:
-            columns[-1] = errors.scales
-            heads += [f"{'95% low':>10}", f"{'95% high':>10}"]
-            columns += list(intervals.T)
-        lines.append("  ".join(heads))
-        for name, *numbers in zip(after.names, *columns, strict=True):
-            told = (f"{x:{len(head)}.4g}" for x, head in zip(numbers, heads[1:], strict=True))
+        names = self.network.dag.nodes
+        width = max([4, *map(len, names)])
+        warnings, columns = self.print_parts()
+        heads = [f"{head:>{8 if head == 'sd' else 10}}" for head in columns]
+        lines = [*warnings, "  ".join((f"{'node':{width}}", *heads))]
+        for name, *numbers in zip(names, *columns.values(), strict=True):
+            told = (f"{x:{len(head)}.4g}" for x, head in zip(numbers, heads, strict=True))
             lines.append("  ".join((f"{name:{width}}", *told)))
-        return "\n".join(lines)
+        return "\n".join([*lines, *(f"note: {note}" for note in self.notes)])
+
+    def print_parts(self) -> tuple[tuple[str, ...], dict[str, FloatArray]]:
+        """The warnings and the columns that are printed; without intervals if these are refused."""
+        columns = {"was": self.before.mean, "would be": self.after.mean}
+        sd = {"sd": np.sqrt(self.after.variances)}
+        if self.learnt is None:
+            return self.warnings, columns | sd
+        try:
+            errors, ends = self._errors("after"), self.intervals(0.95)
+        except GaussnetError as problem:
+            warning = f"warning: sd takes the network as known: {problem}"
+            return (*self.warnings, warning), columns | sd
+        columns |= {"sd": errors.scales, "95% low": ends[:, 0], "95% high": ends[:, 1]}
+        return self.warnings, columns
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        """A sentence on the nodes whose `was` is not an observed value."""
+        if not (names := self._seen.names):
+            return ()
+        doubtful = {value.node for value in self.doubtful}
+        does = " or does not count" if doubtful.intersection(names) else ""
+        one = len(names) == 1
+        return (
+            f"{shorten(names)} {'was' if one else 'were'} not observed{does}: 'was' is what is "
+            f"expected of {'it' if one else 'them'} given the rest",
+        )
 
     def to_frame(self, kind: str = "pandas", *, level: float = 0.95) -> Any:
         """The case as a "pandas" or "polars" data frame, one row per node, in their order.
