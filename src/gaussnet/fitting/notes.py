@@ -125,6 +125,8 @@ class NodeReport:
     """Whether its values are few and recur, so that only what lies apart is flagged."""
     shaped: bool = False
     """Whether its values were believed although they do not look Gaussian."""
+    tied: bool = False
+    """Whether so many of its values are equal that wrong ones cannot be told."""
     set_rows: int = 0
     """Rows left out because the node was set from outside."""
     bridged: bool = False
@@ -306,6 +308,11 @@ def _kind_of_values(report: NodeReport) -> list[str]:
             f"does not look Gaussian (skewed, heavy tails or groups), but its {relatives} "
             f"do not contradict its {'other ' * bool(report.flagged)}values, which were kept: "
             "consider a transformation, or a variable that is missing from the graph"
+        )
+    if report.tied:
+        found.append(
+            "so many of its values are equal that wrong values in it cannot be told; it is fitted "
+            "by least squares"
         )
     if report.discrete and report.flagged:
         found.append("it has few distinct values: only values far from these were flagged")

@@ -268,7 +268,7 @@ class Fit:
         """How the node of this name was learnt."""
         position = self.dag.position(name)
         details, left_out, flagged, confirmed = self.details, 0, 0, 0
-        discrete = shaped = bridged = False
+        discrete = shaped = tied = bridged = False
         missing = 0
         if self.trimming is not None:
             bridged = self.trimming.bridged
@@ -278,6 +278,7 @@ class Fit:
             confirmed = self.trimming.count(position, "confirmed")
             discrete = position in self.trimming.discrete
             shaped = position in self.trimming.shaped
+            tied = position in self.trimming.tied
         return NodeReport(
             node=name,
             parents=self.dag.parents(name),
@@ -292,6 +293,7 @@ class Fit:
             confirmed=confirmed,
             discrete=discrete,
             shaped=shaped,
+            tied=tied,
             bridged=bridged,
             missing=missing,
             set_rows=int(details.set_rows[position]),

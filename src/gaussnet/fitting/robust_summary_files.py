@@ -36,6 +36,7 @@ def to_header(summary: RobustSummary) -> dict[str, Any]:
         "day": "" if judged is None else judged.day,
         "shaped": [] if judged is None else list(judged.shaped),
         "discrete": [] if judged is None else list(judged.discrete),
+        "tied": [] if judged is None else list(judged.judge.tied),
     }
 
 
@@ -106,7 +107,9 @@ def _judged(summary: RobustSummary, header: Mapping[str, Any], arrays: Arrays) -
     common = ~mixture.judged
     common[list(kinds[0])] = False  # columns that are believed by their shape are not in common
     mixture = replace(mixture, common=common)
-    judge = Judge(mixture, *(read.floats(key, (read.nodes,)) for key in ("low", "high")))
+    tied = tuple(_node(one, read.nodes) for one in header.get("tied", ()))
+    low, high = (read.floats(key, (read.nodes,)) for key in ("low", "high"))
+    judge = Judge(mixture, low, high, tied)
     return Judged(judge, _said(read, layout, summary.rows), kinds[0], kinds[1], str(header["day"]))
 
 

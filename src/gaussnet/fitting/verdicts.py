@@ -267,7 +267,14 @@ class Verdict:
     def believed(self) -> list[str]:
         """Nodes that a robust fit believed although they do not look Gaussian."""
         trimming = self.fit.trimming
-        return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.shaped]
+        nodes = () if trimming is None else (*trimming.shaped, *trimming.tied)
+        return [shown(self.fit.dag.nodes[node]) for node in dict.fromkeys(nodes)]
+
+    @property
+    def tied(self) -> list[str]:
+        """Nodes so many values of which are equal that wrong ones cannot be told."""
+        trimming = self.fit.trimming
+        return [] if trimming is None else [shown(self.fit.dag.nodes[n]) for n in trimming.tied]
 
     def _unjudged_words(self) -> list[str]:
         """That wrong values of believed columns could not be told from their shape."""
@@ -278,6 +285,8 @@ class Verdict:
             assert shapes is not None
             advice = _shape_advice(float(shapes.skewness[node]), self._is_positive(node))
             advised.setdefault(advice, []).append(repr(shown(self.fit.dag.nodes[node])))
+        if self.tied:
+            advised["its many equal values"] = [repr(name) for name in self.tied]
         return [
             f"wrong values in {listed(names)} could not be told from "
             f"{advice if len(names) == 1 else advice.replace('its', 'their')}"
@@ -570,10 +579,11 @@ class Verdict:
             )
         if self.far:
             worst = max(self._far.values())
+            other = ", and try method='sequential-trim'" * (not {*self.far} <= {*self.tied})
             return (
                 f"Trust the numbers of {listed(self.far)} only if values up to {worst:.0f} "
                 "standard deviations of the noise off are right: the fit believes them; look at "
-                "them, and try method='sequential-trim'."
+                f"them{other}."
             )
         return ""
 

@@ -3,15 +3,18 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
+from tests.forced import fit_with_run
 
 import gaussnet as gn
 from gaussnet import kernels
+from gaussnet.data.passes import Run
+from gaussnet.data.write import write_rows
 from gaussnet.kernels import numpy_robust
 from gaussnet.kernels.numpy_robust import FLAGGED
 from gaussnet.methods.robust.all_nodes import Execution, SequentialFit
 from gaussnet.methods.robust.cells import DiscreteColumn, SuspiciousCells, discrete_columns
 from gaussnet.methods.robust.findings import JOINING, SIDED, SKEWED_FROM, TAIL_ENDS, Trimming
-from gaussnet.methods.robust.refinement import _continuous, _is_continuous
+from gaussnet.methods.robust.refinement import _continuous, is_continuous
 from gaussnet.methods.robust.sequential_trim import SequentialTrim
 
 DAG_OF_TREATED = gn.Dag.parse("[age][treated|age]", nodes=["age", "treated"])
@@ -220,7 +223,7 @@ def test_all_columns_are_asked_as_one_column_is(rows):
     tied = rng.random(values.shape) < np.linspace(0.0, 0.3, 60)
     values[tied] = np.where(rng.random(60) < 0.5, 0.0, 500.0).repeat(rows).reshape(60, rows).T[tied]
     values[rng.random(values.shape) < 0.05 * (np.arange(60) % 3 == 0)] = np.nan
-    alone = [_is_continuous(column[~np.isnan(column)]) for column in values.T]
+    alone = [is_continuous(column[~np.isnan(column)]) for column in values.T]
     assert _continuous(values).tolist() == alone
 
 
@@ -245,3 +248,106 @@ def test_shapes_of_flagged_values_are_those_of_each_node_by_itself():
     assert {1, -1} == set(sides.values())
     assert tails
     assert Trimming(100, np.full(80, np.inf), {}, {}, {}).skewed == {}
+
+
+ZERO_HEAVY = gn.Dag.parse("visits ~ years", nodes=["visits", "years"])
+
+
+def zero_heavy(rows=2_000, zeros=0.68):
+    """Skewed counts, more often 0 than not, over a few values of years."""
+    rng = np.random.default_rng(12)
+    years = rng.choice([0.5, 2.5, 6.0, 9.0, 13.0, 16.5, 23.0], size=rows)
+    visits = np.round(rng.lognormal(1.0 - 0.02 * years, 1.0), 1) + 0.1
+    visits[rng.random(rows) < zeros] = 0.0
+    return np.column_stack((visits, years))
+
+
+def spoilt(column, value):
+    found = zero_heavy()
+    found[:10, column] = value
+    return found
+
+
+@pytest.mark.filterwarnings("error::RuntimeWarning")
+@pytest.mark.parametrize("method", ["robust", "auto", "sequential-trim"])
+@pytest.mark.parametrize("zeros", [0.42, 0.49, 0.68, 0.9])
+@pytest.mark.parametrize("rows", [500, 2_000])
+def test_zero_heavy_columns_are_fitted_by_least_squares_with_a_note(rows, zeros, method):
+    data = zero_heavy(rows, zeros)
+    fit, plain = gn.fit(data, ZERO_HEAVY, method), gn.fit(data, ZERO_HEAVY)
+    assert len(fit.outliers()) == 0
+    np.testing.assert_allclose(
+        fit.network.coefficient_array, plain.network.coefficient_array, rtol=1e-9
+    )
+    assert [note for note in fit.notes if "wrong values in it cannot be told" in note]
+    assert "years" in str(fit.table())
+    assert "nan" not in f"{fit.effect('years', 'visits')} {fit.fit_measures()}"
+    assert "Wrong values in 'visits' could not be told" in fit.summary().data
+    assert "intervals need the bootstrap" in fit.summary().trust or fit._verdict.far
+
+
+@pytest.mark.parametrize("method", ["robust", "sequential-trim"])
+def test_wrong_parents_of_zero_heavy_columns_are_flagged(method):
+    found = gn.fit(spoilt(1, 1e4), ZERO_HEAVY, method).outliers()
+    assert set(found.nodes) == {"years"}
+    assert sorted(found.rows.tolist()) == list(range(10))
+
+
+@pytest.mark.parametrize("method", ["robust", "sequential-trim"])
+def test_wild_values_of_zero_heavy_columns_are_warned_of(method):
+    fit = gn.fit(spoilt(0, np.geomspace(1e4, 2e4, 10)), ZERO_HEAVY, method)
+    assert fit.summary().warns
+    assert fit.summary().trust.startswith("Trust the numbers of visits only if values up to")
+    assert "sequential-trim" not in fit.summary().trust
+
+
+def test_zero_heavy_parents_are_believed_and_told_of():
+    data = zero_heavy()
+    data[:, 1] = 0.5 * data[:, 0] + np.random.default_rng(13).normal(size=len(data))
+    data[:20, 1] = 500.0
+    dag = gn.Dag.parse("years ~ visits", nodes=["visits", "years"])
+    fit = gn.fit(data, dag, "robust")
+    assert set(fit.outliers().nodes) == {"years"}
+    assert fit.network.coefficient_array[0] == pytest.approx(0.5, abs=0.05)
+    assert fit.node("visits").tied
+    assert not fit.node("years").tied
+
+
+def test_zero_heavy_columns_with_missing_values_are_fitted_over_the_others():
+    data = zero_heavy()
+    data[::20, 0] = np.nan
+    fit = gn.fit(data, ZERO_HEAVY, "robust", missing="likelihood")
+    plain = gn.fit(data, ZERO_HEAVY, missing="likelihood")
+    np.testing.assert_allclose(
+        fit.network.coefficient_array, plain.network.coefficient_array, rtol=1e-4
+    )
+    assert fit.node("visits").tied
+
+
+def test_zero_heavy_columns_in_pages_are_those_of_memory(tmp_path):
+    data, path = zero_heavy(8_000), tmp_path / "rows.parquet"
+    write_rows(path, ZERO_HEAVY.nodes, [data])
+    run = Run(1, largest_judged=0, largest_whole_bytes=-1, sample_rows=2_000)
+    fit = fit_with_run(run, str(path), ZERO_HEAVY, "robust", page_rows=3_000)
+    assert fit.trimming.counts is not None
+    plain = gn.fit(data, ZERO_HEAVY)
+    np.testing.assert_allclose(
+        fit.network.coefficient_array, plain.network.coefficient_array, rtol=1e-6
+    )
+    assert fit.node("visits").tied
+
+
+def test_summaries_remember_zero_heavy_columns(tmp_path):
+    summary = gn.summarize(zero_heavy(70_000), ZERO_HEAVY, "robust")
+    summary.save(tmp_path / "visits.summary")
+    fit = gn.load_summary(tmp_path / "visits.summary").solve()
+    assert fit.node("visits").tied
+
+
+def test_a_rare_group_is_not_told_of():
+    rng = np.random.default_rng(14)
+    group = (rng.random(2_000) < 0.003).astype(float)
+    y = rng.normal(size=2_000)
+    y[:50] = 1_000.0
+    fit = gn.fit(np.column_stack((group, y)), gn.Dag.parse("y ~ g", nodes="gy"), "robust")
+    assert not fit.node("g").tied

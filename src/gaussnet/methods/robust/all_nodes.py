@@ -25,6 +25,7 @@ from gaussnet.methods.robust.cells import (
     all_cells,
     all_left_out,
     discrete_columns,
+    is_continuous,
 )
 from gaussnet.methods.robust.cutoffs import bonferroni_cutoff, chi_square_quantiles
 from gaussnet.methods.robust.node import READMISSION_LEVEL, Node, NodeAnswer, learn_node
@@ -82,6 +83,7 @@ class SequentialFit:
         self.set_rows = set_rows
         self.execution, self.backend = execution, execution.backend
         self.discrete: dict[int, DiscreteColumn] = {}
+        self.tied: dict[int, DiscreteColumn] = {}
         self.clean = np.zeros(len(families), dtype=bool)
         self.failed = np.zeros(len(families), dtype=bool)
         self.learnt = Learnt.blank(families, len(rows))
@@ -94,6 +96,8 @@ class SequentialFit:
             self._find_discrete()
             self.table = CellTable.empty(len(self.families), self._capacity())
             self._learn_others(self._task(scale), threads)
+            if self._find_tied():
+                return self.learn(scale, threads)
             self._confirm(scale)
             self._confirm_readmitted()
         learnt, cells = self.learnt, self._attributed_cells()
@@ -108,6 +112,7 @@ class SequentialFit:
             all_left_out(self.table),
             {node: self.columns[:, node].take(own.rows) for node, own in cells.items()},
             tuple(self.discrete),
+            tied=tuple(n for n, one in self.discrete.items() if one.is_tied(self.columns[:, n])),
         )
 
     # Screening.
@@ -138,11 +143,33 @@ class SequentialFit:
 
     def _find_discrete(self) -> None:
         """Look for columns of few values; least squares over all rows does for these."""
-        self.discrete = discrete_columns(self._unset_columns())
+        self.discrete = discrete_columns(self._unset_columns()) | self.tied
         for node, discrete in self.discrete.items():
             if len(discrete.outside) == 0 and node not in (*self.missing, *self.set_rows):
                 self.clean[node] |= self.failed[node]
                 self.failed[node] = False
+
+    def _find_tied(self) -> bool:
+        """Look for nodes of which trimming kept a single value, near others; whether it found any.
+
+        All is learnt anew with such columns taken as discrete ones.
+        """
+        columns = self._unset_columns()
+        found = {
+            node: DiscreteColumn.tied(columns[:, node])
+            for node in np.flatnonzero(self.learnt.cutoffs < np.inf).tolist()
+            if node not in self.discrete and self._kept_one_value(columns[:, node], node)
+        }
+        self.tied |= found
+        if found:
+            self.learnt = Learnt.blank(self.families, len(self.columns))
+        return bool(found)
+
+    def _kept_one_value(self, column: FloatArray, node: int) -> bool:
+        """Whether the rows kept hold one value of a column in which it is near others."""
+        kept = np.delete(column, self.table.left_out(node))
+        kept, recorded = kept[~np.isnan(kept)], column[~np.isnan(column)]
+        return len(kept) > 0 and np.ptp(kept) == 0.0 and not is_continuous(recorded)
 
     def _unset_columns(self) -> FloatArray:
         """All rows, with NaN for cells that were set from outside."""

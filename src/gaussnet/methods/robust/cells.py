@@ -32,6 +32,12 @@ SMALLEST_SHARE = 0.005
 SMALLEST_COVER = 0.5
 """The common values cover at least this share of the rows."""
 
+MAJORITY = 0.5
+"""A value in a larger share of the rows is the only one that belongs, if the others are many."""
+
+LARGEST_MODE = 0.1
+"""A column in which one value is more frequent is not continuous and is not judged."""
+
 SAMPLE = 64
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
@@ -139,6 +145,10 @@ class DiscreteColumn(NamedTuple):
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
         rows = counts.sum()
         common = counts >= max(2, SMALLEST_SHARE * rows)
+        most = counts.max(initial=0)
+        is_scattered = counts[common].sum() - most < SMALLEST_COVER * (rows - most)
+        if most > max(1, MAJORITY * rows) and (common.sum() > MOST_VALUES or is_scattered):
+            return cls.tied(column)
         values, counts = values[common], counts[common]
         if not 0 < len(values) <= MOST_VALUES or counts.sum() < SMALLEST_COVER * rows:
             return None
@@ -146,6 +156,16 @@ class DiscreteColumn(NamedTuple):
         width = values[-1] - values[0]
         distances = np.maximum(values[0] - column, column - values[-1])
         return cls(values, np.flatnonzero(distances > width) if width > 0.0 else NO_ROWS)
+
+    @classmethod
+    def tied(cls, column: FloatArray) -> "DiscreteColumn":
+        """A column to which the most frequent value belongs, and nothing can be called far."""
+        values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
+        return cls(values[[counts.argmax()]], NO_ROWS)
+
+    def is_tied(self, column: FloatArray) -> bool:
+        """Whether only one value belongs and others are many, so that wrong ones cannot be told."""
+        return len(self.values) == 1 and len(np.unique(column[~np.isnan(column)])) > 2
 
     def with_values(
         self, more: FloatArray, refuted: FloatArray, column: FloatArray
@@ -170,6 +190,22 @@ def discrete_columns(columns: FloatArray) -> dict[int, DiscreteColumn]:
     recurring = np.flatnonzero((sample[1:] == sample[:-1]).any(axis=0)).tolist()
     found = {column: DiscreteColumn.of(columns[:, column]) for column in recurring}
     return {column: discrete for column, discrete in found.items() if discrete is not None}
+
+
+def is_continuous(column: FloatArray) -> bool:
+    """Whether no value of a column is frequent, unless it lies far from all others."""
+    ordered = np.sort(column)
+    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    counts = np.diff(np.append(starts, len(ordered)))
+    if not len(counts) or counts.max() <= LARGEST_MODE * len(ordered):
+        return True
+    mode = ordered[starts[counts.argmax()]]
+    others = ordered[ordered != mode]
+    if not len(others):
+        return False
+    low, high = np.quantile(others, (0.25, 0.75))
+    nearest = np.abs(others - mode).min()
+    return bool(nearest > 3.0 * (high - low) > 0.0)
 
 
 def _main_group(values: FloatArray, counts: IntArray) -> FloatArray:

@@ -70,6 +70,8 @@ class Trimming:
     """Nodes of few recurring values: only what lies apart from these is flagged."""
     shaped: tuple[int, ...] = ()
     """Nodes that are believed although they do not look Gaussian."""
+    tied: tuple[int, ...] = ()
+    """Discrete nodes so many values of which are equal that wrong ones cannot be told."""
     bridged: bool = False
     """Whether the other cells of a row count where one is wrong or missing; else a node leaves out
     the whole row."""

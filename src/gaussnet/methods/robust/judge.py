@@ -68,6 +68,8 @@ class Judge:
     low: FloatArray
     high: FloatArray
     """Right values lie between these, (nodes,) each."""
+    tied: tuple[int, ...] = ()
+    """Nodes so many values of which are equal that wrong ones cannot be told."""
 
     @classmethod
     def of(cls, mixture: Mixture, limits: tuple[FloatArray, FloatArray] | None = None) -> "Judge":

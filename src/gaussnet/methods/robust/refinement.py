@@ -16,7 +16,7 @@ from gaussnet import kernels
 from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING as MISSING_CELL, UNVERIFIED
-from gaussnet.methods.robust.cells import SuspiciousCells
+from gaussnet.methods.robust.cells import LARGEST_MODE, SuspiciousCells, is_continuous
 from gaussnet.methods.robust.cellwise import TOO_MANY
 from gaussnet.methods.robust.judge import HUGE, SLIGHTLY_DOUBTED, Judge, precisions
 from gaussnet.methods.robust.level_starts import level_start
@@ -64,9 +64,6 @@ and a row has no more of them than this times what it has where cells are wrong 
 
 SHAPE_ROUNDS = 5
 """So often columns are asked whether they are wrong or have a shape of their own."""
-
-LARGEST_MODE = 0.1
-"""A column in which one value is more frequent is not continuous and is not judged."""
 
 NO_ROWS = np.empty(0, dtype=np.int64)
 
@@ -378,23 +375,8 @@ def _continuous(rows: FloatArray) -> BoolArray:
     found = ~(ordered[:, frequent:] == ordered[:, : len(rows) - frequent]).any(axis=1)
     asked = np.isnan(columns).any(axis=1) | ~found
     for node in np.flatnonzero(asked).tolist():
-        found[node] = _is_continuous(columns[node][~np.isnan(columns[node])])
+        found[node] = is_continuous(columns[node][~np.isnan(columns[node])])
     return np.asarray(found)
-
-
-def _is_continuous(column: FloatArray) -> bool:
-    ordered = np.sort(column)
-    starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
-    counts = np.diff(np.append(starts, len(ordered)))
-    if not len(counts) or counts.max() <= LARGEST_MODE * len(ordered):
-        return True
-    mode = ordered[starts[counts.argmax()]]
-    others = ordered[ordered != mode]
-    if not len(others):
-        return False
-    low, high = np.quantile(others, (0.25, 0.75))
-    nearest = np.abs(others - mode).min()
-    return bool(nearest > 3.0 * (high - low) > 0.0)
 
 
 def _touched(bad: BoolArray, families: Families) -> BoolArray:
@@ -452,6 +434,7 @@ class Findings:
             walk.solution.discrete,
             self.shaped,
             bridged=True,
+            tied=walk.solution.tied,
             lost=self.expected.lost,
             judge=Judge.of(self.mixture, self._limits()),
         )

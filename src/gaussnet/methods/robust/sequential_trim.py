@@ -62,6 +62,8 @@ class RobustSolution:
     """Nodes that are believed although they do not look Gaussian."""
     bridged: bool = False
     """Whether the other cells of a row count where one is wrong or missing."""
+    tied: tuple[int, ...] = ()
+    """Discrete nodes so many values of which are equal that wrong ones cannot be told."""
     notes: tuple[str, ...] = ()
     """What is worth knowing of the answer as a whole."""
     lost: FloatArray | None = None
@@ -260,6 +262,7 @@ class TrimPass(Pass):
                 *wrong,
                 discrete=found.discrete,
                 shaped=found.shaped,
+                tied=found.tied,
                 bridged=found.bridged,
                 set_rows=set_rows,
                 lost=found.lost,

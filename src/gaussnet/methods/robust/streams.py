@@ -106,6 +106,7 @@ def judge_of_sample(
     judge = found.judge
     if judge is None:
         judge = _clean_judge(found, rows, families, equations.intercept)
+    judge = replace(judge, tied=found.tied)
     return _watchful(judge, (*found.shaped, *found.discrete)), found.shaped, found.discrete
 
 
@@ -357,6 +358,7 @@ def trimming_of(learnt: Learnt) -> Trimming:
         {},
         discrete=learnt.discrete,
         shaped=learnt.shaped,
+        tied=learnt.judge.tied,
         bridged=True,
         lost=summary.lost,
         judge=replace(learnt.judge, mixture=learnt.mixture),
