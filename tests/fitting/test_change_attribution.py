@@ -295,11 +295,15 @@ def test_intervals_of_variances_hold_under_heavy_tails_which_a_note_names():
 
 def test_fits_without_rows_say_that_tails_were_not_looked_at():
     truth = gn.simulate.random_network(gn.Dag.parse("[a][b|a]"), seed=1)
-    fits = [gn.fit(truth.sample(200, seed=seed), truth.dag) for seed in (1, 2)]
-    found = gn.attribute_change(*(pickle.loads(pickle.dumps(fit)) for fit in fits), "b")
+    samples = [truth.sample(200, seed=seed) for seed in (1, 2)]
+    sums = [gn.solve(gn.summarize(rows, truth.dag)) for rows in samples]
+    found = gn.attribute_change(*sums, "b")
     assert found.errors is not None
     assert "take the noise as Gaussian" in found.notes[0]
+    fits = [gn.fit(rows, truth.dag) for rows in samples]
     assert gn.attribute_change(*fits, "b").notes == ()
+    copies = [pickle.loads(pickle.dumps(fit)) for fit in fits]
+    assert gn.attribute_change(*copies, "b").notes == ()
 
 
 def test_what_is_only_round_off_is_shown_as_0():
