@@ -8,6 +8,7 @@ from itertools import pairwise
 import numpy as np
 import pandas as pd
 import pytest
+from tests.forced import many_rows
 
 import gaussnet as gn
 from gaussnet.data.sources import open_data
@@ -153,6 +154,7 @@ def test_rows_with_missing_values_are_refused_or_dropped():
     assert fit.log_likelihood == pytest.approx(expected.log_likelihood, rel=1e-12)
 
 
+@many_rows
 @pytest.mark.parametrize("method", ["robust", "auto"])
 def test_robust_fits_are_updated_by_learning_from_all_rows_again(method):
     rows = ROWS[:400].copy()
