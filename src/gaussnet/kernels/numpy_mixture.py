@@ -199,7 +199,7 @@ class _Rows:
 
     def gain(self, cell: int, row: int, gradient: float, precision: float) -> float:
         """What believing a cell to be wrong adds to the score."""
-        found = 0.5 * gradient**2 / precision - 0.5 * np.log(precision) + HALF_LOG_2PI
+        found = 0.5 * gradient * gradient / precision - 0.5 * np.log(precision) + HALF_LOG_2PI
         if not self.missing[row, cell]:
             found += self.odds[cell] + self.law(cell, row, gradient / precision, 1.0 / precision)
         return float(found)
@@ -214,11 +214,12 @@ class _Rows:
         shares = weight * self.law(cell, row, error, variance, shares=True)
         size, unit = abs(error), self.numbers[cell, 0]
         apart = self.rows[row, cell] - self.numbers[cell, 8]
-        squares, count = size**2 - variance, len(self.task.laws)
-        laws += shares[:count, None] * np.array([1.0, size / unit, squares / unit**2])
+        squares, count = size * size - variance, len(self.task.laws)
+        laws += shares[:count, None] * np.array([1.0, size / unit, squares / (unit * unit)])
         own, redrawn, kind = shares[count:]
         columns[cell] += (
-            weight, redrawn, kind, kind * apart, kind * apart**2, own, own * size, own * squares
+            weight, redrawn, kind, kind * apart, kind * apart * apart,
+            own, own * size, own * squares,
         )  # fmt: skip
 
     def expect(self, row: int, wrong: Any) -> _Expected:
@@ -309,7 +310,7 @@ class _Search:
                 continue
             gradient, precision, _ = self.pattern.given([cell])
             own, width = float(gradient[0]), max(float(precision[0, 0]), 1e-12 * diagonal[cell])
-            is_open = own**2 > judge.thresholds[cell] * width
+            is_open = own * own > judge.thresholds[cell] * width
             gain = judge.gain(cell, row, own, width) if is_open else -np.inf
             self.candidates[cell] = own, width, gain
 
@@ -370,7 +371,8 @@ class _Search:
         self.list_candidates()
         found = self.candidates.values()
         return any(
-            gain > np.log(SERIOUS) or 0.5 * own**2 / width > FARTHEST for own, width, gain in found
+            gain > np.log(SERIOUS) or 0.5 * own * own / width > FARTHEST
+            for own, width, gain in found
         )
 
     def is_unusual(self) -> bool:
@@ -452,7 +454,7 @@ class _Search:
             chance = 1.0 / (1.0 + np.exp(-gain))
             error = own / width
             to.errors[cell], to.chances[cell] = chance * error, chance
-            to.covariance[cell, cell] += chance * (1.0 / width + (1.0 - chance) * error**2)
+            to.covariance[cell, cell] += chance * (1.0 / width + (1.0 - chance) * error * error)
             to.wrong.append((cell, error, 1.0 / width, chance))
         return to
 
@@ -509,7 +511,7 @@ class _Search:
                 spread[np.ix_(members, members)] = one.variance
                 rest, across = own @ values[columns], spread[np.ix_(columns, columns)] @ own
                 row[:-2] = rest * values[columns[:-1]] + across[:-1]
-                row[-2:] = rest, 0.5 * (rest**2 + own @ across)
+                row[-2:] = rest, 0.5 * (rest * rest + own @ across)
             scores -= weights @ scores
             is_touched = bool(np.isin(columns, doubted).any())
             found.append(is_touched * (scores * weights[:, None]).T @ scores)
