@@ -668,6 +668,18 @@ def test_a_category_is_a_choice_of_levels(tmp_path, look, monkeypatch, mode):
     assert page.locator("#level option").first.text_content() == "\u2013"
 
 
+def test_levels_that_observed_nodes_tell_of_are_averaged_over_as_in_python(tmp_path, look):
+    network = category_network()
+    gn.write_explorer(network, tmp_path / "what-if.html")
+    page = look(tmp_path / "what-if.html")
+    fix(page, "mpg", "seen", 31.0)
+    check(page, network, {"mpg": 31.0}, {})
+    fix(page, "weight", "seen", 1.25)
+    check(page, network, {"mpg": 31.0, "weight": 1.25}, {})
+    fix(page, "weight", "set", 1.25)
+    check(page, network, {"mpg": 31.0}, {"weight": 1.25})
+
+
 def test_boxes_of_levels_speak_of_shares_and_choices(tmp_path, look):
     network = category_network()
     gn.write_explorer(network, tmp_path / "what-if.html")

@@ -202,7 +202,6 @@ ASKED_BY_OTHERS = {
     *("table", "node_table", "covariance_table", "defined", "plot", "plot_coefficients"),
     *("learnt_errors", "residual_shapes", "sample_scales", "summary", "notes", "plot_outliers"),
     *("suspected_codes", "seen_range", "save_network", "level_effects"),
-    "doubts_effects",
 }
 """What is made of the questions above, and tells in words what these refuse."""
 READ_NO_ROWS = {

@@ -282,14 +282,33 @@ def test_an_effect_says_that_the_graph_is_contradicted():
     assert right.effect("a", "c").doubt is None
 
 
-def test_correlated_roots_are_no_doubt_of_effects():
+def correlated_roots(rows=300):
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame(rng.normal(size=(300, 2)), columns=["x", "z"])
+    frame = pd.DataFrame(rng.normal(size=(rows, 3)), columns=["x", "z", "w"])
     frame["z"] += frame["x"]
-    frame["y"] = frame["x"] + frame["z"] + rng.normal(size=300)
-    fit = gn.fit(frame, "y ~ x + z")
+    frame["y"] = frame["x"] + frame["z"] + rng.normal(size=rows)
+    return frame
+
+
+def test_correlated_roots_are_a_doubt_of_their_own_effects_alone():
+    frame = correlated_roots()
+    fit = gn.fit(frame, "y ~ x + z + w")
     assert "contradict the graph" in fit.summary().fits
-    assert "equations and effects hold" in fit.summary().trust
+    assert "equations hold as in regression" in fit.summary().trust
     assert "roots='correlated'" in fit.summary().trust
-    assert fit.effect("x", "y").doubt is None
-    assert not gn.fit(frame, "y ~ x + z", roots="correlated").summary().warns
+    assert "x is correlated with other nodes" in fit.effect("x", "y").doubt
+    assert fit.effect("w", "y").doubt is None
+    assert not gn.fit(frame, "y ~ x + z + w", roots="correlated").summary().warns
+
+
+def test_correlated_roots_hide_no_other_warning():
+    frame = correlated_roots()
+    few = gn.fit(frame[:12], "y ~ x + z + w").summary()
+    assert "rows are few" in few.trust
+    frame["sum"] = frame["x"] + frame["z"]
+    collinear = gn.fit(frame, "y ~ x + z + sum").summary()
+    assert "collinear parents" in collinear.trust
+    frame["is_high"] = (frame["y"] > 0.0).astype(float)
+    binary = gn.fit(frame, "is_high ~ x + z").summary()
+    assert "equations hold as in regression" in binary.trust
+    assert "intervals need the bootstrap" in binary.trust

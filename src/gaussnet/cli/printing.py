@@ -139,7 +139,7 @@ def in_shell_words(sentence: str) -> str:
     """
     sentence = re.sub(r"gn\.CsvPath\(path, (\w+)=('.*?')\)", r"--\1 \2", sentence)
     sentence = re.sub(r"\b(missing|method|scale|roots|sep|decimal|key)=(?=')", r"--\1 ", sentence)
-    sentence = sentence.replace("intercept=False", "--no-intercept")
+    sentence = re.sub(r"(?<![\w'])intercept=False(?![\w'])", "--no-intercept", sentence)
     sentence = re.sub(r"missing_values=\[(.*?)\]", r"--missing-values \1", sentence)
     sentence = sentence.replace(
         "columns=[...] or dag.reordered([...])", "--columns, as --columns rain,wet"

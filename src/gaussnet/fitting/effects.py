@@ -10,7 +10,9 @@ import numpy as np
 
 from gaussnet.errors import SettingError
 from gaussnet.fitting.repetitions import percentiles, shown_p_values
+from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
+from gaussnet.fitting.text import shown
 from gaussnet.fitting.uncertainty import (
     PURPOSE,
     ErrorChoice,
@@ -38,9 +40,17 @@ CONTRADICTED = "the data contradict the graph: see fit.summary()"
 """What is told beside effects, which hold only if the graph is right."""
 
 
-def doubt_of(fit: "Fit") -> str | None:
-    """What speaks against the graph, and so against all effects; None for nothing."""
-    return CONTRADICTED if fit.doubts_effects else None
+def doubt_of(fit: "Fit", causes: Iterable[str] = ()) -> str | None:
+    """What speaks against the graph, and so against effects of these; None for nothing."""
+    verdict, causes = fit._verdict, tuple(causes)
+    if verdict.doubts_equations:
+        return CONTRADICTED
+    if not verdict.correlated_roots.intersection(causes):
+        return None
+    return (
+        f"{listed(map(shown, causes))} is correlated with other nodes without parents: this is the "
+        "effect only if it causes none of them"
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -168,7 +178,7 @@ def find_level_effects(
     ):
         notes.append(no_path(category, target))
     notes += dict.fromkeys(error.note for error in errors if error.note)
-    notes += filter(None, [doubt_of(fit)])
+    notes += filter(None, [doubt_of(fit, (indicator(category, one) for one in levels[1:]))])
     return ResultTable(f"Total effect of {category} on {target}", columns, tuple(notes))
 
 
@@ -240,7 +250,9 @@ def find_effect(
         slopes = gradient(fit.network, stops)
         found = effect_error(fit, value, slopes, level, choice.kind, [stops])
     values = (value, found.error, level, found.low, found.high)
-    return Effect(cause, target, *values, through, there, found.p_value, found.note, doubt_of(fit))
+    return Effect(
+        cause, target, *values, through, there, found.p_value, found.note, doubt_of(fit, [cause])
+    )
 
 
 class EffectError(NamedTuple):

@@ -10,6 +10,7 @@ import numpy as np
 
 from gaussnet import display
 from gaussnet.data.passes import Run
+from gaussnet.data.study import Study
 from gaussnet.data.table import ask, open_table
 from gaussnet.errors import EstimationError, GaussnetError, SettingError
 from gaussnet.fitting.group_tests import EqualityTests, equality_tests, table_of
@@ -43,7 +44,8 @@ MOST_WARNED, MOST_NOTES = 3, 4
 MOST_NAMED = 12
 """Groups that are named in one line."""
 MANY_GROUPS = 20
-"""From so many groups on, a column with hardly more rows than groups is no grouping."""
+KEY_SHARE = 0.9
+"""From so many groups on, a column with more values than this share of the rows is their key."""
 
 MOST_ROUNDS = 1_000
 """Rounds that common coefficients and the groups' variances may take to agree."""
@@ -251,11 +253,7 @@ def fit_groups(
     design = table.design
     names = () if design is None else design.groups or ()
     by = study.groups if isinstance(study.groups, str) else "group"
-    if len(names) >= MANY_GROUPS and 2 * len(names) > (rows := table.known_rows or 0) > 0:
-        raise SettingError(
-            f"got groups={by!r} with {len(names):,} values in {rows:,} rows, expected a column "
-            "whose values recur: it looks like a key of the rows, so give the column of the groups"
-        )
+    _check_recurs(by, len(names), table.known_rows or 0, study)
     fits = {}
     for number, name in enumerate(names):
         try:
@@ -265,6 +263,15 @@ def fit_groups(
         fits[name] = replace(found, general_notes=_own_notes(found))
     pooled = fit_with(run, table, options, how)
     return GroupFit(by, MappingProxyType(fits), pooled)
+
+
+def _check_recurs(by: str, groups: int, rows: int, study: Study) -> None:
+    """Refuse a key of the rows, which differs in nearly all of them, as groups."""
+    if groups >= MANY_GROUPS and groups > KEY_SHARE * rows > 0 and study.weights is None:
+        raise SettingError(
+            f"got groups={by!r} with {groups:,} values in {rows:,} rows, expected a column "
+            "whose values recur: it looks like a key of the rows, so give the column of the groups"
+        )
 
 
 def _own_notes(fit: Fit) -> tuple[str, ...]:

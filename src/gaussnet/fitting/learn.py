@@ -349,6 +349,12 @@ def check_study(options: ReadOptions, how: tuple[Method, Scale]) -> None:
             f"got {said[asked[0]]} with missing='likelihood', which cannot use them: give "
             "missing='drop-by-node' or 'drop-rows'"
         )
+    if scale.takes_medians and options.dag.factors:
+        raise SettingError(
+            f"got scale={scale.name!r} with the category {next(iter(options.dag.factors))!r}, "
+            "whose levels are 0 or 1 and have medians that say nothing of their shares: give "
+            "method='robust', or scale='mean-square'"
+        )
 
 
 def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
@@ -583,8 +589,10 @@ class NetworkBuilder:
         notes = general_notes(data.ignored, given, rows) + table.notes_on_passes(self.passes)
         notes += self.notes
         if self.method.fills_holes and data.survey is not None:
-            columns = column_positions(self.dag)
-            notes += (missing_note(int(data.survey.holes[columns].sum()), rows * len(columns)),)
+            columns, holes = column_positions(self.dag), data.survey.holes
+            levels = [self.dag.position(node) for node in self.dag.indicators]
+            lacks_levels = bool(holes[levels].any())
+            notes += (missing_note(int(holes[columns].sum()), rows * len(columns), lacks_levels),)
         findings = self.findings
         if findings is not None:
             fitted = Fitted(network, self.scale, data, findings)

@@ -215,12 +215,13 @@ def general_notes(ignored: tuple[str, ...], given: int, used: int) -> tuple[str,
     return tuple(notes)
 
 
-def missing_note(holes: int, cells: int) -> str:
+def missing_note(holes: int, cells: int, lacks_levels: bool = False) -> str:
     """What maximum likelihood over the cells that are there takes for granted."""
+    levels = "; levels of categories, which are taken as Gaussian, must be missing by chance alone"
     return (
         f"{holes} of {cells} cells ({holes / cells:.2%}) are missing: the likelihood of the "
         "others was maximised, which is right if what is missing depends only on cells of the "
-        "same row that are there (missing at random)"
+        f"same row that are there (missing at random){levels * lacks_levels}"
     )
 
 

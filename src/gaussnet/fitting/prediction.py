@@ -29,6 +29,7 @@ from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
 from gaussnet.model import checks
+from gaussnet.model.inference.levels import LevelNetwork, covarying
 from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue, Prediction
 from gaussnet.model.inference.queries import (
     known_rows,
@@ -282,15 +283,25 @@ def predict_with_errors(  # noqa: PLR0913, PLR0917 (as Fit.predict)
             rows[value.row, same_column(fit.dag, value.node)] = np.nan
         data, labels = rows, None
     plain = predict_several(fit.network, data, nodes, level, names, labels)
-    learnt = fit.learnt_errors
+    learnt, likely = fit.learnt_errors, _at_likely_levels(fit.network, rows)
     noise = predict_several(learnt.network, rows, nodes, level, None)
     found = {}
     for node in nodes:
-        squares, freedom = learnt.spread(rows, fit.dag.position(node))
+        squares, freedom = learnt.spread(likely, fit.dag.position(node))
         scale = np.sqrt(noise[node].scale ** 2 + squares)
         reach, known = student(level, freedom), plain[node]
         values = (node, known.level, known.mean, scale, reach)
         found[node] = Prediction(*values, frame, doubtful, believe, outside)
+    return found
+
+
+def _at_likely_levels(network: GaussianNetwork, rows: FloatArray) -> FloatArray:
+    """The rows with the likeliest of the levels that are open and that their numbers tell of."""
+    if not network.dag.factors or any(covarying(network.dag)):
+        return rows
+    levels, found = LevelNetwork.of(network), rows.copy()
+    for _, chosen in patterns(~np.isnan(rows)):
+        found[chosen] = levels.likeliest(rows[chosen])
     return found
 
 

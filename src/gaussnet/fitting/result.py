@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, overload
 import numpy as np
 
 from gaussnet import display
-from gaussnet.errors import EstimationError, GraphError, SettingError
+from gaussnet.errors import EstimationError, GaussnetError, GraphError, SettingError
 from gaussnet.fitting.notes import (
     NodeReport,
     Note,
@@ -212,10 +212,6 @@ class Fit:
         If the graph is right and relations are linear, 500 rows tell 2 of 2 coefficients apart
         from 0 (95 % intervals).
         """
-        return self._summary
-
-    @cached_property
-    def _summary(self) -> "FitSummary":
         return self._verdict.summary
 
     @cached_property
@@ -223,7 +219,12 @@ class Fit:
         """What the sentences of `summary` rest on, each found when it is first asked for."""
         from gaussnet.fitting.verdicts import Verdict
 
-        return Verdict(self)
+        return Verdict(self, self._known_verdict)
+
+    @cached_property
+    def _known_verdict(self) -> "Mapping[str, Any]":
+        """What a copy without rows knows of them; nothing where they are at hand."""
+        return {}
 
     @cached_property
     def residual_shapes(self) -> "ResidualShapes | None":
@@ -464,11 +465,6 @@ class Fit:
 
         return check_graph(self, level, adjust, errors, nodes)
 
-    @cached_property
-    def doubts_effects(self) -> bool:
-        """Whether the summary says that the data contradict the graph in what effects rest on."""
-        return self._verdict.doubts_effects
-
     def effect(  # noqa: PLR0913 (every setting is one keyword)
         self,
         cause: str,
@@ -485,8 +481,8 @@ class Fit:
         As `GaussianNetwork.effect`, with the error of the learnt coefficients carried through
         by the delta method. `kind`, `repetitions` and `seed` are those of `uncertainty`.
         `sensitivity` shows it beside the estimate of one regression, and `level_effects` has those
-        of a category. If the graph was checked before, by `check_graph` or `summary`, and the data
-        contradict it, the printed effect says so.
+        of a category. The graph is checked as by `summary`; where the data contradict it, the
+        printed effect says so.
 
         Examples
         --------
@@ -1046,9 +1042,13 @@ class Fit:
         """Everything but the data, and what the notes tell of it."""
         left = ("bootstraps", "known_errors", "_verdict")
         own = {name: value for name, value in self.__dict__.items() if name not in left}
-        said = ("notes", "suspected_codes", "missing_values", "seen_range", "_summary")
-        found = ("residual_shapes", "sample_scales", "doubts_effects")
-        own |= {name: getattr(self, name) for name in (*said, *found)}
+        said = ("notes", "suspected_codes", "missing_values", "seen_range", "residual_shapes")
+        own |= {name: getattr(self, name) for name in said}
+        own["_known_verdict"] = self._verdict.known()
+        try:
+            own["sample_scales"] = self.sample_scales
+        except GaussnetError:  # rows that were changed since
+            own["sample_scales"] = None
         if self.sums is not None and self.sums.holds_rows:
             own["sums"] = None
         return own | {"data": None, "kept": None}

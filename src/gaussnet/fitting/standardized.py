@@ -109,7 +109,8 @@ def shown_coefficients(fit: "Fit", implied: bool) -> FloatArray:
     scales = None if implied else fit.sample_scales
     if scales is None:
         return standardized_coefficients(fit.network)
-    return fit.network.coefficient_array * scales.ratios
+    with np.errstate(invalid="ignore"):  # a constant child: 0 times infinity
+        return np.asarray(fit.network.coefficient_array * scales.ratios)
 
 
 def find_standardized(

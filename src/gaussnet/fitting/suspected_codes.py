@@ -39,6 +39,8 @@ class SuspectedCode:
     """How often it appears in other nodes, below all other values but not far from them."""
     above: tuple[tuple[str, int], ...] = ()
     """The same above all other values."""
+    alone: tuple[tuple[str, int], ...] = ()
+    """How often it appears in other nodes that hold no other value."""
 
     @property
     def found(self) -> str:
@@ -50,8 +52,13 @@ class SuspectedCode:
         start = f"{self.found}, far from the other values: if it means missing"
         fill = " and missing='likelihood'" if missing == "raise" else ""
         give = f"give missing_values=[{self.value:.15g}]{fill}"
-        more = {"below all": self.below, "above all": self.above, "within the": self.within}
-        others = [f"{_times(own)}, {place} other values" for place, own in more.items() if own]
+        places = {
+            "below all other values": self.below,
+            "above all other values": self.above,
+            "within the other values": self.within,
+            "and nothing else there": self.alone,
+        }
+        others = [f"{_times(own)}, {place}" for place, own in places.items() if own]
         if others:
             return (
                 f"{start}, set these cells to NaN. It also appears {'; '.join(others)}: look at "
@@ -92,7 +99,7 @@ def find_suspected_codes(fit: "Fit") -> tuple[SuspectedCode, ...]:
 
 def _counted(fit: "Fit", rows: Rows, value: float, positions: list[int]) -> SuspectedCode:
     nodes, counts = fit.dag.nodes, np.count_nonzero(rows == value, axis=0).tolist()
-    others: dict[str, dict[str, int]] = {"within": {}, "below": {}, "above": {}}
+    others: dict[str, dict[str, int]] = {"within": {}, "below": {}, "above": {}, "alone": {}}
     for place, node in enumerate(nodes):
         if counts[place] and place not in positions:
             name, is_level = fit.dag.indicators.get(node, (node, ""))[0], node in fit.dag.indicators
@@ -102,17 +109,20 @@ def _counted(fit: "Fit", rows: Rows, value: float, positions: list[int]) -> Susp
     return SuspectedCode(value, far, **{key: tuple(own.items()) for key, own in others.items()})
 
 
-def _side(column: Rows, value: float) -> Literal["within", "below", "above"]:
+def _side(column: Rows, value: float) -> Literal["within", "below", "above", "alone"]:
     """Where a value stands among the others of a column.
 
     Examples
     --------
     >>> _side(np.array([-999.0, 1.0, 5.0]), -999.0), _side(np.array([0.0, 1.0, 2.0]), 1.0)
     ('below', 'within')
+    >>> _side(np.array([-999.0, -999.0]), -999.0)
+    'alone'
     """
-    if not (column < value).any():
-        return "below" if (column > value).any() else "within"
-    return "within" if (column > value).any() else "above"
+    is_above, is_below = bool((column < value).any()), bool((column > value).any())
+    if is_above == is_below:
+        return "within" if is_above else "alone"
+    return "above" if is_above else "below"
 
 
 def far_repeats(values: FloatArray) -> list[float]:

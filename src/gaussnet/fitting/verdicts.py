@@ -1,8 +1,9 @@
 """What a fit amounts to, in three lines: does it fit, what was wrong, how far to trust it."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from gaussnet.errors import GaussnetError
 from gaussnet.fitting.measures import FitMeasures, find_r2, is_usual, small_sample_pvalue
 from gaussnet.fitting.residuals import FAR, SKEWED, ResidualShapes, listed, shapes_of_fit
 from gaussnet.fitting.text import shown
-from gaussnet.graph.dag import counted
+from gaussnet.graph.dag import counted, indicator
 from gaussnet.methods.robust.findings import MENDED_BY
 from gaussnet.tails import PValue
 from gaussnet.types import FloatArray
@@ -27,10 +28,18 @@ MOST_MEASURED = 200
 """Nodes up to which the measures of fit are found without being asked."""
 MOST_MEASURED_WORK = 2e7
 """Rows times squared nodes up to which they are, where graphs must be learnt for them."""
+FEW_MISSING = 0.02
+"""Levels of a category may be missing in so many of the rows without harm."""
 MISFIT = 0.01
 """P-value of chi-square below which all missing edges together are said not to hold."""
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
+NEEDS_ROWS = (
+    *("check", "misfit", "_far", "unexplained", "two_valued", "lacking_levels", "summary"),
+)
+"""What a verdict finds in the rows."""
+FEWEST_VALUES = 2
+"""Two values among so many are no sign that there are no others."""
 SOME = 100
 """Values of a column that are looked at first."""
 LEVEL = 0.95
@@ -90,10 +99,15 @@ class FitSummary(str):
 class Verdict:
     """What the sentences rest on, each found when it is first asked for."""
 
-    def __init__(self, fit: "Fit") -> None:
+    def __init__(self, fit: "Fit", known: Mapping[str, Any] = MappingProxyType({})) -> None:
         self.fit = fit
         self.reason = ""
         """Why the graph was not checked."""
+        self.__dict__.update(known)
+
+    def known(self) -> dict[str, Any]:
+        """What needs the rows, for a copy of the fit that has none."""
+        return {name: getattr(self, name) for name in (*NEEDS_ROWS, "reason")}
 
     @cached_property
     def check(self) -> "GraphCheck | None":
@@ -184,13 +198,10 @@ class Verdict:
     @property
     def warns(self) -> bool:
         """Whether there is something to warn of."""
-        shapes = bool(self.wild or self.odd_shapes or self.believed or self.skewed)
-        shapes = shapes or bool(self.two_valued)
-        shapes = shapes or bool(self.fit.suspected_codes or self.far or self.unexplained)
-        shapes = shapes or bool(self.largely_flagged)
-        graph = self.doubts_graph
-        open_or_exact = self.is_singular or self.is_exact
-        return graph or shapes or open_or_exact or self.is_small or self.contaminated
+        shapes = (self.wild, self.odd_shapes, self.believed, self.skewed, self.two_valued)
+        values = (self.fit.suspected_codes, self.far, self.unexplained, self.largely_flagged)
+        equations = (self.is_singular, self.is_exact, self.is_small, self.lacking_levels)
+        return self.doubts_graph or any((*shapes, *values, *equations, self.contaminated))
 
     @property
     def wild(self) -> list[str]:
@@ -254,14 +265,19 @@ class Verdict:
     def two_valued(self) -> list[str]:
         """Nodes with parents that have only two values, as 0 and 1: noise is not Gaussian there."""
         dag = self.fit.dag
-        try:
-            table = self.fit.required_data("").table().in_memory("its values")
-        except GaussnetError:
-            return []
+        rows = self._rows_in_memory()
         nodes = set(np.flatnonzero(dag.in_degrees).tolist())
         nodes -= {dag.position(name) for name in dag.indicators}
-        columns = {node: np.asarray(table.array[:, node], np.float64) for node in sorted(nodes)}
-        return [shown(dag.nodes[node]) for node, column in columns.items() if _has_two(column)]
+        columns = () if rows is None else sorted(nodes)
+        return [shown(dag.nodes[node]) for node in columns if _has_two(rows[:, node])]
+
+    def _rows_in_memory(self) -> Any:
+        """The rows as an array; None where they are gone, changed or in a file."""
+        try:
+            table = self.fit.required_data("").table()
+            return table.in_memory("its values").array if table.is_in_memory else None
+        except GaussnetError:
+            return None
 
     @property
     def believed(self) -> list[str]:
@@ -295,11 +311,8 @@ class Verdict:
 
     def _is_positive(self, node: int) -> bool:
         """Whether all values of a node have a logarithm; False where the rows are gone."""
-        try:
-            table = self.fit.required_data("").table().in_memory("its values")
-        except GaussnetError:
-            return False
-        return float(np.nanmin(table.array[:, node])) > 0.0
+        rows = self._rows_in_memory()
+        return rows is not None and float(np.nanmin(rows[:, node])) > 0.0
 
     @property
     def skewed(self) -> list[str]:
@@ -379,31 +392,35 @@ class Verdict:
         )
 
     def _shape_words(self) -> str:
-        if self.skewed:
-            return f"the values of {listed(self.skewed)} look skewed"
-        if self.shapes is None:
-            return "the residuals were not looked at"
-        odd = [*self.wild, *self.odd_shapes]
-        if odd:
-            nodes = self.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
-            worst = float(np.abs(self.shapes.worst[nodes]).max())
-            skewness = [self.shapes.skewness[node] for node in self.shapes.nodes("skewed")]
-            strength = [f"worst {worst:.3g} sd of the noise"]
-            if skewness:
-                strength.append(f"skewness {max(skewness, key=abs):.2g}")
-            subject = _subject(self.fit, nodes)
-            return f"the {subject} of {listed(odd)} are not Gaussian ({', '.join(strength)})"
-        if self.believed or self.two_valued:
-            how = (
-                "do not look Gaussian"
-                if self.believed
-                else "are only two numbers, which is not Gaussian"
-            )
-            return f"the values of {listed(self.believed or self.two_valued)} {how}"
+        odd = [words for words in (self._odd_words(), self._two_words()) if words]
+        if odd or self.shapes is None:
+            return ", and ".join(odd) or "the residuals were not looked at"
         if self.shapes.are_few:
             return "there are too few rows to judge the residuals"
         without = " without the flagged values" * bool(self._flags)
         return f"the residuals look Gaussian{without}"
+
+    def _two_words(self) -> str:
+        """Which nodes with parents have only two values; or ""."""
+        names = listed(self.two_valued)
+        return f"the values of {names} are only two numbers" if self.two_valued else ""
+
+    def _odd_words(self) -> str:
+        """Which nodes do not look Gaussian; or ""."""
+        if self.skewed:
+            return f"the values of {listed(self.skewed)} look skewed"
+        odd = [*self.wild, *self.odd_shapes]
+        if not odd or self.shapes is None:
+            names = listed(self.believed)
+            return f"the values of {names} do not look Gaussian" if self.believed else ""
+        nodes = self.shapes.nodes("wild values", "skewed", "heavy tails", "light tails")
+        worst = float(np.abs(self.shapes.worst[nodes]).max())
+        skewness = [self.shapes.skewness[node] for node in self.shapes.nodes("skewed")]
+        strength = [f"worst {worst:.3g} sd of the noise"]
+        if skewness:
+            strength.append(f"skewness {max(skewness, key=abs):.2g}")
+        subject = _subject(self.fit, nodes)
+        return f"the {subject} of {listed(odd)} are not Gaussian ({', '.join(strength)})"
 
     @property
     def data(self) -> str:
@@ -444,6 +461,25 @@ class Verdict:
         names = [shown(fit.dag.nodes[node]) for node in touched.tolist()]
         most = int(fit.details.dropped.max())
         return [f"missing values cost {listed(names)} up to {most:,} of {fit.rows:,} rows"]
+
+    @cached_property
+    def lacking_levels(self) -> list[str]:
+        """Categories whose missing levels were bridged as if they were Gaussian, if they are many.
+
+        Their coefficients are biased unless levels are missing by chance alone.
+        """
+        dag, most = self.fit.dag, FEW_MISSING * self.fit.rows
+        first = {name: dag.position(indicator(name, own[1])) for name, own in dag.factors.items()}
+        return [shown(name) for name, node in first.items() if self._bridged(node) > most]
+
+    def _bridged(self, node: int) -> int:
+        """The missing values of a node whose rows count all the same."""
+        survey = None if self.fit.data is None else self.fit.data.survey
+        if self.fit.trimming is not None and self.fit.trimming.bridged:
+            return self.fit.trimming.count(node, "missing")
+        if survey is None or not self.fit.method.fills_holes:
+            return 0
+        return int(survey.holes[node])
 
     @property
     def _flags(self) -> dict[str, int]:
@@ -489,21 +525,26 @@ class Verdict:
             return wrong
         model, flags = self._model_words(), self._flag_caution()
         if model or self.skewed:
-            return " ".join(filter(None, (model, flags)))
+            return " ".join(filter(None, (model, self._root_words(), flags)))
         odd = {*self.odd_shapes, *self.wild, *self.believed, *self.two_valued}
+        roots = self._root_words()
         conditions = [*(["they are wrong"] if flags else []), "the graph is right"]
+        conditions[-1:] = [] if roots else conditions[-1:]
         conditions.append("relations are linear")
         if self.believed:
             conditions.append(f"no value of {listed(self.believed)} is wrong")
         condition = f"If {listed(conditions)}"
         promise = self._cautious(odd, condition) if odd else self._promise(condition)
-        return " ".join(filter(None, (flags, promise)))
+        return " ".join(filter(None, (roots, flags, promise)))
 
     def _model_words(self) -> str:
         """Why not to trust the numbers even if all flagged values are wrong; or ""."""
         fit = self.fit
-        if self.doubts_graph:
-            return self._graph_doubt()
+        if self.doubts_equations:
+            return (
+                "Do not trust effects and standard errors before the graph is corrected: they hold "
+                "only if it is right."
+            )
         if self.is_singular:
             return "Do not trust coefficients of collinear parents: the rows do not determine them."
         if self.is_small:
@@ -511,6 +552,13 @@ class Verdict:
             return (
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
                 f"{fit.dag.max_in_degree + 1} coefficients."
+            )
+        if self.lacking_levels:
+            names = listed(self.lacking_levels)
+            return (
+                f"Trust the coefficients of {names} and their intervals only if levels are missing "
+                "by chance alone: missing levels are taken as Gaussian, which is biased if they "
+                "depend on other columns."
             )
         if self.is_exact:
             still = np.flatnonzero(fit.network.variance_array == 0.0).tolist()
@@ -521,27 +569,29 @@ class Verdict:
             )
         return ""
 
+    @cached_property
+    def correlated_roots(self) -> frozenset[str]:
+        """Nodes without parents that are found correlated, if nothing else is contradicted."""
+        dag, pairs = self.fit.dag, () if self.check is None else self.check.rejected
+        ends = frozenset(node for pair in pairs for node in (pair.node, pair.other))
+        return frozenset() if any(map(dag.parents, ends)) else ends
+
     @property
-    def doubts_effects(self) -> bool:
+    def doubts_equations(self) -> bool:
         """Whether the data contradict the graph in more than that roots are uncorrelated.
 
-        Which says nothing of the equations, on which effects rest.
+        Which says nothing of the equations.
         """
-        dag, pairs = self.fit.dag, () if self.check is None else self.check.rejected
-        ends = {node for pair in pairs for node in (pair.node, pair.other)}
-        return self.doubts_graph and not (ends and not any(map(dag.parents, ends)))
+        return self.doubts_graph and not self.correlated_roots
 
-    def _graph_doubt(self) -> str:
-        """What does not hold because the graph is contradicted."""
-        if not self.doubts_effects:
-            return (
-                "Only nodes without parents are found correlated, which the graph says they are "
-                "not: equations and effects hold as in regression, but use roots='correlated' for "
-                "means, predictions and fit measures."
-            )
+    def _root_words(self) -> str:
+        """What holds although nodes without parents are correlated; or ""."""
+        if not self.correlated_roots:
+            return ""
         return (
-            "Do not trust effects and standard errors before the graph is corrected: they hold "
-            "only if it is right."
+            "Only nodes without parents are found correlated, which the graph says they are not: "
+            "equations hold as in regression, and the effects of such a node if it causes none of "
+            "the others; use roots='correlated' for means, predictions and fit measures."
         )
 
     def _cautious(self, odd: set[str], condition: str) -> str:
@@ -634,11 +684,12 @@ def _has_two(values: FloatArray) -> bool:
 
     Examples
     --------
-    >>> _has_two(np.array([0.0, 1.0, np.nan, 1.0])), _has_two(np.array([0.0, 1.0, 2.0]))
+    >>> _has_two(np.array([0.0, 1.0, np.nan, 1.0])), _has_two(np.array([0.0, 1.0, 2.0, 0.0]))
     (True, False)
     """
     known = values[~np.isnan(values)]
-    return len(np.unique(known[:SOME])) <= 2 and len(np.unique(known)) == 2
+    is_told = len(known) > FEWEST_VALUES and len(np.unique(known[:SOME])) <= 2
+    return is_told and len(np.unique(known)) == 2
 
 
 def _method_words(fit: "Fit") -> str:

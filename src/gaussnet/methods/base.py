@@ -340,6 +340,8 @@ class Scale(ABC):
     """Whether variances are to be multiplied by `factors`."""
     uses_weights: ClassVar[bool] = False
     """Whether rows may have weights."""
+    takes_medians: ClassVar[bool] = False
+    """Whether locations and variances come from medians."""
     counts_flagged: ClassVar[bool] = True
     """Whether variances count the values that a robust method flags."""
 

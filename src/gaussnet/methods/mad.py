@@ -34,6 +34,7 @@ class Mad(Scale):
 
     name = "mad"
     source = "from median absolute deviations of the residuals"
+    takes_medians = True
 
     def first(self, equations: Equations, coefficients: FloatArray) -> Pass:
         """Medians of the residuals; then of their distances from these."""

@@ -1,7 +1,7 @@
 """The linear Gaussian network: its numbers, its law, and what can be asked of it."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -350,10 +350,10 @@ class GaussianNetwork:
             self._propagate(part)
         return self._frame(drawn, frame)
 
-    def require_levels(self, what: str) -> None:
+    def require_levels(self, what: str, fixed: Collection[str] = ()) -> None:
         """Refuse categories whose level is open: their indicators are not Gaussian."""
         for node, (name, level) in self.dag.indicators.items():
-            if self.variance_array[self.dag.position(node)] > 0.0:
+            if node not in fixed and self.variance_array[self.dag.position(node)] > 0.0:
                 raise NetworkError(
                     f"{name!r} is a category, so that {what} for one level of it at a time: fix "
                     f"the level, as network.do({{{name!r}: {level!r}}})"

@@ -215,7 +215,8 @@ def _open_categories(network: GaussianNetwork, view: View) -> list[str]:
     which = f"{names[0]} is a category" if len(names) == 1 else f"{', '.join(names)} are categories"
     return [
         f"{which}: choose one of its boxes to fix the level. While the level is open, means are "
-        "averages over the levels, and intervals take the mixture of levels as Gaussian."
+        "averages over the levels, as frequent as what is observed makes them, and intervals take "
+        "the mixture of levels as Gaussian."
     ]
 
 

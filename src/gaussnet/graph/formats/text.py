@@ -19,7 +19,6 @@ with x3, and ``x ~~ x``, a variance, is passed over: all are free.
 
 import re
 from collections.abc import Iterable, Iterator
-from itertools import pairwise
 from typing import NamedTuple
 
 from gaussnet.errors import GraphError
@@ -361,8 +360,9 @@ def _without_intercept(tokens: list[_Token]) -> _Token | None:
     if len(tokens) < 2 or tokens[1].text != "~":
         return None
     signs = {"0": ("~", "+"), "1": ("-",)}
-    for before, token in pairwise(tokens):
-        if token.kind == "name" and before.text in signs.get(token.text, ()):
+    for before, token, after in zip(tokens, tokens[1:], (*tokens[2:], None), strict=False):
+        is_factor = after is not None and after.text == "*"  # a coefficient that is fixed
+        if token.kind == "name" and before.text in signs.get(token.text, ()) and not is_factor:
             return token
     return None
 

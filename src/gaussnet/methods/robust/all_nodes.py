@@ -100,7 +100,7 @@ class SequentialFit:
                 return self.learn(scale, threads)
             self._confirm(scale)
             self._confirm_readmitted()
-        learnt, cells = self.learnt, self._attributed_cells()
+        learnt, cells, own = self.learnt, self._attributed_cells(), self._unset_columns()
         return RobustSolution(
             learnt.coefficients,
             learnt.intercepts,
@@ -110,9 +110,9 @@ class SequentialFit:
             learnt.ranks,
             cells,
             all_left_out(self.table),
-            {node: self.columns[:, node].take(own.rows) for node, own in cells.items()},
+            {node: self.columns[:, node].take(found.rows) for node, found in cells.items()},
             tuple(self.discrete),
-            tied=tuple(n for n, one in self.discrete.items() if one.is_tied(self.columns[:, n])),
+            tied=tuple(n for n, one in self.discrete.items() if one.is_tied(own[:, n])),
         )
 
     # Screening.

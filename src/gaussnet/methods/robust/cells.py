@@ -35,6 +35,10 @@ SMALLEST_COVER = 0.5
 MAJORITY = 0.5
 """A value in a larger share of the rows is the only one that belongs, if the others are many."""
 
+JOINING_SHARE = 0.1
+"""Rare values join the common ones if at least this share of them lies as near as these lie to each
+other."""
+
 LARGEST_MODE = 0.1
 """A column in which one value is more frequent is not continuous and is not judged."""
 
@@ -145,9 +149,9 @@ class DiscreteColumn(NamedTuple):
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
         rows = counts.sum()
         common = counts >= max(2, SMALLEST_SHARE * rows)
-        most = counts.max(initial=0)
-        is_scattered = counts[common].sum() - most < SMALLEST_COVER * (rows - most)
-        if most > max(1, MAJORITY * rows) and (common.sum() > MOST_VALUES or is_scattered):
+        if counts.max(initial=0) > max(1, MAJORITY * rows) and (
+            common.sum() > MOST_VALUES or _are_scattered(values, counts, common)
+        ):
             return cls.tied(column)
         values, counts = values[common], counts[common]
         if not 0 < len(values) <= MOST_VALUES or counts.sum() < SMALLEST_COVER * rows:
@@ -206,6 +210,20 @@ def is_continuous(column: FloatArray) -> bool:
     low, high = np.quantile(others, (0.25, 0.75))
     nearest = np.abs(others - mode).min()
     return bool(nearest > 3.0 * (high - low) > 0.0)
+
+
+def _are_scattered(values: FloatArray, counts: IntArray, common: BoolArray) -> bool:
+    """Whether most rows without the most frequent value have rare ones that join the common ones.
+
+    Rare values that all lie far off, as wrong ones among 0 and 1 do, do not join them.
+    """
+    rare, frequent = counts[~common].sum(), counts[common].sum() - counts.max()
+    if frequent >= SMALLEST_COVER * (rare + frequent):
+        return False
+    first, last = values[common][[0, -1]]
+    width = last - first
+    joins = ~common & (values >= first - width) & (values <= last + width)
+    return bool(counts[joins].sum() >= JOINING_SHARE * rare)
 
 
 def _main_group(values: FloatArray, counts: IntArray) -> FloatArray:

@@ -14,7 +14,7 @@ from gaussnet.model import checks
 from gaussnet.model.equations import propagate
 from gaussnet.model.gaussian import Gaussian
 from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue
-from gaussnet.model.inference.queries import Conditional, as_values, condition, do, open_rows
+from gaussnet.model.inference.queries import Conditional, as_values, do, linear_condition, open_rows
 from gaussnet.model.seen import unlikely_values
 from gaussnet.named_rows import did_you_mean, named, names_of
 from gaussnet.types import FloatArray, IntArray
@@ -277,7 +277,7 @@ def counterfactual(
         own[positions] = given
     far = tuple(value._replace(row=0) for value in unlikely_values(network, told))
     outside = tuple(dict.fromkeys(far))
-    seen = condition(network, evidence, None)
+    seen = linear_condition(network, evidence, None)
     return Counterfactual(network, evidence, numbers, seen, outside=outside)
 
 

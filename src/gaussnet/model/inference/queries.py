@@ -16,6 +16,7 @@ from gaussnet.graph.dag import Dag, indicator, node_name, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
+from gaussnet.model.inference.levels import LevelNetwork, covarying, positions as level_positions
 from gaussnet.model.inference.posterior import Posterior
 from gaussnet.model.inference.precision import Precision, Response
 from gaussnet.model.inference.predicted_rows import OutsideValue, Prediction
@@ -84,8 +85,35 @@ def condition(
     evidence: Mapping[str, float | str],
     targets: Iterable[str] | None,
     solver: SolverChoice = choose_solver,
+) -> Gaussian:
+    """The Gaussian of the targets, or of all nodes without evidence, given the evidence.
+
+    Where evidence tells of the level of a category, it has the moments of the mixture.
+    """
+    names = None if targets is None else list(checks.as_names(targets))
+    found, dag = linear_condition(network, evidence, names, solver), network.dag
+    if not dag.factors:
+        return found
+    positions, values = as_values(dag, evidence, "evidence")
+    observed = _mask(dag, positions)
+    levels = _levels_told(network, observed)
+    if levels is None:
+        return found
+    row = np.full((1, len(dag)), np.nan)
+    row[0, positions] = values
+    law = levels.moments(row, found._positions)
+    mixed = Gaussian(found.names, law.means[0], np.concatenate((law.shared, law.own[0]), axis=1))
+    object.__setattr__(mixed, "has_column_order", found.has_column_order)
+    return mixed
+
+
+def linear_condition(
+    network: "GaussianNetwork",
+    evidence: Mapping[str, float | str],
+    targets: Iterable[str] | None,
+    solver: SolverChoice = choose_solver,
 ) -> Conditional:
-    """The Gaussian of the targets, or of all nodes without evidence, given the evidence."""
+    """The same with open categories taken as Gaussian."""
     dag = network.dag
     positions, values = as_values(dag, evidence, "evidence")
     observed = _mask(dag, positions)
@@ -101,12 +129,27 @@ def condition(
     return found
 
 
+def _levels_told(network: "GaussianNetwork", observed: BoolArray) -> LevelNetwork | None:
+    """The network given its levels, if observed nodes tell of one that is open; else None.
+
+    Categories that covary with numbers have no law of their own and are taken as Gaussian.
+    """
+    dag = network.dag
+    if not any((~observed[own]).any() for own in level_positions(dag)) or any(covarying(dag)):
+        return None
+    levels = LevelNetwork.of(network)
+    return levels if levels.informed(observed) else None
+
+
 def draws_given(
     network: "GaussianNetwork", evidence: Mapping[str, float | str], rows: int, seed: Seed
 ) -> FloatArray:
     """Independent rows (rows, nodes) of the network given the evidence."""
-    found = condition(network, evidence, None)
-    return named(_draw(found._posterior, found._row, rows, seed), network.dag.nodes)
+    dag = network.dag
+    fixed = checks.level_values(dag, evidence, "evidence") if dag.factors else evidence
+    network.require_levels("rows can be drawn", fixed)
+    found = linear_condition(network, evidence, None)
+    return named(_draw(found._posterior, found._row, rows, seed), dag.nodes)
 
 
 def _draw(posterior: Posterior, row: FloatArray, rows: int, seed: Seed) -> FloatArray:
@@ -170,6 +213,10 @@ def impute(
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
     opened = open_rows(data, network.dag, columns)
     rows = np.asarray(recoded(network, opened), dtype=np.float64)
+    levels = [place for own in level_positions(network.dag) for place in own.tolist()]
+    if np.isnan(rows[:, levels]).any():
+        rng = None if seed is None else generator(seed)
+        return named(LevelNetwork.of(network).filled(rows, rng), network.dag.nodes)
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
     precision = network.precision
     for observed, chosen in patterns(~np.isnan(rows)):
@@ -264,6 +311,14 @@ def _laws(
     precision = network.precision
     for present, chosen in cells.patterns(allowed[cells.positions]):
         observed = _mask(dag, cells.positions[present])
+        levels = _levels_told(network, observed)
+        if levels is not None:
+            rows = np.where(observed, cells.rows(len(dag))[chosen], np.nan)
+            for block in blocks(len(rows), len(dag)):
+                law = levels.moments(rows[block], nodes)
+                own = np.arange(len(cells.values))[chosen][block]
+                means[:, own], scales[:, own] = law.means.T, law.scales.T
+            continue
         response = precision.response_of(observed, nodes)
         if response is not None:
             _enter_means(means, precision, response, cells, chosen)

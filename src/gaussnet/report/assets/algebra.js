@@ -7,6 +7,7 @@ const makeAlgebra = (model) => {
   const count = model.nodes.length;
   const ROUNDING = 8 * Number.EPSILON;
   const IMPOSSIBLE = 1e-9;
+  const MOST_KEPT = 16;
 
   const dot = (a, b) => {
     let sum = 0;
@@ -51,11 +52,11 @@ const makeAlgebra = (model) => {
   };
 
   // Rows depend on which nodes are set, not on their values.
-  let known = { key: null, rows: null };
+  const known = new Map();
   const rowsFor = (set) => {
     const key = [...set.keys()].sort((a, b) => a - b).join(",");
-    if (known.key !== key) known = { key, rows: new Map() };
-    const { rows } = known;
+    if (known.size > MOST_KEPT) known.clear();
+    const rows = known.get(key) ?? known.set(key, new Map()).get(key);
     for (const node of model.shown) if (!rows.has(node)) rows.set(node, rowOf(node, set));
     return rows;
   };
@@ -97,8 +98,52 @@ const makeAlgebra = (model) => {
     return { basis, noise, wrong: wrong ? wrong.node : null };
   };
 
-  // Means and standard deviations of the shown nodes, given what is seen and what is set.
+  // The categories whose level is open and of which observed nodes tell.
+  const toldOf = (seen, set) => {
+    const rows = rowsFor(set);
+    return model.factors.filter(({ nodes }) => {
+      if (nodes.every((node) => seen.has(node) || set.has(node))) return false;
+      const none = new Map([...set, ...nodes.map((node) => [node, 0])]);
+      const cut = rowsFor(none);
+      return [...seen.keys()].some((node) => rows.get(node).some((own, k) => own !== cut.get(node)[k]));
+    });
+  };
+  // All combinations of levels, each as the nodes that it fixes and its share.
+  const combinations = (factors, base) => factors.reduce((found, { nodes, levels }) => {
+    const shares = nodes.map((node) => Math.max(base[node], 0));
+    shares.unshift(Math.max(1 - shares.reduce((sum, own) => sum + own, 0), 0));
+    return found.flatMap(({ fixed, share }) => levels.map((_, level) => ({
+      fixed: [...fixed, ...nodes.map((node, k) => [node, Number(k + 1 === level)])],
+      share: share * shares[level],
+    })));
+  }, [{ fixed: [], share: 1 }]).filter(({ share }) => share > 0);
+
+  // Means and standard deviations of the shown nodes, given what is seen and what is set. Levels
+  // of which observed nodes tell are averaged over, by Bayes.
   const answer = (seen, set) => {
+    const told = toldOf(seen, set);
+    if (!told.length) return plain(seen, set);
+    const parts = combinations(told, means(set)).map(({ fixed, share }) => {
+      const part = plain(seen, new Map([...set, ...fixed]));
+      return { ...part, log: Math.log(share) - part.squares / 2 };
+    }).filter(({ wrong }) => wrong === null);
+    if (!parts.length) return plain(seen, set);
+    const largest = Math.max(...parts.map(({ log }) => log));
+    const weights = parts.map(({ log }) => Math.exp(log - largest));
+    const total = weights.reduce((sum, own) => sum + own, 0);
+    const average = (values) => values.reduce((sum, own, k) => sum + weights[k] * own, 0) / total;
+    const found = new Map();
+    for (const node of model.shown) {
+      const own = parts.map((part) => part.found.get(node));
+      const mean = average(own.map((one) => one.mean));
+      const square = average(own.map((one) => one.sd ** 2 + (one.mean - mean) ** 2));
+      found.set(node, { mean, sd: Math.sqrt(square) });
+    }
+    return { found, wrong: null };
+  };
+
+  // The same with categories taken as Gaussian; `squares` is the distance of what is seen.
+  const plain = (seen, set) => {
     const mean = means(set);
     const rows = rowsFor(set);
     const { basis, noise, wrong } = explain(seen, rows, mean);
@@ -115,7 +160,7 @@ const makeAlgebra = (model) => {
       }
       found.set(node, { mean: mean[node] + dot(row, noise), sd: Math.sqrt(dot(rest, rest)) });
     }
-    return { found, wrong };
+    return { found, wrong, squares: dot(noise, noise) };
   };
 
   // Edges on active paths from fixed nodes to targets. A state is an edge and a direction; a path

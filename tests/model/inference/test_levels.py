@@ -1,0 +1,133 @@
+"""Answers while the level of a category is not known, against sums over all levels."""
+
+from itertools import product
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import gaussnet as gn
+
+LEVELS = {"soil": ("clay", "loam", "sand"), "crop": ("oats", "rye")}
+GRAPH = "ph ~ soil; yield ~ soil + crop + ph + rain; price ~ yield"
+DAG = gn.Dag.parse(GRAPH).with_factors(LEVELS)
+
+
+def learnt(rows=400):
+    rng = np.random.default_rng(1)
+    soil = rng.choice(["clay", "loam", "sand"], rows, p=[0.5, 0.3, 0.2])
+    crop = rng.choice(["oats", "rye"], rows, p=[0.7, 0.3])
+    rain, ph = rng.normal(size=rows), 3.0 * (soil == "loam") + rng.normal(size=rows)
+    grown = 2.0 * (soil == "sand") - 4.0 * (crop == "rye") + rain - ph + rng.normal(size=rows)
+    price = 1.0 - 0.5 * grown + rng.normal(size=rows)
+    frame = {"soil": soil, "crop": crop, "rain": rain, "ph": ph, "yield": grown, "price": price}
+    return gn.fit(pd.DataFrame(frame), DAG)
+
+
+FIT = learnt()
+NETWORK = FIT.network
+
+
+def by_levels(given):
+    """Shares, and the law given the evidence and all levels, for every combination of levels."""
+    names = list(NETWORK.dag.factors)
+    means = dict(zip(NETWORK.dag.nodes, NETWORK.mean().tolist(), strict=True))
+    for levels in product(*NETWORK.dag.factors.values()):
+        share = 1.0
+        for name, level in zip(names, levels, strict=True):
+            others = [means[f"{name}[{one}]"] for one in NETWORK.dag.factors[name][1:]]
+            share *= means.get(f"{name}[{level}]", 1.0 - sum(others))
+        at = NETWORK.do(dict(zip(names, levels, strict=True)))
+        seen = [name for name in given if name not in names]
+        known = at.condition({}).marginal(seen)
+        density = known.log_density(np.array([[given[name] for name in seen]]))[0] if seen else 0.0
+        yield share * np.exp(density), levels, at.condition({k: given[k] for k in seen})
+
+
+def brute_force(given, node):
+    """Mean and standard deviation of a node by Bayes' theorem."""
+    parts = [(weight, law.marginal([node])) for weight, _, law in by_levels(given)]
+    total = sum(weight for weight, _ in parts)
+    mean = sum(weight * law.mean[0] for weight, law in parts) / total
+    square = sum(w * (law.variances[0] + (law.mean[0] - mean) ** 2) for w, law in parts) / total
+    return mean, np.sqrt(square)
+
+
+GIVEN = [
+    {"ph": 3.0},
+    {"price": 2.5},
+    {"yield": -4.0, "rain": 0.5},
+    {"ph": 1.5, "price": -1.0},
+    {"rain": 1.0},
+    {},
+]
+
+
+@pytest.mark.parametrize("given", GIVEN, ids=str)
+def test_conditional_moments_are_those_of_the_mixture(given):
+    law = NETWORK.condition(given)
+    for node in ("ph", "yield", "price", "rain"):
+        if node in given:
+            continue
+        found = law.marginal([node])
+        assert (found.mean[0], np.sqrt(found.variances[0])) == pytest.approx(
+            brute_force(given, node), rel=1e-9, abs=1e-9
+        )
+
+
+@pytest.mark.parametrize("given", GIVEN[:-1], ids=str)
+def test_indicators_have_the_chances_of_their_levels(given):
+    parts = list(by_levels(given))
+    total = sum(weight for weight, *_ in parts)
+    law = NETWORK.condition(given, targets=["soil[loam]", "crop[rye]"])
+    loam = sum(weight for weight, levels, _ in parts if levels[0] == "loam") / total
+    rye = sum(weight for weight, levels, _ in parts if levels[1] == "rye") / total
+    both = sum(weight for weight, levels, _ in parts if levels == ("loam", "rye")) / total
+    assert law.mean.tolist() == pytest.approx([loam, rye], abs=1e-9)
+    assert law.covariance[0, 1] == pytest.approx(both - loam * rye, abs=1e-9)
+    assert law.covariance[0, 0] == pytest.approx(loam * (1.0 - loam), abs=1e-9)
+
+
+def test_predictions_of_many_rows_are_those_of_the_mixture():
+    frame = pd.DataFrame({"ph": [3.0, -1.0, np.nan, 2.0], "price": [2.5, 0.0, 1.0, np.nan]})
+    found = NETWORK.predict(frame, "yield")
+    for row, (mean, scale) in enumerate(zip(found.mean, found.scale, strict=True)):
+        given = {name: value for name, value in frame.loc[row].items() if not np.isnan(value)}
+        assert (mean, scale) == pytest.approx(brute_force(given, "yield"), rel=1e-9, abs=1e-9)
+    of_fit = FIT.predict(frame, "yield")
+    np.testing.assert_allclose(of_fit.mean, found.mean)
+    assert (of_fit.scale > found.scale).all()  # the numbers of a fit have errors
+
+
+def test_a_level_that_is_given_is_taken_as_it_is():
+    given = {"soil": "loam", "crop": "rye", "ph": 2.0}
+    at = NETWORK.do({"soil": "loam", "crop": "rye"}).condition({"ph": 2.0}, targets=["yield"])
+    found = NETWORK.condition(given, targets=["yield"])
+    assert found.mean[0] == pytest.approx(at.mean[0], rel=1e-12)
+    assert found.variances[0] == pytest.approx(at.variances[0], rel=1e-12)
+
+
+def test_missing_levels_are_filled_with_the_likeliest():
+    rows = {"ph": [3.0, 0.0], "yield": [-3.0, 0.0], "rain": [0.0, 0.0], "price": [2.5, 1.0]}
+    found = NETWORK.impute(rows)
+    levels = [NETWORK.dag.position(node) for node in NETWORK.dag.indicators]
+    assert set(np.unique(found[:, levels])) <= {0.0, 1.0}
+    assert found[0, NETWORK.dag.position("soil[loam]")] == 1.0
+    assert found[1, NETWORK.dag.position("soil[loam]")] == 0.0
+
+
+def test_rows_given_evidence_are_drawn_for_one_level_at_a_time():
+    with pytest.raises(gn.NetworkError, match="'soil' is a category"):
+        NETWORK.sample(5, seed=0, given={"ph": 1.0, "crop": "rye"})
+    drawn = NETWORK.sample(5, seed=0, given={"ph": 1.0, "crop": "rye", "soil": "sand"})
+    assert (drawn[:, NETWORK.dag.position("soil[sand]")] == 1.0).all()
+
+
+def test_too_many_combinations_of_levels_are_refused():
+    names = [f"c{k}" for k in range(9)]
+    dag = gn.Dag.parse("y ~ " + " + ".join(names)).with_factors({n: ("a", "b", "c") for n in names})
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({name: rng.choice(["a", "b", "c"], 200) for name in names})
+    fit = gn.fit(frame.assign(y=rng.normal(size=200)), dag)
+    with pytest.raises(gn.SettingError, match="19,683 combinations"):
+        fit.network.condition({"y": 1.0})
