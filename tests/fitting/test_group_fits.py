@@ -353,6 +353,11 @@ def test_many_groups_are_told_in_few_lines():
     assert found.summary().count("\n") == 30
 
 
+def test_pairs_of_rows_are_groups_though_one_has_lost_its_second():
+    rows = gn.simulate.random_network(DAG, seed=0).sample(59, seed=1)
+    assert len(gn.fit(rows, DAG, groups=np.arange(59) // 2).fits) == 30
+
+
 def test_a_key_of_the_rows_is_no_grouping():
     frame = FRAME.assign(id=np.arange(len(FRAME)))
     with pytest.raises(SettingError, match="looks like a key of the rows"):

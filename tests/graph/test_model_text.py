@@ -227,6 +227,13 @@ def test_other_terms_are_refused_with_their_text_sign_and_line(text, sign, meani
     assert ("add a column" in message) == (sign in "(^:/")
 
 
+@pytest.mark.parametrize("text", ["y ~ 0*x", "y ~ z + 0*x", "y ~ 1*x"])
+def test_a_coefficient_that_is_fixed_is_no_missing_intercept(text):
+    with pytest.raises(GraphError, match="fixes") as caught:
+        parse_model(text)
+    assert "intercept" not in str(caught.value)
+
+
 @pytest.mark.parametrize(
     "text",
     ["y ~ 0", "y ~ 0 + a", "y ~ a + 0", "y ~ a - 1", "y ~ -1 + a", "y ~ b*a + 0", "y ~ 1 - 1"],
