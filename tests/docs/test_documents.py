@@ -16,6 +16,10 @@ DOCUMENTS = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
 LINK = re.compile(r"\[[^\]]*\]\(([^)#\s]+)[^)]*\)")
 
 
+SMALL = ["--repetitions", "1", "--nodes", "20", "--rows", "200"]
+"""An experiment of the paper that takes a second."""
+
+
 def run_gaussnet(command):
     """Run a command of a page, ``gaussnet ...``, in this folder; it must succeed."""
     done = run(*command[1:])
@@ -69,7 +73,7 @@ def test_shell_commands_of_the_readme_run(tmp_path, monkeypatch):
     assert len(commands) == 15
     for command in commands:
         if command[1] == "reproduce":
-            command += ["--repetitions", "1", "--nodes", "20", "--rows", "200"]
+            command = [*command[:3], *SMALL]
         run_gaussnet(command)
     assert 10_000 < (tmp_path / "report.html").stat().st_size < 2_000_000
 

@@ -381,15 +381,18 @@ def _as_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> "nw.Seri
 
 
 def _numbers_of(column: "nw.Series[Any]") -> FloatArray | None:
-    """The numbers in a column of another type, if it holds nothing else; missing is NaN."""
-    if column.dtype == nw.Object:
+    """The numbers in a column of another type, if it holds nothing else; missing is NaN.
+
+    A column without rows goes by its type.
+    """
+    if column.dtype == nw.Object and len(column):
         values = column.to_list()
         if all(isinstance(one, Real | Decimal) or _is_missing(one) for one in values):
             return np.array([np.nan if _is_missing(one) else float(one) for one in values])
     elif column.dtype == nw.Unknown and _own_type(column).startswith("Sparse"):
         dense = np.asarray(column.to_native())
         return dense.astype(np.float64) if dense.dtype.kind in "biuf" else None
-    elif column.dtype in (nw.String, nw.Unknown) and column.null_count() == len(column):
+    elif column.dtype in (nw.String, nw.Unknown) and column.null_count() == len(column) > 0:
         return np.full(len(column), np.nan)
     return None
 
