@@ -72,9 +72,7 @@ def test_shell_commands_of_the_readme_run(tmp_path, monkeypatch):
     commands = [command for line in lines if (command := shlex.split(line, comments=True))]
     assert len(commands) == 15
     for command in commands:
-        if command[1] == "reproduce":
-            command = [*command[:3], *SMALL]
-        run_gaussnet(command)
+        run_gaussnet([*command[:3], *SMALL] if command[1] == "reproduce" else command)
     assert 10_000 < (tmp_path / "report.html").stat().st_size < 2_000_000
 
 
