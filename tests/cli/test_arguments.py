@@ -14,7 +14,7 @@ CALLS = []
 def gather(
     files: Annotated[list[str], Argument(help="Some files, 100 % of them.")],
     count: Annotated[int, Option(help="How many.")],
-    codes: Annotated[str | None, Option("--missing-values", help="Codes.")] = None,
+    codes: Annotated[str | None, Option("--missing-values", help="Codes.", is_list=True)] = None,
     share: Annotated[float, Option(help="A share.")] = 0.5,
     out: Annotated[Path | None, Option(help="A file.")] = None,
     given: Annotated[list[str] | None, Option(help="Several.")] = None,
@@ -43,9 +43,18 @@ def test_options_stand_anywhere_and_values_may_begin_with_a_minus():
     assert call(*words.split()) == (["a", "b", "c"], -3, "-999,-99", -0.5, None, None, False, True)
 
 
-def test_several_values_are_gathered_and_the_last_of_one_counts():
-    words = "- --count 1 --count 2 --given x=1 --given y=-2 --out o.csv"
+def test_several_values_are_gathered():
+    words = "- --count 2 --given x=1 --given y=-2 --out o.csv"
     assert call(*words.split())[1:6] == (2, None, 0.5, Path("o.csv"), ["x=1", "y=-2"])
+
+
+def test_lists_with_commas_are_joined():
+    words = "- --count 2 --missing-values -999,-99 --missing-values 9999"
+    assert call(*words.split())[2] == "-999,-99,9999"
+
+
+def test_the_same_value_twice_is_the_value():
+    assert call(*["-", "--count", "2", "--count=2", "--json", "--json"])[1] == 2
 
 
 def test_after_two_dashes_all_are_arguments():
@@ -60,6 +69,8 @@ def test_after_two_dashes_all_are_arguments():
         (["a", "--count", "one"], "argument --count: invalid int value: 'one'"),
         (["a", "--count"], "argument --count: expected one argument"),
         (["a", "--count", "1", "--shar", "1"], "no such option or argument: --shar; did you mean"),
+        (["a", "--count", "1", "--count", "2"], "got both --count=1 and --count=2: give one of"),
+        (["a", "--count=1", "--intercept", "--no-intercept"], "both --intercept and --no-inter"),
         (["a", "--count", "1", "--json=yes"], "argument --json: ignored explicit argument 'yes'"),
     ],
 )

@@ -123,7 +123,7 @@ def test_the_shell_shows_the_bootstrap_and_prints_its_errors(monkeypatch, tmp_pa
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="rain,wet", comments="")
     (tmp_path / "graph.txt").write_text("wet ~ rain")
     terminal = pretend_terminal(monkeypatch)
-    request = FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=40)
+    request = FitRequest(str(tmp_path / "rows.csv"), str(tmp_path / "graph.txt"), bootstrap=40)
     with progress(3, delay=0.0) as tell:
         fit, _ = learn(request, tell)
         tell("finding standard errors")
@@ -139,7 +139,7 @@ def test_too_few_repetitions_are_refused_before_anything_is_read(tmp_path):
     from gaussnet.cli.fit import FitRequest
 
     with pytest.raises(SettingError) as told:
-        FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=5)
+        FitRequest(str(tmp_path / "rows.csv"), str(tmp_path / "graph.txt"), bootstrap=5)
     assert str(told.value) == (
         "got --bootstrap 5, expected at least 39 for intervals of level 0.95"
     )
@@ -152,7 +152,7 @@ def test_the_shell_says_where_errors_of_the_bootstrap_come_from(tmp_path, capsys
     rows = np.array(gn.simulate.random_network(dag, seed=0).sample(100, seed=1))
     np.savetxt(tmp_path / "rows.csv", rows, delimiter=",", header="rain,wet", comments="")
     (tmp_path / "graph.txt").write_text("wet ~ rain")
-    request = FitRequest(str(tmp_path / "rows.csv"), tmp_path / "graph.txt", bootstrap=50)
+    request = FitRequest(str(tmp_path / "rows.csv"), str(tmp_path / "graph.txt"), bootstrap=50)
     learnt = run_fit(request)
     print_fit(learnt)
     printed = " ".join(capsys.readouterr().out.split())

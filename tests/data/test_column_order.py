@@ -250,3 +250,22 @@ def test_named_rows_keep_names_only_where_columns_stay_themselves():
     again = pickle.loads(pickle.dumps(rows))
     assert again.names == rows.names
     assert repr(rows) == repr(np.asarray(rows))
+
+
+def test_the_fields_of_a_record_array_are_its_columns():
+    records = FRAME.assign(site="Graz").to_records()
+    fit = gn.fit(records, DAG)
+    assert is_right(fit.network)
+    assert str(fit.notes[0]) == "1 column is not in the graph and ignored: 'index'"
+    assert is_right(gn.fit(records.view(np.ndarray), DAG).network)
+    with pytest.raises(gn.DataError, match=r"no column for 1 node \('c'\)"):
+        gn.fit(FRAME[["a", "b"]].to_records(), DAG)
+
+
+@pytest.mark.parametrize("data", [None, 7, b"rows.csv", iter([[1.0, 2.0, 3.0]]), {1.0, 2.0}])
+def test_what_is_no_table_is_told_by_its_type(data):
+    words = f"got data of type {type(data).__name__}, expected a frame, an array"
+    with pytest.raises(gn.DataError, match=words):
+        gn.fit(data, DAG)
+    with pytest.raises(gn.DataError, match=words):
+        gn.fit(data, DAG, columns=["a", "b", "c"])

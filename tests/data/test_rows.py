@@ -2,6 +2,7 @@
 
 import subprocess
 import sys
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -88,6 +89,41 @@ def test_text_columns_are_refused_by_name(frame):
 def test_text_among_numbers_is_refused_by_its_cell():
     with pytest.raises(gn.DataError, match="holds text, first 'n/a' in row 2, counted from 0"):
         as_rows(pd.DataFrame({"a": [1.0, None, "n/a"]}, dtype=object), ["a"])
+
+
+def test_numbers_in_columns_of_any_object_are_read_as_numbers():
+    frame = pd.DataFrame(VALUES, columns=NAMES)
+    np.testing.assert_array_equal(as_rows(frame.astype(object), NAMES), VALUES)
+    for missing in (None, pd.NA, np.nan, pd.NaT):
+        holed = pd.DataFrame({"a": [1, missing, Decimal("2.5"), True]}, dtype=object)
+        np.testing.assert_array_equal(as_rows(holed, ["a"]), [[1.0], [np.nan], [2.5], [1.0]])
+        empty = pd.DataFrame({"a": [missing, missing]}, dtype=object)
+        assert np.isnan(as_rows(empty, ["a"])).all()
+
+
+def test_sparse_columns_are_read_as_numbers():
+    frame = pd.DataFrame(VALUES, columns=NAMES).astype(pd.SparseDtype("float", 0.0))
+    np.testing.assert_array_equal(as_rows(frame, NAMES), VALUES)
+
+
+@pytest.mark.parametrize(
+    ("values", "sentence"),
+    [
+        ([1.0, "2.5"], r"holds text, .*written as text, .* as pandas.to_numeric\(frame\['a'\]\)"),
+        ([1.0, "n/a"], r"mend what is no number, .* as pandas.to_numeric\(frame\['a'\]\)"),
+        ([1.0, [2.0]], r"holds values of type list, first '\[2.0\]' in row 1"),
+        (np.array([1j, 2.0]), r"holds complex numbers \(complex128\), .*frame\['a'\].abs\(\)"),
+        (pd.period_range("2020", periods=2, freq="D"), r"holds period\[D\]"),
+    ],
+)
+def test_columns_of_other_values_are_refused_by_what_they_hold(values, sentence):
+    with pytest.raises(gn.DataError, match=f"the column 'a' {sentence}|{sentence}"):
+        as_rows(pd.DataFrame({"a": values}), ["a"])
+
+
+def test_text_in_columns_of_any_object_stays_a_category():
+    frame = pd.DataFrame({"fuel": ["Gas", "Oil", None] * 9, "mpg": np.arange(27.0)}, dtype=object)
+    assert gn.fit(frame, "mpg ~ fuel", missing="drop-rows").dag.factors == {"fuel": ("Gas", "Oil")}
 
 
 def test_duplicate_columns_are_refused():

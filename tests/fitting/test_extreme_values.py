@@ -67,12 +67,34 @@ def test_columns_of_any_unit_have_an_answer_or_a_sentence(method, scale, size):
     if is_refused(rows * size, method, scale):
         assert size < 1e-150
         return
+    assert size >= 1e-150
     found = gn.fit(rows * size, DAG, method, scale=scale).network.coefficient_array
     expected = gn.fit(rows, DAG, method, scale=scale).network.coefficient_array
-    # Whole powers of two apart the values differ by their last bit, and denormal squares have
-    # 52 - log2(1e-308 / size^2) of theirs.
-    digits = 1e-10 if size >= 1e-150 else 1e-2
-    np.testing.assert_allclose(found, expected, rtol=digits, atol=digits)
+    # Whole powers of two apart the values differ by their last bit.
+    np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-10)
+
+
+@pytest.mark.parametrize("size", [1e-155, 1e-163, 1e-200])
+@pytest.mark.parametrize("method", METHODS)
+def test_columns_whose_squares_underflow_are_refused(method, size):
+    with pytest.raises(gn.EstimationError, match="all below 1e-154"):
+        gn.fit(TRUTH.sample(200, seed=1) * size, DAG, method)
+
+
+@pytest.mark.parametrize("column", range(3))
+def test_one_column_whose_squares_underflow_is_refused_by_name(column):
+    rows = TRUTH.sample(200, seed=1)
+    rows[:, column] *= 1e-200
+    with pytest.raises(gn.EstimationError, match=f"{DAG.nodes[column]!r} has no finite answer"):
+        gn.fit(rows, DAG)
+
+
+def test_a_column_that_seldom_varies_is_not_taken_for_tiny():
+    rows = TRUTH.sample(2_000, seed=1)
+    rows[:, 0] = np.arange(2_000) == 1_000  # the median deviation is 0
+    assert gn.fit(rows, DAG, scale="mad").network.variances["a"] == 0.0
+    rows[:, 0] = 1e-300  # all values are the same
+    assert gn.fit(rows, DAG).network.variances["a"] == 0.0
 
 
 def test_small_noise_is_not_taken_for_rounding():

@@ -273,8 +273,24 @@ def test_cross_validation_is_what_a_loop_over_folds_gives(rows):
 def test_cross_validation_refuses_missing_values_and_says_what_to_do(rows):
     holed = rows.copy()
     holed[7, 1] = np.nan
-    with pytest.raises(gn.DataError, match=f"nan at row 7, column '{DAG.nodes[1]}': drop or mend"):
+    with pytest.raises(gn.DataError, match=f"nan at row 7, column '{DAG.nodes[1]}': give the"):
         gn.cross_validate(holed, DAG)
+    holed[7, 1] = np.inf
+    with pytest.raises(gn.DataError, match=f"inf at row 7, column '{DAG.nodes[1]}': drop or mend"):
+        gn.cross_validate(holed, DAG)
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("missing", r"no setting missing=: its settings are methods, .*; settings of gaussnet.fit"),
+        ("fold", "no setting fold=, did you mean 'folds'"),
+        ("cv", "folds"),
+    ],
+)
+def test_cross_validation_lists_its_settings_where_one_is_unknown(rows, name, sentence):
+    with pytest.raises(TypeError, match=rf"cross_validate\(\) has {sentence}|cv=.*{sentence}"):
+        gn.cross_validate(rows, DAG, **{name: 3})
 
 
 def test_settings_and_graphs_can_be_cross_validated(rows):

@@ -340,7 +340,8 @@ def test_odd_names_break_no_format():
     lines = table.to_markdown(notes=False).split("\n")
     assert all(line.count("|") - line.count("\\|") == 9 for line in lines)
     assert r"50\%\_\&x" in table.to_latex()
-    assert r"<i>\textbackslash{} & " in table.to_latex()
+    assert r"\textless{}i\textgreater{}\textbackslash{} & " in table.to_latex()
+    assert r"a\textbar{}b & " in table.to_latex()
     assert "&lt;i&gt;\\" in table._repr_html_()
     assert "<i>" not in table._repr_html_()
 
@@ -349,7 +350,7 @@ def test_notes_go_along_into_markdown_and_latex(fit):
     table = ResultTable("T", (Column("a", "a", [1.0]),), ("50 % of x_1 <2>", "second"))
     assert table.to_markdown().split("\n\n")[1:] == [r"Note: 50 % of x\_1 \<2\>", "Note: second"]
     after = table.to_latex().split(r"\end{tabular}")[1]
-    assert r"{\footnotesize Note: 50 \% of x\_1 <2>\par}" in after
+    assert r"{\footnotesize Note: 50 \% of x\_1 \textless{}2\textgreater{}\par}" in after
     assert "Note" not in table.to_markdown(notes=False) + table.to_latex(notes=False)
     assert "Note: standard errors: least squares" in fit.table().to_latex()
 

@@ -64,7 +64,7 @@ def _check_absent(options: Mapping[str, object]) -> None:
 
 def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
-    dag: Annotated[Path, Option(help=GRAPHS)],
+    dag: Annotated[str, Option(help=GRAPHS)],
     method: Method = "least-squares",
     scale: Scale = None,
     intercept: Intercept = True,
@@ -124,12 +124,14 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
         from gaussnet.cli.bad_cells import outlier_file
         from gaussnet.cli.fit import labelled_rows
 
-        rows = labelled_rows(given_rows(data, sep, decimal), missing_values, columns, key)
+        rows = labelled_rows(
+            given_rows(data, sep, decimal, missing_values), missing_values, columns, key
+        )
         listed = outlier_file(rows, outliers, method)
     study = StudyRequest(interventions, groups, clusters, weights, weights_kind, shifts)
     how = (method, scale, intercept, missing, allow_singular)
     request = FitRequest(
-        given_rows(data, sep, decimal),
+        given_rows(data, sep, decimal, missing_values),
         dag,
         *how,
         out,
@@ -166,7 +168,7 @@ def fit(  # noqa: PLR0913, PLR0917 (one argument an option)
 def report(  # noqa: PLR0913, PLR0917 (one argument an option)
     data: Data,
     out: Annotated[Path, Option(help="Write the report here: .html.")],
-    dag: Annotated[Path | None, Option(help=f"{GRAPHS} The network is learnt.")] = None,
+    dag: Annotated[str | None, Option(help=f"{GRAPHS} The network is learnt.")] = None,
     model: Annotated[
         Path | None, Option(help="A saved network to show with the rows, not a graph.")
     ] = None,
@@ -208,7 +210,10 @@ def report(  # noqa: PLR0913, PLR0917 (one argument an option)
         report_network,
     )
 
-    target, rows = ReportRequest(out, title, date, level), given_rows(data, sep, decimal)
+    target, rows = (
+        ReportRequest(out, title, date, level),
+        given_rows(data, sep, decimal, missing_values),
+    )
     if dag is not None and model is None:
         study = StudyRequest(interventions, None, clusters, weights, weights_kind)
         how = (method, scale, intercept, missing, allow_singular)

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from inspect import Parameter, cleandoc, signature
+from itertools import takewhile
 from textwrap import wrap
 from types import NoneType
 from typing import Any, get_args, get_origin
@@ -32,6 +33,22 @@ class Option:
 
     name: str | None = None
     help: str = ""
+    is_list: bool = False
+    """Whether its value is a list with commas, so that further values are added to it."""
+
+
+class _Joined(argparse.Action):
+    """The values of an option that is given several times, with commas between them."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: Any,
+        option_string: str | None = None,
+    ) -> None:
+        before = getattr(namespace, self.dest)
+        setattr(namespace, self.dest, values if before is None else f"{before},{values}")
 
 
 class _Help(argparse.RawDescriptionHelpFormatter):
@@ -96,9 +113,13 @@ def _values(name: str, command: Command, words: Sequence[str]) -> dict[str, Any]
     for parameter in signature(command).parameters.values():
         _add(parser, parameter)
     known = parser._option_string_actions
-    given, unknown = parser.parse_known_args(list(_options_first(words, known)))
+    ordered = list(_options_first(words, known))
+    given, unknown = parser.parse_known_args(ordered)
     if unknown:
         parser.error(f"no such option or argument: {unknown[0]}{_similar(unknown[0], known)}")
+    twice = _said_twice(ordered, known)
+    if twice is not None:
+        parser.error(f"got both {twice[0]} and {twice[1]}: give one of them")
     return vars(given)
 
 
@@ -119,6 +140,8 @@ def _add(parser: argparse.ArgumentParser, parameter: Parameter) -> None:
     settings["default"] = None if needed else parameter.default
     if several:
         settings["action"] = "append"
+    if shape.is_list:
+        settings["action"] = _Joined
     if kind is bool:
         paired = shape.name is None
         settings["action"] = argparse.BooleanOptionalAction if paired else "store_true"
@@ -147,6 +170,21 @@ def _options_first(words: Sequence[str], known: Mapping[str, argparse.Action]) -
         else:
             arguments.append(word)
     yield from ["--", *arguments] if arguments else []
+
+
+def _said_twice(
+    options: Sequence[str], known: Mapping[str, argparse.Action]
+) -> tuple[str, str] | None:
+    """Two values of an option that takes one, as ``--seed=1`` and ``--seed=2``, if there are."""
+    said: dict[str, str] = {}
+    for word in takewhile(lambda one: one != "--", options):
+        action = known.get(word.partition("=")[0])
+        if action is None or isinstance(action, _Joined | argparse._AppendAction):
+            continue
+        first = said.setdefault(action.dest, word)
+        if first != word:
+            return first, word
+    return None
 
 
 def _without_none(annotated: Any) -> Any:

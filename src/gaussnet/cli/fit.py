@@ -75,7 +75,7 @@ class FitRequest:
     """What to learn from what, and how."""
 
     data: str | list[str]
-    graph: Path
+    graph: str
     method: str = "least-squares"
     scale: str | None = None
     intercept: bool = True

@@ -57,7 +57,7 @@ def check(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.cli.monitoring import check_rows, print_check
     from gaussnet.graph.dag import shorten
 
-    files = labelled_rows(given_rows(data, sep, decimal), missing_values, columns)
+    files = labelled_rows(given_rows(data, sep, decimal, missing_values), missing_values, columns)
     found = check_rows(files, model, missing, level, fail_if or (), verbose)
     show(found, as_json, print_check)
     for alarm in found.failures:
@@ -92,7 +92,9 @@ def score(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.cli.fit import labelled_rows
     from gaussnet.cli.scores import print_scores, score_rows
 
-    files = labelled_rows(given_rows(data, sep, decimal), missing_values, columns, key)
+    files = labelled_rows(
+        given_rows(data, sep, decimal, missing_values), missing_values, columns, key
+    )
     show(score_rows(files, model, out, verbose), as_json, print_scores)
 
 
@@ -100,7 +102,7 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
     summary: Annotated[Path, Argument(help="The summary file: .npz.")],
     data: Data,
     dag: Annotated[
-        Path | None, Option(help="The graph, to begin a summary that is not there yet.")
+        str | None, Option(help="The graph, to begin a summary that is not there yet.")
     ] = None,
     method: Annotated[
         str | None,
@@ -138,7 +140,7 @@ def update(  # noqa: PLR0913, PLR0917 (one argument an option)
     """
     from gaussnet.cli.summary_updates import UpdateRequest, print_update, update_summary
 
-    rows = given_rows(data, sep, decimal)
+    rows = given_rows(data, sep, decimal, missing_values)
     how = (method, intercept, missing, again, out, missing_values)
     request = UpdateRequest(summary, rows, dag, *how)
     show(update_summary(request, verbose), as_json, print_update)
@@ -194,7 +196,9 @@ def outliers(  # noqa: PLR0913, PLR0917 (one argument an option)
     from gaussnet.cli.bad_cells import Doubt, find_bad_cells, print_bad_cells
     from gaussnet.cli.fit import labelled_rows
 
-    files = labelled_rows(given_rows(data, sep, decimal), missing_values, columns, key)
+    files = labelled_rows(
+        given_rows(data, sep, decimal, missing_values), missing_values, columns, key
+    )
     found = find_bad_cells(files, model, out, Doubt(share, probability), verbose)
     show(found, as_json, print_bad_cells)
 

@@ -1,10 +1,12 @@
 """The options that several commands share."""
 
-from collections.abc import Callable
+import os
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from gaussnet.cli.arguments import Argument, Option
+from gaussnet.errors import FileError
 
 if TYPE_CHECKING:
     from gaussnet.graph.dag import Dag
@@ -49,7 +51,7 @@ Missing = Annotated[
 ]
 MissingValues = Annotated[
     str | None,
-    Option(help="Numbers that stand for a missing value, as -999 or -999,-99."),
+    Option(help="Numbers that stand for a missing value, as -999 or -999,-99.", is_list=True),
 ]
 Interventions = Annotated[
     str | None,
@@ -90,24 +92,29 @@ Title = Annotated[str | None, Option(help="Title of the report.")]
 Date = Annotated[str | None, Option(help="Date to stand in the report; none by default.")]
 Level = Annotated[float, Option(help="Of the intervals and the certificate in the report.")]
 Model = Annotated[Path, Argument(help="A network: .json, .csv or .rds of bnlearn.")]
-Graph = Annotated[Path, Argument(help="The graph: .txt, .dot, .csv, .json, ...; or 'wet ~ rain'.")]
+Graph = Annotated[str, Argument(help="The graph: .txt, .dot, .csv, .json, ...; or 'wet ~ rain'.")]
 Delta = Annotated[float, Option(help="Probability with which it may fail.")]
 Plot = Annotated[Path | None, Option(help="Guaranteed TV against rows (.png)")]
 
 
-def read_graph(given: Path) -> "Dag":
-    """The graph in a file, or of formulas in place of its name.
+def read_graph(given: str) -> "Dag":
+    """The graph in the file of this name, or of formulas where there is no such file.
 
     Examples
     --------
-    >>> read_graph(Path("wet ~ rain; mud ~ wet")).edges
+    >>> read_graph("wet ~ rain; mud ~ wet").edges
     (('rain', 'wet'), ('wet', 'mud'))
     """
     from gaussnet.graph.dag import Dag
     from gaussnet.graph.formats.files import ENDINGS, read_dag
 
-    text = str(given)
-    return Dag.parse(text) if "~" in text and not text.endswith(ENDINGS) else read_dag(given)
+    if "~" not in given or os.path.exists(given):
+        return read_dag(given)
+    if given.endswith(ENDINGS) and " ~" not in given and "~ " not in given:
+        raise FileError(
+            f"cannot read {given!r}: no such file; if it is a formula, write blanks around '~'"
+        )
+    return Dag.parse(given)
 
 
 def show(found: Any, as_json: bool, printed: Callable[[Any], None]) -> None:
@@ -120,7 +127,9 @@ def show(found: Any, as_json: bool, printed: Callable[[Any], None]) -> None:
         printed(found)
 
 
-def given_rows(data: list[str], sep: str | None, decimal: str | None) -> str | list[str]:
+def given_rows(
+    data: list[str], sep: str | None, decimal: str | None, missing_values: str | None = None
+) -> str | list[str]:
     """The files of rows as they were named, with what was said of text files.
 
     Examples
@@ -128,9 +137,29 @@ def given_rows(data: list[str], sep: str | None, decimal: str | None) -> str | l
     >>> given_rows(["rows.csv"], None, None)
     'rows.csv'
     """
+    if missing_values is not None:
+        _check_no_codes(data, missing_values)
     files: list[str] = list(data)
     if sep is not None or decimal is not None:
         from gaussnet.data.paths import CsvPath
 
         files = [CsvPath(file, sep, decimal or ".") for file in files]
     return files[0] if len(files) == 1 else files
+
+
+def _check_no_codes(files: Sequence[str], codes: str) -> None:
+    """Refuse numbers among the files that were meant as more codes for missing values."""
+    numbers = [file for file in files if _is_number(file) and not os.path.exists(file)]
+    if numbers:
+        raise FileError(
+            f"cannot read {numbers[0]!r}: no such file; if it stands for a missing value, give "
+            f"--missing-values={','.join([codes, *numbers])}"
+        )
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

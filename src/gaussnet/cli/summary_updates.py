@@ -36,7 +36,7 @@ class UpdateRequest:
 
     summary: Path
     data: str | list[str]
-    graph: Path | None = None
+    graph: str | None = None
     method: str | None = None
     intercept: bool | None = None
     missing: str | None = None

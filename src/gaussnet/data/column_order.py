@@ -13,7 +13,7 @@ from gaussnet.data.table import Table
 from gaussnet.errors import DataError, FileError, SettingError
 from gaussnet.files import suffix
 from gaussnet.graph.dag import Dag, node_name, shorten, unstated_order
-from gaussnet.named_rows import names_of
+from gaussnet.named_rows import NamedRows, named, names_of
 
 
 def in_column_order(
@@ -23,7 +23,7 @@ def in_column_order(
 
     `columns` names the columns of an array, a Dask array or .npy files from left to right; those
     that are no nodes are left out. Without it the graph must state the order. Data with names
-    are left as they are.
+    are left as they are, and the fields of a record array are its columns.
 
     Examples
     --------
@@ -33,6 +33,10 @@ def in_column_order(
     (('rain', 'wet'), [[1.0, 2.0]])
     """
     check_is_table(data)
+    if isinstance(data, np.ndarray) and data.dtype.names and data.ndim == 1:
+        data = _named_fields(data, dag)
+    if not is_path(data) and not has_names(data):
+        _check_is_array(data)
     if dag.factors and has_names(data):
         from gaussnet.data.factors import with_indicators
 
@@ -99,6 +103,24 @@ def column_names(columns: Iterable[object]) -> list[str]:
         twice = [name for name, count in Counter(names).items() if count > 1]
         raise SettingError(f"columns names {shorten(twice)} twice: give each column its own name")
     return names
+
+
+def _named_fields(records: np.ndarray[Any, Any], dag: Dag) -> NamedRows:
+    """The fields of a record array as columns: those of nodes, and others that hold numbers."""
+    fields = records.dtype.names or ()
+    own = [name for name in fields if name in dag or records[name].dtype.kind in "biuf"]
+    return named(np.column_stack([records[name] for name in own]), own)
+
+
+def _check_is_array(data: Any) -> None:
+    """Refuse what is neither an array nor lists of numbers."""
+    is_array = hasattr(data, "shape") or hasattr(data, "__array__")
+    is_sequence = hasattr(data, "__len__") and hasattr(data, "__getitem__")
+    if isinstance(data, bytes) or not (is_array or is_sequence):
+        raise DataError(
+            f"got data of type {type(data).__name__}, expected a frame, an array (rows, nodes) "
+            "with columns=[...], or the path of a file"
+        )
 
 
 def _file_has_names(file: str) -> bool:

@@ -4,6 +4,8 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from decimal import Decimal
+from numbers import Real
 from typing import Any, Literal, NamedTuple, get_args
 
 import narwhals as nw
@@ -65,8 +67,7 @@ def frame_rows(frame: Any, names: Sequence[str], *, is_whole: bool = False) -> L
     taken = chosen.collect() if isinstance(chosen, nw.LazyFrame) else chosen
     columns = np.empty((len(names), len(taken)))
     for position, column in enumerate(taken.iter_columns()):
-        _check_numbers(column, names[position], is_whole)
-        _write_numbers(column, columns[position])
+        _write_numbers(_as_numbers(column, names[position], is_whole), columns[position])
     return Loaded(columns.T, other_columns(labels, indices))
 
 
@@ -364,14 +365,52 @@ def _from_stream(frame: Any) -> "nw.DataFrame[Any]":
     )
 
 
-def _check_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> None:
+def _as_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> "nw.Series[Any]":
+    """The column, which is refused if it holds something else than numbers."""
     if column.dtype.is_numeric() or column.dtype == nw.Boolean:
-        return
+        return column
+    numbers = _numbers_of(column)
+    if numbers is not None:
+        return nw.new_series(name, numbers, nw.Float64, backend=column.implementation)
     found = _first_text(column)
     where = "" if found is None or not is_whole else f", first {_place(column, found)}"
-    kind = "text" if column.dtype in (nw.String, nw.Object) else column.dtype
-    advice = _advice(column, None if found is None else str(column[found]))
-    raise DataError(f"the column {name!r} holds {kind}{where}, expected numbers: {advice}")
+    advice = _advice(column, name, None if found is None else column[found])
+    raise DataError(
+        f"the column {name!r} holds {_kind(column, found)}{where}, expected numbers: {advice}"
+    )
+
+
+def _numbers_of(column: "nw.Series[Any]") -> FloatArray | None:
+    """The numbers in a column of another type, if it holds nothing else; missing is NaN.
+
+    A column without rows goes by its type.
+    """
+    if column.dtype == nw.Object and len(column):
+        values = column.to_list()
+        if all(isinstance(one, Real | Decimal) or _is_missing(one) for one in values):
+            return np.array([np.nan if _is_missing(one) else float(one) for one in values])
+    elif column.dtype == nw.Unknown and _own_type(column).startswith("Sparse"):
+        dense = np.asarray(column.to_native())
+        return dense.astype(np.float64) if dense.dtype.kind in "biuf" else None
+    elif column.dtype in (nw.String, nw.Unknown) and column.null_count() == len(column) > 0:
+        return np.full(len(column), np.nan)
+    return None
+
+
+def _is_missing(value: Any) -> bool:
+    """Whether this stands for a missing value and is not a number."""
+    return not isinstance(value, Real | Decimal | str) and plain_label(value) is None
+
+
+def _kind(column: "nw.Series[Any]", found: int | None) -> str:
+    """What a column holds, in a word; the first that is no number is in row `found`."""
+    value = None if found is None else column[found]
+    if column.dtype == nw.Object and not isinstance(value, str | None):
+        return f"values of type {type(value).__name__}"
+    if column.dtype in (nw.String, nw.Object):
+        return "text"
+    kind = _own_type(column) if column.dtype == nw.Unknown else str(column.dtype)
+    return f"complex numbers ({kind})" if kind.startswith("complex") else kind
 
 
 def _place(column: "nw.Series[Any]", row: int) -> str:
@@ -381,13 +420,10 @@ def _place(column: "nw.Series[Any]", row: int) -> str:
     return f"{str(column[row])[:40]!r} in row {row}{label}, counted from 0"
 
 
-def _advice(column: "nw.Series[Any]", text: str | None) -> str:
-    """How to make numbers of a column that holds something else; `text` is its first text."""
-    if text is not None and DECIMAL_COMMA.fullmatch(text.strip()):
-        return (
-            "this looks like a decimal comma, so read the file with decimal=',', or write points "
-            "for commas"
-        )
+def _advice(column: "nw.Series[Any]", name: str, first: Any) -> str:
+    """How to make numbers of a column that holds something else; `first` is the first of these."""
+    if column.dtype in (nw.String, nw.Object) and isinstance(first, str | None):
+        return _advice_on_text(column, name, first)
     if column.dtype in (nw.Datetime, nw.Date):
         return (
             "convert it first, say to days since a start, as (column - column.min()).dt.days in "
@@ -395,17 +431,36 @@ def _advice(column: "nw.Series[Any]", text: str | None) -> str:
         )
     if column.dtype == nw.Duration:
         return "convert it first, as column.dt.total_seconds()"
-    if column.dtype == nw.String and text is None:
+    if _own_type(column).startswith("complex"):
+        return f"give the real part or the size, as frame[{name!r}].abs()"
+    return _CATEGORY if column.dtype in (nw.Categorical, nw.Enum) else "convert it first"
+
+
+_CATEGORY = (
+    "as the cause of others text stands for a category of a few levels, else convert it first"
+)
+
+
+def _advice_on_text(column: "nw.Series[Any]", name: str, first: str | None) -> str:
+    """The same for a column of text, or of text and numbers; None if it can all be read."""
+    in_pandas = f"pandas.to_numeric(frame[{name!r}])"
+    if first is None:
+        convert = in_pandas if column.implementation.is_pandas() else "column.cast(polars.Float64)"
+        return f"they are numbers written as text, so convert it first, as {convert}"
+    if DECIMAL_COMMA.fullmatch(first.strip()):
         return (
-            "they are numbers written as text, so convert it first, as pandas.to_numeric(column) "
-            "or column.cast(polars.Float64)"
+            "this looks like a decimal comma, so read the file with decimal=',', or write points "
+            "for commas"
         )
-    if column.dtype in (nw.String, nw.Categorical, nw.Enum):
-        return (
-            "as the cause of others text stands for a category of a few levels, else convert it "
-            "first"
-        )
-    return "convert it first"
+    if column.dtype == nw.String:
+        return _CATEGORY
+    return f"mend what is no number, then convert it, as {in_pandas}"
+
+
+def _own_type(column: "nw.Series[Any]") -> str:
+    """What the frame itself calls the type of a column."""
+    native = column.to_native()
+    return str(getattr(native, "dtype", getattr(native, "type", "")))
 
 
 def _first_text(column: "nw.Series[Any]") -> int | None:
@@ -413,7 +468,7 @@ def _first_text(column: "nw.Series[Any]") -> int | None:
     values = column.to_list() if column.dtype in (nw.String, nw.Object) else []
     for row, value in enumerate(values):
         try:
-            float("nan" if value is None else value)
+            float("nan" if plain_label(value) is None else value)
         except (TypeError, ValueError):
             return row
     return None

@@ -108,10 +108,14 @@ def files_of(data: Any) -> list[str]:
     """The files that a path, a folder, a pattern or a list of these means, in order.
 
     A name that has ``*``, ``?`` or ``[`` in it and is no file itself is a pattern, and ``**``
-    means any folders; its files come in the order of their names. No file may be meant twice.
+    means any folders; its files come in the order of their names. No file of several may be meant
+    twice or be absent, so that none is read before that is known.
     """
     if is_paths(data):
-        return _once([file for one in data for file in _files(file_name(one))])
+        files = _once([file for one in data for file in _files(file_name(one))])
+        for file in files:
+            _check_is_there(file)
+        return files
     if not isinstance(data, str | os.PathLike):
         raise DataError(
             f"got data of type {type(data).__name__}, expected a Dask DataFrame or array, the path "
@@ -151,6 +155,18 @@ def _once(files: list[str]) -> list[str]:
             raise FileError(f"the file {file!r} is given twice: give each file once")
         seen.add(real)
     return files
+
+
+def _check_is_there(file: str) -> None:
+    """Refuse a file that does not exist; what else may be wrong is told where it is read."""
+    if file == STANDARD_INPUT:
+        return
+    try:
+        os.stat(file)
+    except FileNotFoundError:
+        raise FileError(f"cannot read {file!r}: no such file") from None
+    except (OSError, ValueError):
+        return
 
 
 def files_in(folder: Path) -> list[str]:

@@ -1,7 +1,7 @@
 """`fit`: from rows and a graph to a network."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
@@ -27,7 +27,7 @@ from gaussnet.methods.base import EquationGroup, Equations, Method, Scale, Solut
 from gaussnet.methods.groups import FitData, Fitted, Groups, ReadOptions, equation_groups
 from gaussnet.methods.moments import MomentsPass, with_mean_squares
 from gaussnet.methods.names import check_together, method_named, scale_named
-from gaussnet.methods.scales import ResidualMomentsPass
+from gaussnet.methods.scales import RangePass, ResidualMomentsPass
 from gaussnet.methods.sums import FamilySums, KeptSums
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
@@ -41,6 +41,11 @@ if TYPE_CHECKING:
 
 FEW_ROWS = 64
 """Rows that tell whether a node may have no noise."""
+
+SMALLEST_VARIANCE = np.finfo(np.float64).tiny
+"""Smaller squares have lost digits, or all of them."""
+SMALLEST_RANGE = 6.0 * np.sqrt(SMALLEST_VARIANCE)
+"""Of a column that varies: six standard deviations hold nearly all of its values."""
 
 EXTREME = (
     "squares of its values or of its parents' are no numbers: rescale columns whose values lie "
@@ -213,7 +218,7 @@ def fit(  # noqa: PLR0913 (every setting is one keyword; overloads name few)
     {('rain', 'wet'): 2.06}
     """
     if unknown:
-        raise TypeError(_unknown_words(next(iter(unknown))))
+        raise TypeError(unknown_words(fit, next(iter(unknown)), OTHER_SETTINGS))
     chosen = method_named(method)
     spread = scale_named(scale, chosen)
     check_together(chosen, spread, split)
@@ -246,19 +251,21 @@ def fit(  # noqa: PLR0913 (every setting is one keyword; overloads name few)
     return found
 
 
-def _unknown_words(name: str) -> str:
-    """That `fit` has no such keyword, and which one may be meant.
+def unknown_words(function: Callable[..., Any], name: str, others: Mapping[str, str]) -> str:
+    """That a function has no such keyword, and which one may be meant.
+
+    `others` are what its settings are called elsewhere.
 
     Examples
     --------
-    >>> _unknown_words("mising")
+    >>> unknown_words(fit, "mising", OTHER_SETTINGS)
     "fit() has no setting mising=, did you mean 'missing'?"
     """
     from inspect import signature
 
-    known = [own for own in signature(fit).parameters if own != "unknown"]
+    known = [own for own in signature(function).parameters if own != "unknown"]
     meant = did_you_mean(name, known) or f": its settings are {', '.join(known[2:])}"
-    return f"fit() has no setting {name}={called_here(name, OTHER_SETTINGS) or meant}"
+    return f"{function.__name__}() has no setting {name}={called_here(name, others) or meant}"
 
 
 def _outlier_file(
@@ -306,8 +313,8 @@ def fit_with(
             return learn(table, FitData(given, options, run, table.ignored), how)
     except np.linalg.LinAlgError:
         raise EstimationError(
-            "the rows hold values beyond 1e154, whose squares are no numbers: rescale the columns, "
-            "or remove these values"
+            "the rows hold values beyond 1e154, or columns of values all below 1e-154, whose "
+            "squares are no numbers: rescale the columns, or remove these values"
         ) from None
 
 
@@ -384,6 +391,7 @@ def learn(table: Table, data: FitData, how: tuple[Method, Scale]) -> Fit:
         data = replace(data, given=given, survey=survey)
         whole = whole or builder.method.fills_holes
         builder.learn(equation_groups(table, options, survey, whole=whole))
+    builder.check_not_tiny(table)
     return builder.fit(table, replace(data, checksum=all_rows.checksum()))
 
 
@@ -570,6 +578,19 @@ class NetworkBuilder:
         lost[self.dag.families.family_of_edge[~np.isfinite(self.coefficients)]] = True
         if lost.any():
             node = self.dag.nodes[np.flatnonzero(lost)[0]]
+            raise EstimationError(f"the node {node!r} has no finite answer, {EXTREME}")
+
+    def check_not_tiny(self, table: Table) -> None:
+        """Refuse columns that vary, but so little that their squares are 0 or lose digits."""
+        nodes = np.flatnonzero(self.variances < SMALLEST_VARIANCE)
+        varies = np.zeros(len(nodes), dtype=bool)
+        for rows in (FEW_ROWS, None):
+            if len(nodes):  # a few rows tell of most columns that their range is usual
+                low, high = ask(table, RangePass(nodes, rows))
+                is_small = high - low <= SMALLEST_RANGE
+                nodes, varies = nodes[is_small], (high > low)[is_small]
+        if varies.any():
+            node = self.dag.nodes[nodes[varies][0]]
             raise EstimationError(f"the node {node!r} has no finite answer, {EXTREME}")
 
     def network(self) -> GaussianNetwork:

@@ -14,7 +14,7 @@ from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, GaussnetError, SettingError
-from gaussnet.fitting.learn import fit
+from gaussnet.fitting.learn import fit, unknown_words
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.graph.dag import Dag, indicator, shorten
 from gaussnet.graph.graph_like import GraphLike, as_dag
@@ -29,6 +29,9 @@ from gaussnet.types import FloatArray, IntArray, Rows, Seed
 
 Settings = Mapping[str, Any]
 Methods = Sequence[str | Method] | Mapping[str, str | Method | Settings]
+
+OTHER_SETTINGS = dict.fromkeys(("cv", "k", "n_splits"), "folds") | {"method": "methods"}
+"""What settings of `cross_validate` are called elsewhere."""
 
 STANDARD_ERRORS = 2.0
 """A method must be better by more than so many standard errors to displace one named before."""
@@ -85,6 +88,7 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     intercept: bool = True,
     interventions: Any = None,
     columns: Iterable[object] | None = None,
+    **unknown: Any,
 ) -> CrossValidation:
     """Scores of methods on held-out rows: each fold by a fit to the others.
 
@@ -102,6 +106,8 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
         `fit`: ``{"kl": {"method": "least-squares", "scale": "kl-optimal"}}``.
     interventions
         As in `fit`: cells that were set from outside neither teach nor score their own equation.
+    unknown
+        Nothing else: any other keyword is refused with the settings that there are.
 
     Examples
     --------
@@ -114,6 +120,8 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     >>> cross_validate(rows, truth.dag).best
     'robust'
     """
+    if unknown:
+        raise TypeError(_unknown_setting(next(iter(unknown))))
     settings = _settings(methods, intercept)
     given, ordered = in_column_order(*with_factors(data, as_dag(dag)), columns)
     check_mask_order(interventions, ordered)
@@ -121,7 +129,7 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
     height, factors = default_page_rows(len(nodes)), ordered.factors
     table = open_table(given, nodes, height, Run(), study=study, factors=factors)
     rows = table.in_memory("cross-validation")
-    check_finite(rows.array, nodes)
+    _check_complete(rows.array, nodes)
     parts = _folds(rows.rows, folds, seed)
     scores = np.empty((2, len(settings), len(parts)))
     for fold, part in enumerate(parts):
@@ -132,6 +140,29 @@ def cross_validate(  # noqa: PLR0913 (every setting is one keyword)
             network = _learn(seen, ordered, name, chosen)
             scores[:, position, fold] = _held_out(network, unseen)
     return CrossValidation(tuple(settings), scores[0], scores[1])
+
+
+def _unknown_setting(name: str) -> str:
+    """That `cross_validate` has no such keyword, and what to do."""
+    words = unknown_words(cross_validate, name, OTHER_SETTINGS)
+    if name not in signature(fit).parameters:
+        return words
+    return (
+        f"{words}; settings of gaussnet.fit are given by method, as in methods={{'name': {{...}}}}"
+    )
+
+
+def _check_complete(rows: Rows, nodes: Sequence[str]) -> None:
+    """Refuse rows with a missing or infinite value."""
+    missing = np.argwhere(np.isnan(rows))
+    if len(missing):
+        row, column = missing[0].tolist()
+        raise DataError(
+            f"cross-validation takes complete rows, and these have nan at row {row}, column "
+            f"{nodes[column]!r}: give the rows without missing cells, as frame.dropna(), or use "
+            "gaussnet.fit with missing='likelihood'"
+        )
+    check_finite(rows, nodes)
 
 
 def first_within_noise(scores: FloatArray) -> int:

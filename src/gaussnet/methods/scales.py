@@ -51,6 +51,28 @@ class MeanSquare(Scale):
             enter_heteroscedastic(spreads, group.nodes, found, parts)
 
 
+@dataclass(frozen=True)
+class RangePass(Pass):
+    """Asks for the least and the greatest value of some columns, (2, columns); NaN is left out."""
+
+    purpose = "the range of the values"
+
+    columns: IntArray
+    sample_rows: int | None = None
+    """So many rows are enough; None asks all."""
+
+    def summarize(self, stripe: Stripe) -> FloatArray:
+        """The ends of a stripe."""
+        rows = stripe.rows[:, self.columns].astype(np.float64)
+        return np.array(
+            [np.fmin.reduce(rows, initial=np.inf), np.fmax.reduce(rows, initial=-np.inf)]
+        )
+
+    def merge(self, left: FloatArray, right: FloatArray) -> FloatArray:
+        """The ends of both."""
+        return np.array([np.fmin(left[0], right[0]), np.fmax(left[1], right[1])])
+
+
 LEFT_OVER = 2 * np.finfo(np.float64).eps
 """What is left of a difference of values that are equal but for rounding, beside their size."""
 
