@@ -15,7 +15,7 @@ from gaussnet.fitting.residuals import excess_kurtosis, listed
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.tables import Column, ResultTable, Tabular
 from gaussnet.fitting.text import shown, text_table
-from gaussnet.graph.algorithms import with_relatives
+from gaussnet.graph.algorithms import reachable
 from gaussnet.graph.dag import Dag, shorten
 from gaussnet.model import checks
 from gaussnet.model.checks import check_level
@@ -166,7 +166,7 @@ def attribute_change(
     units = _units(old, new)
     dag = _common_graph(units, old, new)
     place = dag.position(next(name for name, nodes in units.items() if target in nodes))
-    kept = with_relatives(dag.families.parent_lists, {place})
+    kept = reachable(dag.families.parent_lists, {place})
     order = [dag.nodes[node] for node in dag.order.tolist() if node in kept]
     members = [units[name] for name in order]
     mixture = _Mixture.of(members, old, new, target)

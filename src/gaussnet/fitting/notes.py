@@ -304,9 +304,9 @@ def _kind_of_values(report: NodeReport) -> list[str]:
     """What the shape of a column means for what was flagged in it."""
     found = []
     if report.shaped:
-        relatives = "parents and children" if report.parents else "children"
+        agreeing = "parents and children" if report.parents else "children"
         found.append(
-            f"does not look Gaussian (skewed, heavy tails or groups), but its {relatives} "
+            f"does not look Gaussian (skewed, heavy tails or groups), but its {agreeing} "
             f"do not contradict its {'other ' * bool(report.flagged)}values, which were kept: "
             "consider a transformation, or a variable that is missing from the graph"
         )

@@ -228,7 +228,7 @@ def shapes_of_fit(fit: "Fit") -> ResidualShapes:
 def believed_rows(fit: "Fit", most: int) -> tuple[FloatArray, BoolArray | None]:
     """About so many rows learnt from at most, and the cells of them that were set from outside.
 
-    Cells that a robust fit does not believe are NaN. Values that are far off and that relatives
+    Cells that a robust fit does not believe are NaN. Values that are far off and that neighbours
     confirm are believed.
     """
     table = fit.required_data("look at residuals where the data are, or fit again").table()

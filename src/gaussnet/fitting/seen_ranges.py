@@ -89,9 +89,9 @@ def believed_nodes(fit: "Fit") -> BoolArray:
 
 
 def _far_z(fit: "Fit", believed: BoolArray) -> tuple[FloatArray, FloatArray]:
-    """The ends of z in believed cells, (nodes,) each, of believed nodes and their relatives.
+    """The ends of z in believed cells, (nodes,) each, of believed nodes and their neighbours.
 
-    A relative counts because a value that is far off its equation makes its parents look wrong.
+    A neighbour counts because a value that is far off its equation makes its parents look wrong.
     """
     ends = np.full((2, len(fit.dag)), np.nan)
     rows = _rows_in_memory(fit) if believed.any() else None

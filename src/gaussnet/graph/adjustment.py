@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from gaussnet.graph.algorithms import active_reach, child_lists, with_relatives
+from gaussnet.graph.algorithms import active_reach, child_lists, reachable
 from gaussnet.kernels.families import Families
 
 Neighbours = dict[int, set[int]]
@@ -31,8 +31,8 @@ def minimal_adjustment_sets(
     [frozenset({0})]
     """
     parents = _without_arrows_out(families, cause).parent_lists
-    usable = allowed - with_relatives(child_lists(families), {cause}) - {cause, target}
-    neighbours = _moral_graph(parents, with_relatives(parents, {cause, target}))
+    usable = allowed - reachable(child_lists(families), {cause}) - {cause, target}
+    neighbours = _moral_graph(parents, reachable(parents, {cause, target}))
     for node in set(neighbours) - usable - {cause, target}:
         _contract(neighbours, node)
     yield from _minimal_separators(neighbours, cause, target)
@@ -47,7 +47,7 @@ def is_adjustment_set(families: Families, cause: int, target: int, given: set[in
     >>> is_adjustment_set(fork, 1, 2, {0}), is_adjustment_set(fork, 1, 2, set())
     (True, False)
     """
-    if given & (with_relatives(child_lists(families), {cause}) | {target}):
+    if given & (reachable(child_lists(families), {cause}) | {target}):
         return False
     return target not in active_reach(_without_arrows_out(families, cause), {cause}, given)
 
@@ -66,8 +66,8 @@ def optimal_adjustment_set(families: Families, cause: int, target: int) -> set[i
     {0}
     """
     parents = families.parent_lists
-    descendants = with_relatives(child_lists(families), {cause})
-    between = (with_relatives(parents, {target}) & descendants) - {cause}
+    descendants = reachable(child_lists(families), {cause})
+    between = (reachable(parents, {target}) & descendants) - {cause}
     return {parent for node in between for parent in parents[node]} - between - {cause}
 
 

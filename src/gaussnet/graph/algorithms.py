@@ -99,7 +99,7 @@ def active_reach(families: Families, start: set[int], given: set[int]) -> set[in
     from parent to children if it is not given, to parents if it or a descendant is given.
     """
     parents, children = families.parent_lists, child_lists(families)
-    opening = with_relatives(parents, given)
+    opening = reachable(parents, given)
     waiting = [(node, True) for node in start]  # True: as if from a child
     seen: set[tuple[int, bool]] = set()
     while waiting:
@@ -114,12 +114,12 @@ def active_reach(families: Families, start: set[int], given: set[int]) -> set[in
     return {node for node, _ in seen} - given
 
 
-def with_relatives(lists: list[list[int]], nodes: set[int]) -> set[int]:
+def reachable(lists: list[list[int]], nodes: set[int]) -> set[int]:
     """The nodes and all their ancestors, or descendants, by lists of parents, or of children.
 
     Examples
     --------
-    >>> sorted(with_relatives([[], [0], [1], []], {2}))
+    >>> sorted(reachable([[], [0], [1], []], {2}))
     [0, 1, 2]
     """
     found: set[int] = set()

@@ -530,11 +530,11 @@ class Dag:
         >>> dag.ancestors("slip"), dag.descendants("rain")
         (('rain', 'wet'), ('wet', 'slip'))
         """
-        return self._relatives(self.parent_lists, node)
+        return self._reachable(self.parent_lists, node)
 
     def descendants(self, node: str) -> tuple[str, ...]:
         """The nodes that a directed path leads to from this one, in node order."""
-        return self._relatives(self._child_lists, node)
+        return self._reachable(self._child_lists, node)
 
     def position(self, node: str) -> int:
         """The column number of a node."""
@@ -752,9 +752,9 @@ class Dag:
         known = self.indicators
         return one in known and other in known and known[one][0] == known[other][0]
 
-    def _relatives(self, lists: list[list[int]], node: str) -> tuple[str, ...]:
+    def _reachable(self, lists: list[list[int]], node: str) -> tuple[str, ...]:
         own = self.position(node)
-        found = algorithms.with_relatives(lists, {own}) - {own}
+        found = algorithms.reachable(lists, {own}) - {own}
         return tuple(self.nodes[other] for other in sorted(found))
 
     def _repr_html_(self) -> str:

@@ -85,7 +85,7 @@ class Seen:
     z_low: FloatArray | None = None
     z_high: FloatArray | None = None
     """The least and the largest z of believed values given the others of their rows; known of
-    nodes that did not look Gaussian and were believed, and of their relatives."""
+    nodes that did not look Gaussian and were believed, and of their neighbours."""
     shapes: tuple[str, ...] = ()
     """What the residuals of each node looked like, "" for Gaussian ones; () where not known."""
     missing_values: tuple[float, ...] = ()

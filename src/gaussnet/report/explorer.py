@@ -12,7 +12,7 @@ from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, suffix, write_text
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.seen_ranges import seen_for_file
-from gaussnet.graph.algorithms import with_relatives
+from gaussnet.graph.algorithms import reachable
 from gaussnet.graph.dag import Dag, indicator
 from gaussnet.model.checks import check_level
 from gaussnet.model.network import GaussianNetwork
@@ -169,7 +169,7 @@ def choose_view(dag: Dag, around: str | Iterable[str] | None = None) -> View:
     shown = _neighbourhood(dag, [dag.position(node) for node in centre])
     for levels in _indicators(dag).values():  # a level is chosen among all of them
         shown += [node for node in levels if node not in shown and set(levels) & set(shown)]
-    kept = with_relatives(dag.families.parent_lists, set(shown))
+    kept = reachable(dag.families.parent_lists, set(shown))
     if len(kept) > MOST_CARRIED:
         raise SettingError(
             f"the nodes shown have {len(kept):,} ancestors, and a page carries at most "

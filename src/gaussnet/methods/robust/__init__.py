@@ -12,7 +12,7 @@ where it starts from: walk, ranks, concentrated rows                   `starts`
 levels of a category that were doubted as a whole, believed again      `level_starts`
 the model of wrong cells, and its rounds                               `mixture`
 the precision entry by entry, and least squares from products          `precision`
-error or shape: what relatives say of a column                         `shape`
+error or shape: what neighbours say of a column                         `shape`
 standard errors over the believed cells                                `believed_cells`
 what was learnt of right and wrong values, for any rows                `judge`
 rows that are read page by page: a sample, then rounds                 `streams`

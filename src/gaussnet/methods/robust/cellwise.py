@@ -47,7 +47,7 @@ class Cellwise(SequentialTrim):
     fourth moments of residuals are those of Gaussian noise, the answer is least squares. Else
     every cell is judged against all others of its row, parents, children and their other parents
     alike; what is wrong is treated as missing, and what is in doubt counts in part. A column whose
-    doubted values its relatives confirm, or which only has another shape than a Gaussian one, is
+    doubted values its neighbours confirm, or which only has another shape than a Gaussian one, is
     believed. Whole rows may be foreign.
 
     Examples

@@ -354,7 +354,7 @@ def _cells_outside(walk: Walk) -> BoolArray:
 def _cells_apart(walk: Walk, judged: BoolArray) -> BoolArray:
     """Cells of columns that are not judged which the walk flagged, and which stand apart.
 
-    The mixture would believe them, and doubt their relatives instead.
+    The mixture would believe them, and doubt their neighbours instead.
     """
     apart, sound = np.zeros(walk.rows.shape, dtype=bool), _rests_on_most(walk)
     for node, cells in walk.solution.cells.items():

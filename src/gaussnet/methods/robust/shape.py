@@ -1,6 +1,6 @@
 r"""Error or shape: whether cells that do not fit are wrong, or the column is not Gaussian.
 
-A wrong cell is contradicted by its relatives; a real event is carried on by them. For a row with
+A wrong cell is contradicted by its neighbours; a real event is carried on by them. For a row with
 the wrong cells F two stories are compared. *Errors*: the cells F are wrong, at a price each, and
 the others fit. *Events*: all records are right, and some equations, at the same price each, had
 unusual noise. Half the difference of what is left, plus the difference of the prices, speaks for
@@ -10,7 +10,7 @@ errors:
 
 The cells F share this by what each of them gains if it is wrong and the others are what is
 likeliest then: a row may have a real event at one place and a wrong value at another. A leaf has no
-relatives to ask: there both stories are the same. Then the other columns decide, and if none of
+neighbours to ask: there both stories are the same. Then the other columns decide, and if none of
 these has a word either, what joins the bulk without a gap is shape, and only what stands apart is
 an error. In a column that is believed single cells may be wrong all the same (`stories`).
 
@@ -52,7 +52,7 @@ CLEARLY_WRONG, FEW_DOUBTED = 0.8, 0.25
 and if no larger share of the column is doubted: else its noise is not known."""
 
 CLEAR = 4.0
-"""Log likelihood from which on relatives have a word."""
+"""Log likelihood from which on neighbours have a word."""
 
 MOST_WRONG = 0.5
 """A column of which more would be wrong is not judged: nobody knows which part is right."""
@@ -148,7 +148,7 @@ class Shape:
     """What the columns are like, (nodes,) each."""
 
     words: FloatArray
-    """What relatives say for errors, in units of log likelihood; below 0 against them."""
+    """What neighbours say for errors, in units of log likelihood; below 0 against them."""
     wrong: BoolArray
     """Columns whose doubted cells are errors."""
     apart: BoolArray
