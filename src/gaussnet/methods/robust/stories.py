@@ -10,11 +10,11 @@ a story is
           + \sum_{i \in F} \Big( \log\frac{\pi_i}{1 - \pi_i} + \log f(z_i) \Big).
 
 Noise h and errors f are scale mixtures of Gaussian laws. The share of unusual noise of each node,
-the share of wrong cells, and all widths are learnt by expectation and maximisation. Where neighbours
-say nothing, as at a leaf, one more thing is known: noise has a finite variance, so wide noise
-cannot add more to it than narrower noise does (`_with_finite_variance`). For rows that break two
-equations or more there are two further stories: all noise of the row is wide, as in volatile times,
-or the whole row comes from elsewhere.
+the share of wrong cells, and all widths are learnt by expectation and maximisation. Where
+neighbours say nothing, as at a leaf, one more thing is known: noise has a finite variance, so wide
+noise cannot add more to it than narrower noise does (`_with_finite_variance`). For rows that break
+two equations or more there are two further stories: all noise of the row is wide, as in volatile
+times, or the whole row comes from elsewhere.
 """
 
 from collections.abc import Iterator
