@@ -687,9 +687,15 @@ def _has_two(values: FloatArray) -> bool:
     >>> _has_two(np.array([0.0, 1.0, np.nan, 1.0])), _has_two(np.array([0.0, 1.0, 2.0, 0.0]))
     (True, False)
     """
-    known = values[~np.isnan(values)]
-    is_told = len(known) > FEWEST_VALUES and len(np.unique(known[:SOME])) <= 2
-    return is_told and len(np.unique(known)) == 2
+    known = np.asarray(values[~np.isnan(values)], np.float64)
+    if len(known) <= FEWEST_VALUES or _varies_within(known[:SOME]):
+        return False
+    return bool(known.min() < known.max()) and not _varies_within(known)
+
+
+def _varies_within(values: FloatArray) -> bool:
+    """Whether some values are neither the least nor the largest; no sort as in `numpy.unique`."""
+    return bool(((values != values.min()) & (values != values.max())).any())
 
 
 def _method_words(fit: "Fit") -> str:
