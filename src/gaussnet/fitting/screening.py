@@ -44,8 +44,9 @@ Single = NDArray[np.float32]
 
 UNIT = 2.0**-24
 """Unit roundoff of single precision."""
-CHUNK_ROWS = 256
-"""Rows that are multiplied in single precision at a time: more are faster, and less exact."""
+CHUNK_ROWS = 128
+"""Rows that are multiplied in single precision at a time: with more, products are faster and less
+exact, so that more pairs are found again."""
 BLOCK = 256
 """Columns that are multiplied with all earlier ones while their sums are in the cache."""
 SLACK = 1.0 - 1e-5
