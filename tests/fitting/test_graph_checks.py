@@ -229,3 +229,10 @@ def test_checks_of_float32_and_of_either_layout_have_the_same_bits(kind):
     expected = as_checked(gn.fit(rows.astype(np.float64), dag, columns=dag.nodes, **settings))
     for given in (rows, np.asfortranarray(rows), np.asfortranarray(rows, dtype=np.float64)):
         assert as_checked(gn.fit(given, dag, columns=dag.nodes, **settings)) == expected
+
+
+def test_small_correlations_keep_their_sign_in_tables():
+    truth = gn.simulate.random_network(gn.Dag.parse("a; b ~ a; c ~ b; d ~ c"), seed=0)
+    check = gn.fit(truth.sample(400, seed=1), truth.dag).check_graph()
+    shown = [row.split("|")[4].strip() for row in check.to_markdown().splitlines()[2:5]]
+    assert [float(text) for text in shown] == pytest.approx(check.correlations, rel=1e-3)

@@ -133,7 +133,7 @@ class GraphCheck(Tabular):
             Column("node", "node", [edge.node for edge in edges], "text"),
             Column("other", "other", [edge.other for edge in edges], "text"),
             Column("given", "given", [", ".join(edge.given) or None for edge in edges], "text"),
-            Column("correlation", "partial correlation", self.correlations.tolist(), "measure"),
+            Column("correlation", "partial correlation", self.correlations.tolist(), "number"),
             Column("p_value", "p-value", self.p_values.tolist(), "p-value"),
             Column("adjusted", corrected, self.adjusted.tolist(), "p-value"),
         )

@@ -29,7 +29,6 @@ from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.standard_errors import Assembly, student
 from gaussnet.methods.standard_errors.observed_information import ParameterLaw, Scores
 from gaussnet.model import checks
-from gaussnet.model.inference.levels import LevelNetwork, covarying
 from gaussnet.model.inference.predicted_rows import DoubtfulValue, OutsideValue, Prediction
 from gaussnet.model.inference.queries import (
     known_rows,
@@ -297,9 +296,10 @@ def predict_with_errors(  # noqa: PLR0913, PLR0917 (as Fit.predict)
 
 def _at_likely_levels(network: GaussianNetwork, rows: FloatArray) -> FloatArray:
     """The rows with the likeliest of the levels that are open and that their numbers tell of."""
-    if not network.dag.factors or any(covarying(network.dag)):
+    levels = network.given_levels
+    if levels is None:
         return rows
-    levels, found = LevelNetwork.of(network), rows.copy()
+    found = rows.copy()
     for _, chosen in patterns(~np.isnan(rows)):
         found[chosen] = levels.likeliest(rows[chosen])
     return found

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from gaussnet.model.formats.text import Values as LavaanValues
     from gaussnet.model.inference import effects
     from gaussnet.model.inference.counterfactual import Counterfactual
+    from gaussnet.model.inference.levels import LevelNetwork
     from gaussnet.model.inference.precision import Precision
     from gaussnet.model.inference.predicted_rows import Prediction
     from gaussnet.model.seen import Seen
@@ -232,6 +233,13 @@ class GaussianNetwork:
         from gaussnet.model.inference.precision import Precision  # much to import
 
         return Precision(self)
+
+    @cached_property
+    def given_levels(self) -> "LevelNetwork | None":
+        """The law of its numbers given the levels of its categories; None if it has none."""
+        from gaussnet.model.inference.levels import LevelNetwork  # much to import
+
+        return LevelNetwork.of(self) if self.dag.factors else None
 
     def to_matrix(self) -> FloatArray:
         """The coefficients as a dense matrix (nodes, nodes): row i, column j holds i -> j.

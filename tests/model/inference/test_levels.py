@@ -131,3 +131,24 @@ def test_too_many_combinations_of_levels_are_refused():
     fit = gn.fit(frame.assign(y=rng.normal(size=200)), dag)
     with pytest.raises(gn.SettingError, match="19,683 combinations"):
         fit.network.condition({"y": 1.0})
+
+
+@pytest.mark.parametrize("text", ["rain ~~ soil", "soil ~~ rain"])
+def test_a_category_may_covary_with_a_number_whichever_comes_first(text):
+    """The law given a level is that of the rows of this level: a regression on the indicators."""
+    rng = np.random.default_rng(3)
+    soil = rng.choice(["clay", "loam", "sand"], 600, p=[0.5, 0.3, 0.2])
+    rain = rng.normal(size=600) + 2.0 * (soil == "sand")
+    frame = pd.DataFrame({"rain": rain, "soil": soil})
+    network = gn.fit(frame, text).network
+    spread = np.sqrt(
+        np.mean([np.var(rain[soil == one]) * np.mean(soil == one) * 3 for one in LEVELS["soil"]])
+    )
+    densities = np.array(
+        [
+            np.mean(soil == one) * np.exp(-0.5 * ((1.0 - rain[soil == one].mean()) / spread) ** 2)
+            for one in LEVELS["soil"]
+        ]
+    )
+    law = network.condition({"rain": 1.0}, targets=["soil[loam]", "soil[sand]"])
+    assert law.mean == pytest.approx(densities[1:] / densities.sum(), rel=1e-9)

@@ -67,21 +67,25 @@ class LevelNetwork:
     @classmethod
     def of(cls, network: "GaussianNetwork") -> Self:
         """The law of a network that has categories."""
-        dag, means = network.dag, network.mean()
-        require_causes(dag)
+        source = _categories_first(network)
+        place = np.array([network.dag.position(node) for node in source.dag.nodes])
+        dag, means = source.dag, source.mean()
         categories = positions(dag)
         shares = [np.concatenate(([1.0 - means[own].sum()], means[own])) for own in categories]
         shares = [np.clip(own, 0.0, None) for own in shares]
         fixed = np.concatenate(categories)
         numbers = np.setdiff1d(np.arange(len(dag)), fixed)
         starts = np.zeros((len(dag), 1 + len(dag)))
-        starts[numbers, 0] = network.intercept_array[numbers]
+        starts[numbers, 0] = source.intercept_array[numbers]
         starts[fixed, 1 + fixed] = 1.0
-        moves = network.to_matrix().T
+        moves = source.to_matrix().T
         moves[fixed] = 0.0
         found = np.asarray(np.linalg.solve(np.eye(len(dag)) - moves, starts)[numbers], np.float64)
-        rest = _without(network, {dag.nodes[place] for place in fixed.tolist()})
-        return cls(categories, shares, numbers, rest, found[:, 0], found[:, 1:])
+        rest = _without(source, set(dag.indicators))
+        shifts = np.empty_like(found[:, 1:])
+        shifts[:, place] = found[:, 1:]
+        own = [place[one] for one in categories]
+        return cls(own, shares, place[numbers], rest, found[:, 0], shifts)
 
     def filled(self, rows: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
         """The rows with levels that are most probable and means, or both drawn."""
@@ -259,22 +263,21 @@ def _shares(logs: FloatArray) -> FloatArray:
     return np.asarray(np.where(total > 0.0, parts / np.where(total > 0.0, total, 1.0), 0.0))
 
 
-def require_causes(dag: Dag) -> None:
-    """Refuse categories that covary with numbers, whose levels have no law of their own."""
-    for name, other in covarying(dag):
-        raise SettingError(
-            f"the category {name!r} covaries with {other!r}, so that its missing levels "
-            "cannot be filled: draw an edge between the two in place of ~~, or leave out "
-            "roots='correlated'"
-        )
+def _categories_first(network: "GaussianNetwork") -> "GaussianNetwork":
+    """The same law with categories before the numbers that they covary with.
 
-
-def covarying(dag: Dag) -> Iterator[tuple[str, str]]:
-    """Categories that covary with a number, and this."""
-    for node, (name, _) in dag.indicators.items():
-        for parent, child in dag.edges:
-            if child == node and parent not in dag.indicators:
-                yield name, parent
+    Then the equations of these numbers hold the indicators, as if the categories were causes.
+    """
+    dag = network.dag
+    if not dag.covariances:
+        return network
+    numbers = [node for node in dag.nodes if node not in dag.indicators]
+    dag = dag.reordered([*dag.indicators, *numbers])
+    pairs = network.covariances
+    either = {**pairs, **{(other, one): value for (one, other), value in pairs.items()}}
+    covariances = {pair: either[pair] for pair in dag.covariances}
+    parameters = network.coefficients, network.variances, network.intercepts, covariances
+    return type(network)(dag, *parameters)
 
 
 def _without(network: "GaussianNetwork", fixed: set[str]) -> "GaussianNetwork":

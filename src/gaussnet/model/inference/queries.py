@@ -16,7 +16,7 @@ from gaussnet.graph.dag import Dag, indicator, node_name, shorten
 from gaussnet.model import checks
 from gaussnet.model.equations import blocks
 from gaussnet.model.gaussian import SAMPLE_ROWS, Gaussian
-from gaussnet.model.inference.levels import LevelNetwork, covarying, positions as level_positions
+from gaussnet.model.inference.levels import LevelNetwork, positions as level_positions
 from gaussnet.model.inference.posterior import Posterior
 from gaussnet.model.inference.precision import Precision, Response
 from gaussnet.model.inference.predicted_rows import OutsideValue, Prediction
@@ -130,15 +130,11 @@ def linear_condition(
 
 
 def _levels_told(network: "GaussianNetwork", observed: BoolArray) -> LevelNetwork | None:
-    """The network given its levels, if observed nodes tell of one that is open; else None.
-
-    Categories that covary with numbers have no law of their own and are taken as Gaussian.
-    """
-    dag = network.dag
-    if not any((~observed[own]).any() for own in level_positions(dag)) or any(covarying(dag)):
+    """The network given its levels, if observed nodes tell of one that is open; else None."""
+    if not any((~observed[own]).any() for own in level_positions(network.dag)):
         return None
-    levels = LevelNetwork.of(network)
-    return levels if levels.informed(observed) else None
+    levels = network.given_levels
+    return levels if levels is not None and levels.informed(observed) else None
 
 
 def draws_given(
