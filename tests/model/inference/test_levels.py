@@ -141,14 +141,9 @@ def test_a_category_may_covary_with_a_number_whichever_comes_first(text):
     rain = rng.normal(size=600) + 2.0 * (soil == "sand")
     frame = pd.DataFrame({"rain": rain, "soil": soil})
     network = gn.fit(frame, text).network
-    spread = np.sqrt(
-        np.mean([np.var(rain[soil == one]) * np.mean(soil == one) * 3 for one in LEVELS["soil"]])
-    )
-    densities = np.array(
-        [
-            np.mean(soil == one) * np.exp(-0.5 * ((1.0 - rain[soil == one].mean()) / spread) ** 2)
-            for one in LEVELS["soil"]
-        ]
-    )
+    at = [soil == level for level in LEVELS["soil"]]
+    within = sum(np.mean(own) * np.var(rain[own]) for own in at)
+    far = np.array([1.0 - rain[own].mean() for own in at])
+    densities = np.array([own.mean() for own in at]) * np.exp(-0.5 * far**2 / within)
     law = network.condition({"rain": 1.0}, targets=["soil[loam]", "soil[sand]"])
     assert law.mean == pytest.approx(densities[1:] / densities.sum(), rel=1e-9)
