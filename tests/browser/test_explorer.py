@@ -680,6 +680,19 @@ def test_levels_that_observed_nodes_tell_of_are_averaged_over_as_in_python(tmp_p
     check(page, network, {"mpg": 31.0}, {"weight": 1.25})
 
 
+def test_too_many_levels_to_average_over_are_told_of(tmp_path, look):
+    rng, letters = np.random.default_rng(0), list("abcdefghijk")
+    frame = pd.DataFrame({name: rng.choice(letters, 600) for name in ("one", "two", "three")})
+    frame["y"] = rng.normal(size=600) + (frame["one"] == "b")
+    network = gn.fit(frame, "y ~ one + two + three").network
+    gn.write_explorer(network, tmp_path / "what-if.html")
+    page = look(tmp_path / "what-if.html")
+    fix(page, "y", "seen", 1.0)
+    assert "too many to average over" in page.locator("body").inner_text()
+    fix(page, "one[b]", "seen")
+    assert "too many to average over" not in page.locator("body").inner_text()
+
+
 def test_boxes_of_levels_speak_of_shares_and_choices(tmp_path, look):
     network = category_network()
     gn.write_explorer(network, tmp_path / "what-if.html")

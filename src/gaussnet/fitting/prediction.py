@@ -300,8 +300,9 @@ def _at_likely_levels(network: GaussianNetwork, rows: FloatArray) -> FloatArray:
     if levels is None:
         return rows
     found = rows.copy()
-    for _, chosen in patterns(~np.isnan(rows)):
-        found[chosen] = levels.likeliest(rows[chosen])
+    for known, chosen in patterns(~np.isnan(rows)):
+        for block in levels.blocks(known, len(chosen)):
+            found[chosen[block]] = levels.likeliest(rows[chosen[block]])
     return found
 
 

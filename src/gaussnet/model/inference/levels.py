@@ -1,15 +1,16 @@
 """Categories whose level is not known: numbers are a mixture over the levels, weighed by Bayes."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Self
 
 import numpy as np
 
+from gaussnet import kernels
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag, indicator
+from gaussnet.model.equations import blocks
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
@@ -18,8 +19,8 @@ if TYPE_CHECKING:
 EXACT, TINY = 1e-16, 1e-280
 """The least noise of a node among levels, in parts of its variance, and the least variance."""
 
-MOST_COMBINATIONS = 10_000
-"""Of levels that are averaged over."""
+MOST_COMBINATIONS, MOST_VALUES = 10_000, 1 << 20
+"""Combinations of levels that are averaged over, and values of rows at all of them at a time."""
 
 
 class Moments(NamedTuple):
@@ -109,10 +110,12 @@ class LevelNetwork:
         """
         found, best = rows.copy(), np.full(len(rows), -np.inf)
         total, means = np.full(len(rows), -np.inf), np.zeros((len(rows), len(self.numbers)))
-        for codes in self._combinations(lacking):
-            own = self._at_levels(rows, lacking, codes)
+        nodes = np.concatenate([np.empty(0, np.int64), *(self.categories[k] for k in lacking)])
+        for levels, share in zip(*self._table(lacking), strict=True):
+            own = rows.copy()
+            own[:, nodes] = levels[nodes]
             logs, filled_numbers = self._expected(own)
-            logs = logs + self._log_share(lacking, codes)
+            logs = logs + share
             score = logs if rng is None else logs + rng.gumbel(size=len(rows))
             taken = (score > best) | (best == -np.inf)
             best, found[taken] = np.where(taken, score, best), own[taken]
@@ -126,28 +129,24 @@ class LevelNetwork:
         found[:, self.numbers] = np.where(holes, means, rows[:, self.numbers])
         return found
 
-    def _combinations(self, lacking: IntArray) -> Iterator[tuple[int, ...]]:
-        """A level of each of these categories, in all ways."""
-        levels = [len(self.shares[one]) for one in lacking.tolist()]
-        if prod(levels) > MOST_COMBINATIONS:
+    def _table(self, lacking: IntArray) -> tuple[FloatArray, FloatArray]:
+        """All combinations of levels of these categories: rows of indicators, and log shares.
+
+        (combinations, nodes), 0 elsewhere, and (combinations,).
+        """
+        sizes = [len(self.shares[one]) for one in lacking.tolist()]
+        if prod(sizes) > MOST_COMBINATIONS:
             raise SettingError(
-                f"the levels of {len(levels)} categories that are not known have {prod(levels):,} "
+                f"the levels of {len(sizes)} categories that are not known have {prod(sizes):,} "
                 f"combinations, expected {MOST_COMBINATIONS:,} at most: give the levels of some"
             )
-        return product(*map(range, levels))
-
-    def _log_share(self, lacking: IntArray, codes: Sequence[int]) -> float:
-        """The logarithm of the share of a combination."""
-        with np.errstate(divide="ignore"):
-            shares = [self.shares[one][code] for one, code in zip(lacking, codes, strict=True)]
-            return float(np.log(shares).sum())
-
-    def _at_levels(self, rows: FloatArray, lacking: IntArray, codes: Sequence[int]) -> FloatArray:
-        """The rows with these levels of the categories that they lack."""
-        found = rows.copy()
-        for one, code in zip(lacking.tolist(), codes, strict=True):
-            found[:, self.categories[one]] = np.arange(1, len(self.shares[one])) == code
-        return found
+        codes = np.indices(sizes).reshape(len(sizes), prod(sizes))
+        found, logs = np.zeros((prod(sizes), self.shifts.shape[1])), np.zeros(prod(sizes))
+        for one, own in zip(lacking.tolist(), codes, strict=True):
+            found[:, self.categories[one]] = own[:, None] == np.arange(1, len(self.shares[one]))
+            with np.errstate(divide="ignore"):
+                logs += np.log(self.shares[one])[own]
+        return found, logs
 
     def _expected(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log-densities of the known numbers given all levels, and numbers with means filled in.
@@ -159,8 +158,7 @@ class LevelNetwork:
         for own in self.categories:
             levels[:, own] = rows[:, own]
         means = self.base + levels @ self.shifts.T
-        centred = np.ascontiguousarray(rows[:, self.numbers] - means)
-        whole = np.asarray(self.rest.impute(centred)) if np.isnan(centred).any() else centred
+        whole = self._completed(np.ascontiguousarray(rows[:, self.numbers] - means))
         return np.asarray(self.rest.log_density(whole)), whole + means
 
     def _noise(self, holes: BoolArray, rng: np.random.Generator) -> FloatArray:
@@ -180,6 +178,11 @@ class LevelNetwork:
             for place, own in enumerate(self.categories)
             if not known[own].all() and (self.shares[place] < 1.0).all() and shifts[:, own].any()
         ]
+
+    def blocks(self, known: BoolArray, rows: int) -> Iterator[slice]:
+        """Rows with these known nodes, as many at a time as all levels that they tell of allow."""
+        levels = prod(len(self.shares[one]) for one in self.informed(known))
+        return blocks(rows, len(known) * levels, MOST_VALUES)
 
     def moments(self, rows: FloatArray, targets: IntArray) -> Moments:
         """Means and covariances of nodes given the cells that rows have; all have the same.
@@ -215,17 +218,35 @@ class LevelNetwork:
 
         (combinations, rows, nodes), with means in place of missing cells and shares in place of
         other levels; and logarithms (rows, combinations) of numbers in the ratio of the chances.
+        Means given known cells are linear, so that rows and levels are filled in apart.
         """
-        told = np.array(self.informed(~np.isnan(rows[0])), dtype=np.int64)
-        start, found, logs = rows.copy(), [], []
-        for own, shares in zip(self.categories, self.shares, strict=True):
-            start[:, own] = np.where(np.isnan(rows[:, own]), shares[1:], rows[:, own])
-        for codes in self._combinations(told):
-            own_rows = self._at_levels(start, told, codes)
-            log, own_rows[:, self.numbers] = self._expected(own_rows)
-            found.append(own_rows)
-            logs.append(log + self._log_share(told, codes))
-        return np.stack(found), np.stack(logs, axis=1)
+        known = ~np.isnan(rows[0])
+        told = np.array(self.informed(known), dtype=np.int64)
+        levels, shares = self._table(told)
+        start = rows.copy()
+        for place, nodes in enumerate(self.categories):
+            usual = 0.0 if place in told else self.shares[place][1:]
+            start[:, nodes] = np.where(np.isnan(rows[:, nodes]), usual, rows[:, nodes])
+        centres = self.base + np.nan_to_num(start) @ self.shifts.T
+        moves = levels @ self.shifts.T
+        own = self._completed(rows[:, self.numbers] - centres)
+        other = self._completed(np.where(known[self.numbers], moves, np.nan))
+        far = self._noise_of(own)[:, None] - self._noise_of(other)
+        logs = shares - 0.5 * np.einsum("rcn,rcn->rc", far, far)
+        found = start + levels[:, None]
+        found[:, :, self.numbers] = own + centres + (moves - other)[:, None]
+        return found, logs
+
+    def _completed(self, rows: FloatArray) -> FloatArray:
+        """Rows of numbers about their means with missing cells filled in."""
+        return np.asarray(self.rest.impute(rows)) if np.isnan(rows).any() else rows
+
+    def _noise_of(self, rows: FloatArray) -> FloatArray:
+        """The residuals of rows of numbers about their means, in standard deviations."""
+        rest = kernels.residuals(
+            np.ascontiguousarray(rows), self.rest.dag.families, self.rest.coefficient_array
+        )
+        return np.asarray(rest.T / self.rest.scales)
 
     def _rest_factor(self, known: BoolArray) -> FloatArray:
         """F with F F' the covariance of all nodes given the known ones and all levels."""

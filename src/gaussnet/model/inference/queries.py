@@ -310,7 +310,7 @@ def _laws(
         levels = _levels_told(network, observed)
         if levels is not None:
             rows = np.where(observed, cells.rows(len(dag))[chosen], np.nan)
-            for block in blocks(len(rows), len(dag)):
+            for block in levels.blocks(observed, len(rows)):
                 law = levels.moments(rows[block], nodes)
                 own = np.arange(len(cells.values))[chosen][block]
                 means[:, own], scales[:, own] = law.means.T, law.scales.T

@@ -8,6 +8,7 @@ const makeAlgebra = (model) => {
   const ROUNDING = 8 * Number.EPSILON;
   const IMPOSSIBLE = 1e-9;
   const MOST_KEPT = 16;
+  const MOST_LEVELS = 1000; // combinations that are averaged over
 
   const dot = (a, b) => {
     let sum = 0;
@@ -122,7 +123,8 @@ const makeAlgebra = (model) => {
   // of which observed nodes tell are averaged over, by Bayes.
   const answer = (seen, set) => {
     const told = toldOf(seen, set);
-    if (!told.length) return plain(seen, set);
+    const count = told.reduce((product, { levels }) => product * levels.length, 1);
+    if (!told.length || count > MOST_LEVELS) return { ...plain(seen, set), rough: told.length > 0 };
     const parts = combinations(told, means(set)).map(({ fixed, share }) => {
       const part = plain(seen, new Map([...set, ...fixed]));
       return { ...part, log: Math.log(share) - part.squares / 2 };

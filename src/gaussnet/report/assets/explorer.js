@@ -403,6 +403,10 @@
     const { wrong } = now[scenario];
     const told = wrong === null ? [] : [`These values cannot be: ${model.nodes[wrong]} is determined `
       + "by the others, because nodes without noise fix it. Change or free it."];
+    if (now[scenario].rough) {
+      told.push("What is observed tells of the levels of several categories, which are too many to "
+        + "average over: the answers are rough. Fix the level of some.");
+    }
     for (const [node, { value }] of scenarios[scenario]) {
       const usual = model.usual[node.index];
       const given = `${node.name} = ${number(value)}`;
