@@ -10,6 +10,7 @@ from tests.forced import many_rows
 import gaussnet as gn
 from gaussnet.kernels.families import Families
 from gaussnet.methods.likelihood import Parameters
+from gaussnet.methods.robust.directions import RecordedRows
 from gaussnet.methods.robust.stories import (
     MOST_COMBINED,
     NEAR,
@@ -89,7 +90,9 @@ def test_chances_are_those_of_the_formula(doubted):
         row = MEANS + rng.normal(size=3)
         row[doubted[0]] += size
         mask = np.isin(np.arange(3), doubted)[None]
-        found = Stories.of(MODEL, row[None], mask, SCALES).chances(rates)[0]
+        recorded = RecordedRows.of(MODEL, row[None], SCALES)
+        found = np.zeros(3)
+        found[list(doubted)] = Stories.of(recorded, mask).chances(rates)[0]
         np.testing.assert_allclose(found, plain_chances(row, doubted, rates), rtol=1e-9, atol=1e-12)
 
 
@@ -123,7 +126,7 @@ def test_contradicted_cells_are_wrong_and_carried_on_events_are_not():
     rest[:, 1:] -= rest[:, :2] * SLOPES
     events = np.abs(rest / np.sqrt(VARIANCES)) > UNUSUAL
     doubted = (events & ~wrong) | wrong
-    chances = chances_of_errors(MODEL, rows, doubted, SCALES)
+    chances = chances_of_errors(RecordedRows.of(MODEL, rows, SCALES), doubted)
     assert (chances[wrong] > 0.5).mean() > 0.95
     assert (chances[doubted & ~wrong] < 0.5).mean() > 0.9
 

@@ -27,14 +27,14 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet.kernels.families import Families
 from gaussnet.methods.likelihood import Parameters
+from gaussnet.methods.robust.directions import RecordedRows
 from gaussnet.methods.robust.mixture import MISSING, Equation, Mixture
 from gaussnet.methods.robust.stories import (
     FREE_WIDTHS,
     UNUSUAL,
     WIDTHS,
-    Stories,
     chances_of_errors,
-    groups,
+    told,
 )
 from gaussnet.types import BoolArray, FloatArray
 
@@ -167,12 +167,12 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
         known_noise = (share > 0.0) & (share < MOST_WRONG)
         return Shape(np.zeros(len(share)), known_noise, np.zeros_like(doubted))
     rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
-    model, events = _events(mixture, rows, doubted)
+    recorded = _recorded(mixture, rows, doubted)
+    events = recorded.residuals**2
     crowded = doubted & _crowded(doubted, events, FOREIGN_FROM)[:, None]
     single = doubted & ~crowded
-    scales = np.sqrt(mixture.marginal)
     has_event = np.asarray((events > UNUSUAL**2).any(axis=1))[:, None]
-    words = _words(model, rows, single & has_event, scales)
+    words = _words(recorded, single & has_event)
     has_cells = doubted.any(axis=0)
     known = np.abs(words) > CLEAR
     usual = float(words[known & has_cells].sum()) > 0.0
@@ -181,10 +181,10 @@ def find_shape(mixture: Mixture, doubted: BoolArray) -> Shape:
     apart = np.zeros_like(doubted)
     believed = has_cells & ~wrong
     if believed.any():
-        chances = chances_of_errors(model, rows, doubted, scales)
-        touched = has_cells & (believed | _parents(model.families, believed))
+        chances = chances_of_errors(recorded, doubted)
+        touched = has_cells & (believed | _parents(recorded.model.families, believed))
         by_cell = touched & (share < FEW_DOUBTED)  # columns that are judged cell by cell
-        decidable = ~_alone(model.families) | (events > ANY_NOISE**2)
+        decidable = ~_alone(recorded.model.families) | (events > ANY_NOISE**2)
         apart = by_cell & (chances > CLEARLY_WRONG) & decidable
         wrong &= ~by_cell
     for column in np.flatnonzero(has_cells & ~wrong & ~known).tolist():
@@ -205,15 +205,13 @@ def _parents(families: Families, children: BoolArray) -> BoolArray:
     return found
 
 
-def _words(
-    model: Parameters, rows: FloatArray, doubted: BoolArray, scales: FloatArray
-) -> FloatArray:
+def _words(recorded: RecordedRows, doubted: BoolArray) -> FloatArray:
     """What the rows with doubted cells say for errors, (nodes,)."""
-    said = np.zeros(doubted.shape)
-    for same in groups(doubted, np.arange(len(rows))):
-        stories = Stories.of(model, rows[same], doubted[same], scales)
-        said[same] = stories.words(PRICE, MOST_PER_ROW)
-    return np.asarray(said.sum(axis=0))
+    said = np.zeros(doubted.shape[1])
+    for _, stories in told(recorded, doubted, np.arange(len(doubted))):
+        words = stories.words(PRICE, MOST_PER_ROW)
+        said += np.bincount(stories.cells.ravel(), words.ravel(), len(said))
+    return said
 
 
 def crowded_rows(mixture: Mixture, doubted: BoolArray) -> BoolArray:
@@ -221,19 +219,16 @@ def crowded_rows(mixture: Mixture, doubted: BoolArray) -> BoolArray:
     if not _crowded(doubted, np.full(doubted.shape, np.inf), CROWDED_FROM).any():
         return np.zeros(len(doubted), dtype=bool)
     rows = np.where(mixture.wrong == MISSING, np.nan, mixture.rows)
-    events = _events(mixture, rows, doubted)[1] * mixture.judged
+    events = _recorded(mixture, rows, doubted).residuals ** 2 * mixture.judged
     return _crowded(doubted, events, CROWDED_FROM)
 
 
-def _events(
-    mixture: Mixture, rows: FloatArray, doubted: BoolArray
-) -> tuple[Parameters, FloatArray]:
-    """The believed equations, and squared residuals if all records are right, (rows, nodes)."""
+def _recorded(mixture: Mixture, rows: FloatArray, doubted: BoolArray) -> RecordedRows:
+    """The rows beside the believed equations."""
     equation = _believed_equation(mixture, rows, doubted)
-    model = Parameters(
-        mixture.layout.families, equation.coefficients, equation.means, equation.variances
-    )
-    return model, _squares(mixture, equation, model.expect(rows).rows)
+    own = (equation.coefficients, equation.means, equation.variances)
+    model = Parameters(mixture.layout.families, *own)
+    return RecordedRows.of(model, rows, np.sqrt(mixture.marginal))
 
 
 def _crowded(doubted: BoolArray, events: FloatArray, fewest: int) -> BoolArray:

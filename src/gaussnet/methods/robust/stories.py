@@ -19,11 +19,12 @@ times, or the whole row comes from elsewhere.
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 
-from gaussnet import kernels
-from gaussnet.methods.likelihood import Parameters
+from gaussnet.methods.robust.directions import Directions, RecordedRows
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 WIDTHS = np.array([3.0, 10.0, 30.0, 100.0, 300.0, 1_000.0, 10_000.0])
@@ -154,106 +155,171 @@ def _shared(logs: FloatArray) -> tuple[FloatArray, FloatArray]:
 class Stories:
     """The stories of some rows that have as many doubted cells each."""
 
-    doubted: BoolArray
-    """(rows, nodes)."""
+    recorded: RecordedRows
+    cells: IntArray
+    """The doubted ones of each row, (rows, cells)."""
     chosen: BoolArray
     """Which of the doubted cells of a row are wrong; first none, (stories, cells)."""
-    wrong: BoolArray
-    """The same, (stories, rows, nodes)."""
+    touched: IntArray
+    """Families whose residuals differ between the stories of a row, filled up with the number of
+    nodes, (rows, families)."""
     residuals: FloatArray
-    """In standard deviations of the noise, (stories, rows, nodes)."""
+    """Of these, in standard deviations of the noise, (rows, stories, families)."""
     errors: FloatArray
-    """How far records are from what is filled in, in standard deviations, (wrong cells,)."""
-    elsewhere: FloatArray
-    """How far cells are from their means, in standard deviations of the column, (rows, nodes)."""
-    tightness: float
-    """Log of the ratio of noise to column standard deviations, added up over the nodes."""
+    """How far records are from what is filled in, in standard deviations, (rows, stories, cells).
+    """
 
     @classmethod
-    def of(
-        cls, model: Parameters, rows: FloatArray, doubted: BoolArray, scales: FloatArray
-    ) -> "Stories":
-        """Of rows with as many doubted cells each; `scales` are those of the columns, (nodes,)."""
-        chosen = _combinations(int(doubted[0].sum()))
-        wrong = np.zeros((len(chosen), *rows.shape), dtype=bool)
-        residuals, errors = np.empty(wrong.shape), np.zeros(wrong.shape)
-        for story, cells in enumerate(chosen):
-            wrong[story][doubted] = np.tile(cells, len(rows))
-            filled = model.expect(rows, wrong[story]).rows
-            rest = kernels.residuals(filled - model.means, model.families, model.coefficients).T
-            residuals[story] = rest / np.sqrt(model.variances)
-            errors[story] = rows - filled
-        errors *= np.sqrt(model.precisions())
-        whole = np.where(np.isnan(rows), 0.0, (rows - model.means) / scales)
-        tightness = float(0.5 * np.log(model.variances).sum() - np.log(scales).sum())
-        return cls(doubted, chosen, wrong, residuals, errors[wrong], whole, tightness)
+    def of(cls, recorded: RecordedRows, doubted: BoolArray) -> "Stories":
+        """Of rows with as many doubted cells each, (rows, nodes)."""
+        cells = np.nonzero(doubted)[1].reshape(len(doubted), -1)
+        chosen, directions = _combinations(cells.shape[1]), Directions.of(recorded, cells)
+        first = _taken(recorded.residuals, directions.families)
+        errors = directions.errors(first, chosen)
+        residuals = first[:, None] - errors @ directions.slopes.transpose(0, 2, 1)
+        return cls(recorded, cells, chosen, directions.families, residuals, errors)
 
     def words(self, price: float, most: float) -> FloatArray:
-        """What each doubted cell says for errors, (rows, nodes), if each costs the same price.
+        """What each doubted cell says for errors, (rows, cells), if each costs the same price.
 
         The row as a whole says what errors explain better than events do, but no more than `most`.
         Its cells share that in the ratio of what each gains or loses by being wrong, if all others
         are what is likeliest then. Events are where residuals are unusual if all records are right.
         """
         squares = 0.5 * self.residuals**2
-        unusual = np.abs(self.residuals[0]) > UNUSUAL
+        unusual = np.abs(self.residuals[:, :1]) > UNUSUAL
         prices = np.where(unusual, np.minimum(squares, price), squares).sum(axis=2)
-        prices += price * self.chosen.sum(axis=1)[:, None]
+        prices = (prices + price * self.chosen.sum(axis=1)).T
         all_wrong = int(self.chosen.sum(axis=1).argmax())
         whole = np.clip(prices[0] - prices[all_wrong], -most, most)
         gains = [prices[~one].min(axis=0) - prices[one].min(axis=0) for one in self.chosen.T]
         parts = np.minimum(np.abs(np.stack(gains, axis=1)), most) + TINY
-        own = parts * (whole / parts.sum(axis=1))[:, None]
-        said = np.zeros(self.doubted.shape)
-        said[self.doubted] = own.ravel()
-        return said
+        return np.asarray(parts * (whole / parts.sum(axis=1))[:, None])
 
     def weigh(self, rates: Rates) -> tuple[FloatArray, FloatArray, Counts]:
-        """How likely stories (stories, rows) and foreign rows (rows,) are, and what that says."""
-        shape, nodes = self.residuals.shape[:2], self.residuals.shape[2]
-        usual = np.log1p(-rates.events.sum(axis=1))
-        logs = usual - 0.5 * self.residuals**2
-        far = np.nonzero(np.abs(self.residuals) > NEAR)
-        tails = np.log(rates.events[far[2]] + TINY) + _log_widths(self.residuals[far])
-        logs[far], of_noise = _shared(np.column_stack((logs[far], tails)))
-        cells = np.nonzero(self.wrong)
-        of_sizes = np.log(rates.sizes) + _log_widths(self.errors)
-        density, of_sizes = _shared(of_sizes)
-        odds = np.log(rates.errors / (1.0 - rates.errors))[cells[2]]
-        place = np.ravel_multi_index(cells[:2], shape)
-        total = logs.sum(axis=2) + np.bincount(place, odds + density, shape[0] * shape[1]).reshape(
-            shape
-        )
-        _, shares = _shared(np.concatenate((total.T, self._whole_rows(rates)), axis=1))
-        stories, whole = np.ascontiguousarray(shares.T[: len(total)]), shares[:, len(total) :]
-        weights = stories[far[:2]][:, None] * of_noise[:, 1:]
-        events = np.stack([np.bincount(far[2], one, nodes) for one in weights.T], axis=1)
-        own = stories[cells[:2]]
-        errors = np.bincount(cells[2], own, nodes)
+        """How likely stories (rows, stories) and foreign rows (rows,) are, and what that says."""
+        noise, of_noise = self._noise(rates)
+        wrong, of_sizes = _shared(np.log(rates.sizes) + self._log_errors)
+        owners, numbers = np.nonzero(self.chosen)
+        nodes = self.cells[:, numbers]
+        wrong = wrong.reshape(nodes.shape) + np.log(rates.errors / (1.0 - rates.errors))[nodes]
+        total = noise + wrong @ (owners[:, None] == np.arange(len(self.chosen)))
+        _, shares = _shared(np.concatenate((total, self._whole_rows(rates)), axis=1))
+        stories, whole = shares[:, : len(self.chosen)], shares[:, len(self.chosen) :]
+        own = stories[:, owners].ravel()
         counts = Counts(
-            np.asarray(events, np.float64),
-            np.asarray(errors, np.float64),
+            self._unusual(stories, of_noise),
+            np.bincount(nodes.ravel(), own, self._nodes).astype(np.float64),
             own @ of_sizes,
             whole.sum(axis=0),
         )
         return stories, whole[:, 0], counts
 
+    @property
+    def _nodes(self) -> int:
+        return int(self.recorded.rows.shape[1])
+
+    @cached_property
+    def _log_errors(self) -> FloatArray:
+        """Of the wrong cells, row by row and story by story, under each width."""
+        return _log_widths(self.errors[:, self.chosen].ravel())
+
+    @cached_property
+    def _far(self) -> "FarResiduals":
+        return FarResiduals.of(self)
+
+    @cached_property
+    def _quiet(self) -> FloatArray:
+        """Log densities of all usual residuals at 0, over those where they are, (rows, stories)."""
+        first = self.recorded.residuals.copy()
+        first[np.abs(first) > NEAR] = 0.0
+        own = np.where(np.abs(self.residuals) > NEAR, 0.0, self.residuals)
+        rows, columns = np.nonzero(self.touched < self._nodes)
+        first[rows, self.touched[rows, columns]] = 0.0
+        others = np.einsum("rn,rn->r", first, first)
+        return np.asarray(-0.5 * (np.einsum("rsf,rsf->rs", own, own) + others[:, None]))
+
+    def _noise(self, rates: Rates) -> tuple[FloatArray, FloatArray]:
+        """Log densities of all residuals, (rows, stories), and how wide those far off are."""
+        far, usual = self._far, np.log1p(-rates.events.sum(axis=1))
+        own = usual[far.nodes]
+        tails = np.log(rates.events[far.nodes] + TINY) + far.logs[:, 1:]
+        density, of_noise = _shared(np.column_stack((own + far.logs[:, 0], tails)))
+        shape = self.residuals.shape[:2]
+        every = np.bincount(far.rows[: far.common], (density - own)[: far.common], shape[0])
+        place = far.rows[far.common :] * shape[1] + far.stories
+        each = np.bincount(place, (density - own)[far.common :], shape[0] * shape[1])
+        return self._quiet + usual.sum() + every[:, None] + each.reshape(shape), of_noise
+
+    def _unusual(self, stories: FloatArray, of_noise: FloatArray) -> FloatArray:
+        """Unusual residuals by node and width, (nodes, widths)."""
+        far = self._far
+        weights = np.concatenate(
+            (
+                stories.sum(axis=1)[far.rows[: far.common]],
+                stories[far.rows[far.common :], far.stories],
+            )
+        )
+        parts = weights[:, None] * of_noise[:, 1:]
+        found = [np.bincount(far.nodes, one, self._nodes) for one in parts.T]
+        return np.stack(found, axis=1).astype(np.float64)
+
+    @cached_property
+    def _broken(self) -> IntArray:
+        """The rows that break two equations or more."""
+        return np.flatnonzero((np.abs(self.recorded.residuals) > UNUSUAL).sum(axis=1) >= 2)
+
     def _whole_rows(self, rates: Rates) -> FloatArray:
         """Log likelihoods of rows from elsewhere, and with wide noise, (rows, 1 + widths)."""
-        first = self.residuals[0]
-        density, _ = _shared(np.log(rates.sizes) + _log_widths(self.elsewhere.ravel()))
-        far = density.reshape(first.shape).sum(axis=1) + self.tightness
+        found = np.full((len(self.cells), 1 + len(ROW_WIDTHS)), -np.inf)
+        first, elsewhere = (
+            self.recorded.residuals[self._broken],
+            self.recorded.elsewhere(self._broken),
+        )
+        density, _ = _shared(np.log(rates.sizes) + _log_widths(elsewhere.ravel()))
+        far = density.reshape(first.shape).sum(axis=1) + self.recorded.tightness
         squares = (first**2).sum(axis=1, keepdims=True)
         wide = -0.5 * squares / ROW_WIDTHS**2 - first.shape[1] * np.log(ROW_WIDTHS)
-        logs = np.column_stack((far, wide)) + np.log(rates.rows / (1.0 - rates.rows.sum()))
-        broken = (np.abs(first) > UNUSUAL).sum(axis=1)
-        return np.where(broken[:, None] >= 2, logs, -np.inf)
+        odds = np.log(rates.rows / (1.0 - rates.rows.sum()))
+        found[self._broken] = np.column_stack((far, wide)) + odds
+        return found
 
     def chances(self, rates: Rates) -> FloatArray:
-        """That doubted cells are wrong, (rows, nodes)."""
+        """That doubted cells are wrong, (rows, cells)."""
         stories, foreign, _ = self.weigh(rates)
-        own = np.einsum("sr,srn->rn", stories, self.wrong)
-        return np.asarray(own + foreign[:, None] * self.doubted)
+        return np.asarray(stories @ self.chosen + foreign[:, None])
+
+
+class FarResiduals(NamedTuple):
+    """Residuals that may be unusual noise: first those that all stories of a row share."""
+
+    rows: IntArray
+    nodes: IntArray
+    stories: IntArray
+    """Of the others."""
+    logs: FloatArray
+    """Log densities of usual noise and under each width, (residuals, 1 + widths)."""
+    common: int
+    """How many are shared."""
+
+    @classmethod
+    def of(cls, told: Stories) -> "FarResiduals":
+        """Those beyond `NEAR` standard deviations."""
+        first = told.recorded.residuals
+        is_far = np.abs(first) > NEAR
+        rows, columns = np.nonzero(told.touched < first.shape[1])
+        is_far[rows, told.touched[rows, columns]] = False
+        shared, own = np.nonzero(is_far), np.nonzero(np.abs(told.residuals) > NEAR)
+        values = np.concatenate((first[shared], told.residuals[own]))
+        nodes = np.concatenate((shared[1], told.touched[own[0], own[2]]))
+        logs = np.column_stack((-0.5 * values**2, _log_widths(values)))
+        return cls(np.concatenate((shared[0], own[0])), nodes, own[1], logs, len(shared[0]))
+
+
+def _taken(residuals: FloatArray, families: IntArray) -> FloatArray:
+    """The residuals of these families (rows, families); 0 where there is none."""
+    padded = np.column_stack((residuals, np.zeros(len(residuals))))
+    return np.take_along_axis(padded, families, axis=1)
 
 
 def _combinations(size: int) -> BoolArray:
@@ -279,24 +345,28 @@ def groups(doubted: BoolArray, rows: IntArray) -> Iterator[IntArray]:
         yield from np.array_split(same, 1 + (len(same) - 1) // most)
 
 
-def chances_of_errors(
-    model: Parameters, rows: FloatArray, doubted: BoolArray, scales: FloatArray
-) -> FloatArray:
-    """That doubted cells are wrong, given that noise may have heavy tails, (rows, nodes).
+def told(
+    recorded: RecordedRows, doubted: BoolArray, rows: IntArray
+) -> Iterator[tuple[IntArray, Stories]]:
+    """The stories of these rows, some at a time."""
+    for same in groups(doubted, rows):
+        yield same, Stories.of(recorded.only(same), doubted[same])
 
-    `scales` are the standard deviations of the columns, (nodes,).
-    """
-    chosen = np.flatnonzero(doubted.any(axis=1))
-    most = _rows_at_a_time(rows.shape[1])
+
+def chances_of_errors(recorded: RecordedRows, doubted: BoolArray) -> FloatArray:
+    """That doubted cells are wrong, given that noise may have heavy tails, (rows, nodes)."""
+    chosen, (count, nodes) = np.flatnonzero(doubted.any(axis=1)), doubted.shape
+    most = _rows_at_a_time(nodes)
     some = chosen[np.unique(np.linspace(0, len(chosen) - 1, most).astype(np.int64))]
-    parts = [Stories.of(model, rows[same], doubted[same], scales) for same in groups(doubted, some)]
-    rates, count = Rates.initial(rows.shape[1]), len(rows) * len(some) / len(chosen)
+    sample = list(told(recorded, doubted, some))
+    rates = Rates.initial(nodes)
     for _ in range(ROUNDS):
-        total = parts[0].weigh(rates)[2]
-        for part in parts[1:]:
+        total = sample[0][1].weigh(rates)[2]
+        for _, part in sample[1:]:
             total = total.plus(part.weigh(rates)[2])
-        rates = total.rates(count)
+        rates = total.rates(count * len(some) / len(chosen))
     found = np.zeros(doubted.shape)
-    for same in groups(doubted, chosen):
-        found[same] = Stories.of(model, rows[same], doubted[same], scales).chances(rates)
+    every = sample if len(some) == len(chosen) else told(recorded, doubted, chosen)
+    for same, stories in every:
+        found[same[:, None], stories.cells] = stories.chances(rates)
     return found

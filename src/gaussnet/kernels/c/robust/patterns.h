@@ -221,22 +221,23 @@ static double invert_pattern(const Mixture *mixture, const RowSearch *search, Pa
     return log_det;
 }
 
-/* Prior log odds and log density of the error of cell i; known if the pattern before had the same cell
- * there, with the same error. */
-INLINE double log_wrong_in(const Mixture *mixture, const RowSearch *search, const Pattern *pattern,
-                           const Pattern *before, ptrdiff_t i)
+/* Prior log odds and log density of the error of cell i; known if the pattern before had the same cell, as
+ * its cell j, with the same error. */
+INLINE double log_wrong_in(const Mixture *mixture, const RowSearch *search, const Pattern *pattern, ptrdiff_t i,
+                           const Pattern *before, ptrdiff_t j)
 {
-    const ptrdiff_t own = i * MOST_WRONG + i, cell = pattern->cells[i];
+    const ptrdiff_t cell = pattern->cells[i];
+    const double error = pattern->errors[i], variance = pattern->variance[i * MOST_WRONG + i];
     if (search->missing[cell])
         return HALF_LOG_2PI;
-    if (before && i < before->count && before->cells[i] == cell && before->errors[i] == pattern->errors[i] &&
-        before->variance[own] == pattern->variance[own])
-        return before->log_wrong[i];
-    return log_wrong(mixture, search, cell, pattern->errors[i], pattern->variance[own]);
+    if (before && j < before->count && before->errors[j] == error &&
+        before->variance[j * MOST_WRONG + j] == variance)
+        return before->log_wrong[j];
+    return log_wrong(mixture, search, cell, error, variance);
 }
 
 /* Errors, variances and score of a pattern; the score is UNLIKELY if it cannot be. `before` is another
- * pattern of the same row that was solved, or NULL. */
+ * pattern of the same row that was solved, or NULL; the cells of both are in the same order. */
 static void solve_pattern(const Mixture *mixture, const RowSearch *search, Pattern *pattern,
                           const Pattern *before, double *lower)
 {
@@ -270,8 +271,10 @@ static void solve_pattern(const Mixture *mixture, const RowSearch *search, Patte
         }
     }
     pattern->score = 0.5 * quadratic - 0.5 * log_det;
-    for (ptrdiff_t i = 0; i < count; i++) {
-        pattern->log_wrong[i] = log_wrong_in(mixture, search, pattern, before, i);
+    for (ptrdiff_t i = 0, j = 0; i < count; i++, j++) {
+        while (before && j < before->count && before->cells[j] != pattern->cells[i])
+            j++;
+        pattern->log_wrong[i] = log_wrong_in(mixture, search, pattern, i, before, j);
         pattern->score += pattern->log_wrong[i];
     }
 }
@@ -492,6 +495,23 @@ static Move best_move(const Mixture *mixture, RowSearch *search)
     return best;
 }
 
+/* The pattern after a move; -1 if it has no room. Its cells keep their order: those that hang together stay
+ * near each other. */
+static int make_move(const Pattern *now, const Move *move, Pattern *next)
+{
+    next->count = 0;
+    for (ptrdiff_t k = 0; k < now->count; k++)
+        if (k != move->out)
+            next->cells[next->count++] = now->cells[k];
+    if (next->count + 2 > MOST_WRONG)
+        return -1;
+    if (move->in >= 0)
+        next->cells[next->count++] = move->in;
+    if (move->also_in >= 0)
+        next->cells[next->count++] = move->also_in;
+    return 0;
+}
+
 /* Change the pattern while its score rises; candidates are those of the last one. */
 static void climb(const Mixture *mixture, RowSearch *search, double *lower)
 {
@@ -502,19 +522,9 @@ static void climb(const Mixture *mixture, RowSearch *search, double *lower)
     list_candidates(mixture, search);
     for (int step = 0; step < 4 * MOST_WRONG; step++) {
         const Move move = best_move(mixture, search);
-        if (move.in < 0 && move.out < 0)
-            return;
         Pattern *next = search->next;
-        next->count = search->now->count;
-        memcpy(next->cells, search->now->cells, (size_t)next->count * sizeof *next->cells);
-        if (move.out >= 0)
-            next->cells[move.out] = next->cells[--next->count];
-        if (next->count + 2 > MOST_WRONG)
+        if ((move.in < 0 && move.out < 0) || make_move(search->now, &move, next) < 0)
             return;
-        if (move.in >= 0)
-            next->cells[next->count++] = move.in;
-        if (move.also_in >= 0)
-            next->cells[next->count++] = move.also_in;
         solve_pattern(mixture, search, next, search->now, lower);
         if (!(next->score > search->now->score))
             return;
