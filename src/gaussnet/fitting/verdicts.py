@@ -1,6 +1,6 @@
 """What a fit amounts to, in three lines: does it fit, what was wrong, how far to trust it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
@@ -301,8 +301,9 @@ class Verdict:
             assert shapes is not None
             advice = _shape_advice(float(shapes.skewness[node]), self._is_positive(node))
             advised.setdefault(advice, []).append(repr(shown(self.fit.dag.nodes[node])))
-        if self.tied:
-            advised["its many equal values"] = [repr(name) for name in self.tied]
+        for name in self.tied:
+            others = ", unless far beyond all others" * (name in self._flags)
+            advised.setdefault(f"its many equal values{others}", []).append(repr(name))
         return [
             f"wrong values in {listed(names)} could not be told from "
             f"{advice if len(names) == 1 else advice.replace('its', 'their')}"
@@ -631,11 +632,17 @@ class Verdict:
             worst = max(self._far.values())
             other = ", and try method='sequential-trim'" * (not {*self.far} <= {*self.tied})
             return (
-                f"Trust the numbers of {listed(self.far)} only if values up to {worst:.0f} "
-                "standard deviations of the noise off are right: the fit believes them; look at "
-                f"them{other}."
+                f"Trust the numbers of {listed(self.far)}{self._children_words(self._far)} only if "
+                f"values up to {worst:.0f} standard deviations of the noise off are right: the fit "
+                f"believes them; look at them{other}."
             )
         return ""
+
+    def _children_words(self, nodes: Collection[int]) -> str:
+        """That the children of these nodes are meant too; "" if there are none."""
+        dag = self.fit.dag
+        whose = "its" if len(nodes) == 1 else "their"
+        return f" and of {whose} children" * any(dag.children(dag.nodes[node]) for node in nodes)
 
     def _flag_caution(self) -> str:
         """What to know if flagged values are right, as in a skewed column or heavy tails; or ""."""
