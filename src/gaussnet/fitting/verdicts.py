@@ -348,7 +348,12 @@ class Verdict:
     def is_small(self) -> bool:
         """Whether there are few rows for the largest equation."""
         fewest = int(self.fit.details.rows.min(initial=self.fit.rows))
-        return fewest < FEW_ROWS * (self.fit.dag.max_in_degree + 1)
+        return fewest < FEW_ROWS * self._most_coefficients
+
+    @property
+    def _most_coefficients(self) -> int:
+        """Coefficients of the largest equation, with its intercept if it has one."""
+        return self.fit.dag.max_in_degree + self.fit.intercept
 
     @property
     def contaminated(self) -> bool:
@@ -552,7 +557,7 @@ class Verdict:
             rows = int(fit.details.rows.min(initial=fit.rows))
             return (
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
-                f"{fit.dag.max_in_degree + 1} coefficients."
+                f"{counted(self._most_coefficients, 'coefficient')}."
             )
         if self.lacking_levels:
             names = listed(self.lacking_levels)
@@ -592,7 +597,7 @@ class Verdict:
         return (
             "Only nodes without parents are found correlated, which the graph says they are not: "
             "equations hold as in regression, and the effects of such a node if it causes none of "
-            "the others; use roots='correlated' for means, predictions and fit measures."
+            "the others; use roots='correlated' for variances, predictions and measures of fit."
         )
 
     def _cautious(self, odd: set[str], condition: str) -> str:
