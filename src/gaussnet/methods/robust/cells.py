@@ -208,16 +208,19 @@ def discrete_columns(columns: FloatArray) -> dict[int, DiscreteColumn]:
 
 
 def is_continuous(column: FloatArray) -> bool:
-    """Whether no value of a column is frequent, unless it lies far from all others."""
+    """Whether no value of a column is frequent, unless it lies far from all others, as codes do.
+
+    A value that most rows hold is no code.
+    """
     ordered = np.sort(column)
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     counts = np.diff(np.append(starts, len(ordered)))
     if not len(counts) or counts.max() <= LARGEST_MODE * len(ordered):
         return True
+    if counts.max() > MAJORITY * len(ordered):
+        return False
     mode = ordered[starts[counts.argmax()]]
     others = ordered[ordered != mode]
-    if not len(others):
-        return False
     low, high = np.quantile(others, (0.25, 0.75))
     nearest = np.abs(others - mode).min()
     return bool(nearest > 3.0 * (high - low) > 0.0)
