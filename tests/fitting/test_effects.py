@@ -1,6 +1,7 @@
 """Effects of a fit: standard errors by the delta method."""
 
 import pickle
+import re
 from types import SimpleNamespace
 
 import numpy as np
@@ -295,10 +296,26 @@ def test_correlated_roots_are_a_doubt_of_their_own_effects_alone():
     fit = gn.fit(frame, "y ~ x + z + w")
     assert "contradict the graph" in fit.summary().fits
     assert "equations hold as in regression" in fit.summary().trust
-    assert "roots='correlated'" in fit.summary().trust
-    assert "x is correlated with other nodes" in fit.effect("x", "y").doubt
+    assert "roots='correlated' for variances, predictions and" in fit.summary().trust
+    doubt = fit.effect("x", "y").doubt
+    assert doubt.startswith("x is correlated with other nodes")
+    assert doubt.endswith("its effects are right only if it causes none of them")
     assert fit.effect("w", "y").doubt is None
     assert not gn.fit(frame, "y ~ x + z + w", roots="correlated").summary().warns
+
+
+@pytest.mark.parametrize(
+    ("shifts", "words"),
+    [({"b": 2.0, "c": 0.0}, r"s\[b\] is"), ({"b": 2.0, "c": -2.0}, r"s\[b\] and s\[c\] are")],
+)
+def test_levels_that_are_correlated_with_other_roots_are_named_alone(shifts, words):
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"s": rng.choice(list("abc"), 600)})
+    frame["x"] = frame["s"].map({"a": 0.0, **shifts}) + rng.normal(size=600)
+    frame["y"] = frame["x"] + (frame["s"] == "b") + rng.normal(size=600)
+    notes = gn.fit(frame, "y ~ x + s").level_effects("s", "y").notes
+    (doubt,) = [note for note in notes if "correlated with other nodes" in note]
+    assert re.match(words, doubt)
 
 
 def test_correlated_roots_hide_no_other_warning():

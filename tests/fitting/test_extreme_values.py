@@ -81,6 +81,16 @@ def test_columns_whose_squares_underflow_are_refused(method, size):
         gn.fit(TRUTH.sample(200, seed=1) * size, DAG, method)
 
 
+@pytest.mark.parametrize("method", ["least-squares", "robust"])
+@pytest.mark.parametrize("column", range(3))
+def test_summaries_of_a_column_whose_squares_lose_digits_are_refused(column, method):
+    rows = TRUTH.sample(200, seed=1)
+    rows[:, column] *= 1e-155
+    summary = gn.summarize(rows, DAG, method)
+    with pytest.raises(gn.EstimationError, match=f"{DAG.nodes[column]!r} has no finite answer"):
+        gn.solve(summary)
+
+
 @pytest.mark.parametrize("column", range(3))
 def test_one_column_whose_squares_underflow_is_refused_by_name(column):
     rows = TRUTH.sample(200, seed=1)

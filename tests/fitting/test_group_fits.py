@@ -342,6 +342,12 @@ def test_notes_and_summaries_name_their_groups():
         assert "few rows for an equation with 3 coefficients (group tiny)" in text
 
 
+def test_groups_without_intercept_have_one_coefficient_less():
+    frame = FRAME.assign(site=FRAME.site.where(np.arange(len(FRAME)) >= 4, "tiny"))
+    found = gn.fit(frame, DAG, groups="site", intercept=False)
+    assert "few rows for an equation with 2 coefficients (group tiny)" in found.notes
+
+
 def test_many_groups_are_told_in_few_lines():
     rows = gn.simulate.random_network(DAG, seed=0).sample(600, seed=1)
     found = gn.fit(rows, DAG, groups=np.arange(600) // 20)

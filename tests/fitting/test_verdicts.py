@@ -476,6 +476,15 @@ def test_a_contradicted_graph_is_told_before_skew():
     assert "Trust the numbers of a and of its parents and children only if" in summary.trust
 
 
+@pytest.mark.parametrize(("rows", "words"), [(19, "with 2 coefficients"), (20, "")])
+def test_few_rows_are_those_for_the_coefficients_that_equations_have(rows, words):
+    columns = np.random.default_rng(0).normal(size=(rows, 3))
+    dag = gn.Dag.parse("[a][b][c|a:b]", nodes="abc")
+    trust = gn.fit(columns, dag, intercept=False).summary().trust
+    assert ("few for an equation" in trust) == bool(words)
+    assert words in trust
+
+
 def weak_edges(seed: int, size: float) -> gn.Fit:
     """A fit without edges to 1,200 rows of ten nodes with 45 weak edges."""
     names = [f"x{place}" for place in range(10)]

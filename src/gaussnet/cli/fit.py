@@ -264,7 +264,7 @@ class Learnt:
         if self.fit.trimming is not None:
             test = self.fit.trimming.contamination
         return {
-            "graph": graph_fields(self.verdict.check, self.verdict.reason),
+            "graph": graph_fields(*self.verdict.checked),
             "residuals": residual_fields(self.verdict.shapes, nodes),
             **({} if test is None else {"contamination": contamination_fields(test, nodes)}),
         }

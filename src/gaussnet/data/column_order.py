@@ -106,10 +106,19 @@ def column_names(columns: Iterable[object]) -> list[str]:
 
 
 def _named_fields(records: np.ndarray[Any, Any], dag: Dag) -> NamedRows:
-    """The fields of a record array as columns: those of nodes, and others that hold numbers."""
-    fields = records.dtype.names or ()
-    own = [name for name in fields if name in dag or records[name].dtype.kind in "biuf"]
-    return named(np.column_stack([records[name] for name in own]), own)
+    """The fields of a record array as columns, if they hold numbers, as those of nodes must."""
+    fields = {name: records[name] for name in records.dtype.names or ()}
+    own = {name: one for name, one in fields.items() if one.ndim == 1 and one.dtype.kind in "biuf"}
+    others = [name for name in fields if name in dag and name not in own]
+    if others:
+        raise DataError(
+            f"the field {others[0]!r} of the record array has the type {records.dtype[others[0]]}, "
+            "expected numbers: give a frame, as pandas.DataFrame(records)"
+        )
+    columns = np.empty((len(records), len(own)), order="F")
+    for place, values in enumerate(own.values()):
+        columns[:, place] = values
+    return named(columns, own)
 
 
 def _check_is_array(data: Any) -> None:

@@ -388,7 +388,8 @@ def _numbers_of(column: "nw.Series[Any]") -> FloatArray | None:
     if column.dtype == nw.Object and len(column):
         values = column.to_list()
         if all(isinstance(one, Real | Decimal) or _is_missing(one) for one in values):
-            return np.array([np.nan if _is_missing(one) else float(one) for one in values])
+            with suppress(OverflowError, ValueError):  # as of 10**400
+                return np.array([np.nan if _is_missing(one) else float(one) for one in values])
     elif column.dtype == nw.Unknown and _own_type(column).startswith("Sparse"):
         dense = np.asarray(column.to_native())
         return dense.astype(np.float64) if dense.dtype.kind in "biuf" else None
@@ -405,6 +406,8 @@ def _is_missing(value: Any) -> bool:
 def _kind(column: "nw.Series[Any]", found: int | None) -> str:
     """What a column holds, in a word; the first that is no number is in row `found`."""
     value = None if found is None else column[found]
+    if isinstance(value, Real | Decimal):
+        return "values that float64 cannot hold"
     if column.dtype == nw.Object and not isinstance(value, str | None):
         return f"values of type {type(value).__name__}"
     if column.dtype in (nw.String, nw.Object):
@@ -422,6 +425,8 @@ def _place(column: "nw.Series[Any]", row: int) -> str:
 
 def _advice(column: "nw.Series[Any]", name: str, first: Any) -> str:
     """How to make numbers of a column that holds something else; `first` is the first of these."""
+    if isinstance(first, Real | Decimal):
+        return "divide the column by a power of ten, or mark these values as missing"
     if column.dtype in (nw.String, nw.Object) and isinstance(first, str | None):
         return _advice_on_text(column, name, first)
     if column.dtype in (nw.Datetime, nw.Date):
@@ -469,7 +474,7 @@ def _first_text(column: "nw.Series[Any]") -> int | None:
     for row, value in enumerate(values):
         try:
             float("nan" if plain_label(value) is None else value)
-        except (TypeError, ValueError):
+        except (OverflowError, TypeError, ValueError):
             return row
     return None
 

@@ -21,6 +21,7 @@ from gaussnet.data.sources import (
 )
 from gaussnet.errors import DataError, SettingError
 from gaussnet.files import suffix
+from gaussnet.named_rows import names_of
 from gaussnet.types import IntArray
 
 BATCH_ROWS = 1 << 16
@@ -102,9 +103,10 @@ def open_labels(data: Any, column: str, purpose: str, *, is_category: bool = Fal
 
         return LabelList.of(frame_labels(data, column))
     if is_source(data) or not is_path(data):
+        hold = "have no names" if names_of(data) is None else "are taken as numbers"
         raise SettingError(
-            f"got {purpose}={column!r} with data whose columns have no names: give one value for "
-            "each row instead of the name of a column, or a frame"
+            f"got {purpose}={column!r} with data whose columns {hold}: give one value for each row "
+            "instead of the name of a column, or a frame"
         )
     files = files_of(data)
     for file in files:

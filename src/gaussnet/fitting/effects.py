@@ -39,17 +39,21 @@ if TYPE_CHECKING:
 CONTRADICTED = "the data contradict the graph: see fit.summary()"
 """What is told beside effects, which hold only if the graph is right."""
 
+ARE_SEVERAL = "are", "their", "they cause"
+
 
 def doubt_of(fit: "Fit", causes: Iterable[str] = ()) -> str | None:
     """What speaks against the graph, and so against effects of these; None for nothing."""
-    verdict, causes = fit._verdict, tuple(causes)
+    verdict = fit._verdict
     if verdict.doubts_equations:
         return CONTRADICTED
-    if not verdict.correlated_roots.intersection(causes):
+    found = [shown(cause) for cause in causes if cause in verdict.correlated_roots]
+    if not found:
         return None
+    are, whose, cause = ("is", "its", "it causes") if len(found) == 1 else ARE_SEVERAL
     return (
-        f"{listed(map(shown, causes))} is correlated with other nodes without parents: this is the "
-        "effect only if it causes none of them"
+        f"{listed(found)} {are} correlated with other nodes without parents: {whose} effects are "
+        f"right only if {cause} none of them"
     )
 
 

@@ -155,7 +155,7 @@ class GroupFit:
 
     def _small_words(self) -> list[str]:
         """That groups have few rows for their equations."""
-        needed = self.dag.max_in_degree + 1
+        needed = self.dag.max_in_degree + self.pooled.intercept
         sizes = {name: _fewest(fit) for name, fit in self.fits.items()}
         words = {
             f"no more rows than the {counted(needed, 'coefficient')} of the largest equation": [

@@ -576,9 +576,7 @@ class NetworkBuilder:
         """Refuse what squares of huge or tiny values have made of the answer."""
         lost = ~(np.isfinite(self.intercepts) & np.isfinite(self.variances))
         lost[self.dag.families.family_of_edge[~np.isfinite(self.coefficients)]] = True
-        if lost.any():
-            node = self.dag.nodes[np.flatnonzero(lost)[0]]
-            raise EstimationError(f"the node {node!r} has no finite answer, {EXTREME}")
+        self._refuse_extreme(np.flatnonzero(lost))
 
     def check_not_tiny(self, table: Table) -> None:
         """Refuse columns that vary, but so little that their squares are 0 or lose digits."""
@@ -589,8 +587,16 @@ class NetworkBuilder:
                 low, high = ask(table, RangePass(nodes, rows))
                 is_small = high - low <= SMALLEST_RANGE
                 nodes, varies = nodes[is_small], (high > low)[is_small]
-        if varies.any():
-            node = self.dag.nodes[nodes[varies][0]]
+        self._refuse_extreme(nodes[varies])
+
+    def check_digits(self) -> None:
+        """Refuse variances of lost digits; whether all of a variance is lost only rows can tell."""
+        is_lost = (self.variances > 0.0) & (self.variances < SMALLEST_VARIANCE)
+        self._refuse_extreme(np.flatnonzero(is_lost))
+
+    def _refuse_extreme(self, nodes: IntArray) -> None:
+        if len(nodes):
+            node = self.dag.nodes[nodes[0]]
             raise EstimationError(f"the node {node!r} has no finite answer, {EXTREME}")
 
     def network(self) -> GaussianNetwork:

@@ -311,10 +311,11 @@ def _kind_of_values(report: NodeReport) -> list[str]:
             "consider a transformation, or a variable that is missing from the graph"
         )
     if report.tied:
+        others = ", unless they lie far beyond all others" * bool(report.flagged)
         found.append(
-            "so many of its values are equal that wrong values in it cannot be told; it is fitted "
-            "by least squares"
+            f"so many of its values are equal that wrong values in it cannot be told{others}; it "
+            "is fitted by least squares"
         )
-    if report.discrete and report.flagged:
+    elif report.discrete and report.flagged:
         found.append("it has few distinct values: only values far from these were flagged")
     return found

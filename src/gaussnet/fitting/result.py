@@ -39,7 +39,7 @@ if TYPE_CHECKING:
     from gaussnet.fitting.suspected_codes import SuspectedCode
     from gaussnet.fitting.tables import ResultTable
     from gaussnet.fitting.uncertainty import ConfidenceIntervals, StandardErrors, Uncertainty
-    from gaussnet.fitting.verdicts import FitSummary, Verdict
+    from gaussnet.fitting.verdicts import FitSummary, KnownVerdict, Verdict
     from gaussnet.methods.groups import FitData
     from gaussnet.methods.robust.contamination import ContaminationTest
     from gaussnet.methods.robust.findings import Trimming
@@ -121,6 +121,10 @@ class Fit:
     """What rows that are added later go on from, if there is one."""
     sums: "KeptSums | None" = field(default=None, repr=False, compare=False)
     """What least squares was solved from, which answers where the rows are gone."""
+    known_verdict: "KnownVerdict | None" = field(
+        default=None, init=False, repr=False, compare=False
+    )
+    """What a copy without rows knows of them; None where they are at hand."""
 
     def __post_init__(self) -> None:
         if self.missing_values and self.network.seen is None:
@@ -219,12 +223,7 @@ class Fit:
         """What the sentences of `summary` rest on, each found when it is first asked for."""
         from gaussnet.fitting.verdicts import Verdict
 
-        return Verdict(self, self._known_verdict)
-
-    @cached_property
-    def _known_verdict(self) -> "Mapping[str, Any]":
-        """What a copy without rows knows of them; nothing where they are at hand."""
-        return {}
+        return Verdict(self, self.known_verdict)
 
     @cached_property
     def residual_shapes(self) -> "ResidualShapes | None":
@@ -1044,7 +1043,7 @@ class Fit:
         own = {name: value for name, value in self.__dict__.items() if name not in left}
         said = ("notes", "suspected_codes", "missing_values", "seen_range", "residual_shapes")
         own |= {name: getattr(self, name) for name in said}
-        own["_known_verdict"] = self._verdict.known()
+        own["known_verdict"] = self._verdict.found()
         try:
             own["sample_scales"] = self.sample_scales
         except GaussnetError:  # rows that were changed since

@@ -554,6 +554,7 @@ def _solve(summary: PageSummary, scale: str | Scale | None) -> Fit:
     builder.details.set_rows[:] = rows - served - summary.lacking
     for some in shared:
         builder.settle_variances(some, int(served[some[0]]))
+    builder.check_digits()
     notes = general_notes((), rows + summary.dropped, rows) + notes
     found = builder.result(builder.network(), rows, notes, kept=summary)
     if not summary.for_checks:

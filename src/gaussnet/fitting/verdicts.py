@@ -1,9 +1,9 @@
 """What a fit amounts to, in three lines: does it fit, what was wrong, how far to trust it."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
 from functools import cached_property
-from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -34,10 +34,6 @@ MISFIT = 0.01
 """P-value of chi-square below which all missing edges together are said not to hold."""
 FEW_ROWS = 10
 """Fewer rows than this for each parameter of the largest equation are few."""
-NEEDS_ROWS = (
-    *("check", "misfit", "_far", "unexplained", "two_valued", "lacking_levels", "summary"),
-)
-"""What a verdict finds in the rows."""
 FEWEST_VALUES = 2
 """Two values among so many are no sign that there are no others."""
 SOME = 100
@@ -96,41 +92,82 @@ class FitSummary(str):
         return "".join(f"<p style='margin:.2em 0'>{escaped(one)}</p>" for one in self.sentences)
 
 
+class Checked(NamedTuple):
+    """The check of the graph, or why there is none."""
+
+    check: "GraphCheck | None"
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class KnownVerdict:
+    """What a verdict found in the rows, for a copy of the fit that has none."""
+
+    checked: Checked
+    misfit: float | None
+    worst: dict[int, float]
+    unexplained: dict[str, float]
+    two_valued: list[str]
+    lacking_levels: list[str]
+    summary: FitSummary
+
+
+T = TypeVar("T")
+
+
+def found_in_rows(find: "Callable[[Verdict], T]") -> "cached_property[T]":
+    """A property that is found when it is first asked for, unless it is known already."""
+
+    def found(verdict: "Verdict") -> T:
+        known = verdict.known
+        return find(verdict) if known is None else getattr(known, find.__name__)
+
+    found.__doc__ = find.__doc__
+    return cached_property(found)
+
+
 class Verdict:
     """What the sentences rest on, each found when it is first asked for."""
 
-    def __init__(self, fit: "Fit", known: Mapping[str, Any] = MappingProxyType({})) -> None:
-        self.fit = fit
-        self.reason = ""
-        """Why the graph was not checked."""
-        self.__dict__.update(known)
+    def __init__(self, fit: "Fit", known: KnownVerdict | None = None) -> None:
+        self.fit, self.known = fit, known
 
-    def known(self) -> dict[str, Any]:
-        """What needs the rows, for a copy of the fit that has none."""
-        return {name: getattr(self, name) for name in (*NEEDS_ROWS, "reason")}
+    def found(self) -> KnownVerdict:
+        """All that is found in the rows."""
+        return KnownVerdict(
+            self.checked,
+            self.misfit,
+            self.worst,
+            self.unexplained,
+            self.two_valued,
+            self.lacking_levels,
+            self.summary,
+        )
 
-    @cached_property
+    @property
     def check(self) -> "GraphCheck | None":
         """The check of the graph, unless there are no rows or it would take long."""
+        return self.checked.check
+
+    @found_in_rows
+    def checked(self) -> Checked:
+        """The same, or why there is none."""
         fit = self.fit
         nodes = len(fit.dag)
         missing = nodes * (nodes - 1) // 2 - len(fit.dag.edges)
         try:
             gone = fit.data is None and fit.sums is not None and fit.sums.cross is not None
             if not gone and not fit.required_data("").table().is_in_memory:
-                self.reason = "the rows are in a file: call check_graph()"
-                return None
+                return Checked(None, "the rows are in a file: call check_graph()")
         except GaussnetError as problem:
-            self.reason = str(problem) if fit.data else "the fit no longer has its rows"
-            return None
+            return Checked(None, str(problem) if fit.data else "the fit no longer has its rows")
         if missing * fit.rows > MOST_WORK:
-            self.reason = f"there are {counted(missing, 'missing edge')}: call check_graph()"
-            return None
+            words = f"there are {counted(missing, 'missing edge')}: call check_graph()"
+            return Checked(None, words)
         try:
-            return fit.check_graph()
+            return Checked(fit.check_graph())
         except GaussnetError as problem:
-            self.reason = str(problem)
-            return None
+            return Checked(None, str(problem))
 
     @cached_property
     def measures(self) -> FitMeasures | None:
@@ -157,7 +194,7 @@ class Verdict:
         except GaussnetError:
             return True
 
-    @cached_property
+    @found_in_rows
     def misfit(self) -> float | None:
         """P-value of chi-square if it contradicts all missing edges together and no test does one.
 
@@ -179,7 +216,7 @@ class Verdict:
         """The shapes of the residuals; None without rows."""
         return self.fit.residual_shapes
 
-    @cached_property
+    @found_in_rows
     def summary(self) -> FitSummary:
         """The three lines."""
         restricts = bool(self.heavy_tailed) and not self.warns
@@ -218,11 +255,11 @@ class Verdict:
     @property
     def far(self) -> list[str]:
         """Nodes with believed values so far off that no noise explains them, in robust fits."""
-        names = self.fit.dag.nodes
-        return [shown(names[node]) for node in sorted(self._far, key=lambda node: -self._far[node])]
+        names, worst = self.fit.dag.nodes, self.worst
+        return [shown(names[node]) for node in sorted(worst, key=lambda node: -worst[node])]
 
-    @cached_property
-    def _far(self) -> dict[int, float]:
+    @found_in_rows
+    def worst(self) -> dict[int, float]:
         """The same by position, with the worst value of each in standard deviations of its noise.
 
         Where the fit does not believe a parent there is no residual. Then a value of a column that
@@ -243,7 +280,7 @@ class Verdict:
             sizes[node] = max(sizes[node], np.abs(cells.deviations[unseen]).max())
         return {node: float(worst[node]) for node in np.flatnonzero(sizes > FAR).tolist()}
 
-    @cached_property
+    @found_in_rows
     def unexplained(self) -> dict[str, float]:
         """Nodes of a robust fit whose R2 is clearly below 0, and this."""
         if self.fit.trimming is None or self.shapes is None:
@@ -261,7 +298,7 @@ class Verdict:
         """Nodes whose residuals are not Gaussian in another way."""
         return self._named("skewed", "heavy tails", "light tails")
 
-    @cached_property
+    @found_in_rows
     def two_valued(self) -> list[str]:
         """Nodes with parents that have only two values, as 0 and 1: noise is not Gaussian there."""
         dag = self.fit.dag
@@ -301,8 +338,9 @@ class Verdict:
             assert shapes is not None
             advice = _shape_advice(float(shapes.skewness[node]), self._is_positive(node))
             advised.setdefault(advice, []).append(repr(shown(self.fit.dag.nodes[node])))
-        if self.tied:
-            advised["its many equal values"] = [repr(name) for name in self.tied]
+        for name in self.tied:
+            others = ", unless far beyond all others" * (name in self._flags)
+            advised.setdefault(f"its many equal values{others}", []).append(repr(name))
         return [
             f"wrong values in {listed(names)} could not be told from "
             f"{advice if len(names) == 1 else advice.replace('its', 'their')}"
@@ -347,7 +385,12 @@ class Verdict:
     def is_small(self) -> bool:
         """Whether there are few rows for the largest equation."""
         fewest = int(self.fit.details.rows.min(initial=self.fit.rows))
-        return fewest < FEW_ROWS * (self.fit.dag.max_in_degree + 1)
+        return fewest < FEW_ROWS * self._most_coefficients
+
+    @property
+    def _most_coefficients(self) -> int:
+        """Coefficients of the largest equation, with its intercept if it has one."""
+        return self.fit.dag.max_in_degree + self.fit.intercept
 
     @property
     def contaminated(self) -> bool:
@@ -364,7 +407,7 @@ class Verdict:
     def _graph_words(self) -> str:
         check = self.check
         if check is None:
-            return f"Whether the data agree with the graph was not checked ({self.reason})"
+            return f"Whether the data agree with the graph was not checked ({self.checked.reason})"
         if not check.tests and check.untested:
             return "The rows cannot tell whether they agree with the graph"
         if not check.tests:
@@ -462,7 +505,7 @@ class Verdict:
         most = int(fit.details.dropped.max())
         return [f"missing values cost {listed(names)} up to {most:,} of {fit.rows:,} rows"]
 
-    @cached_property
+    @found_in_rows
     def lacking_levels(self) -> list[str]:
         """Categories whose missing levels were bridged as if they were Gaussian, if they are many.
 
@@ -551,7 +594,7 @@ class Verdict:
             rows = int(fit.details.rows.min(initial=fit.rows))
             return (
                 f"Trust the numbers little: {rows:,} rows are few for an equation with "
-                f"{fit.dag.max_in_degree + 1} coefficients."
+                f"{counted(self._most_coefficients, 'coefficient')}."
             )
         if self.lacking_levels:
             names = listed(self.lacking_levels)
@@ -591,7 +634,7 @@ class Verdict:
         return (
             "Only nodes without parents are found correlated, which the graph says they are not: "
             "equations hold as in regression, and the effects of such a node if it causes none of "
-            "the others; use roots='correlated' for means, predictions and fit measures."
+            "the others; use roots='correlated' for variances, predictions and measures of fit."
         )
 
     def _cautious(self, odd: set[str], condition: str) -> str:
@@ -628,14 +671,20 @@ class Verdict:
                 "follow the equation; look at them, and try method='sequential-trim'."
             )
         if self.far:
-            worst = max(self._far.values())
+            worst, children = max(self.worst.values()), self._children_words(self.worst)
             other = ", and try method='sequential-trim'" * (not {*self.far} <= {*self.tied})
             return (
-                f"Trust the numbers of {listed(self.far)} only if values up to {worst:.0f} "
-                "standard deviations of the noise off are right: the fit believes them; look at "
-                f"them{other}."
+                f"Trust the numbers of {listed(self.far)}{children} only if values up to "
+                f"{worst:.0f} standard deviations of the noise off are right: the fit believes "
+                f"them; look at them{other}."
             )
         return ""
+
+    def _children_words(self, nodes: Collection[int]) -> str:
+        """That the children of these nodes are meant too; "" if there are none."""
+        dag = self.fit.dag
+        whose = "its" if len(nodes) == 1 else "their"
+        return f" and of {whose} children" * any(dag.children(dag.nodes[node]) for node in nodes)
 
     def _flag_caution(self) -> str:
         """What to know if flagged values are right, as in a skewed column or heavy tails; or ""."""

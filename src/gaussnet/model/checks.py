@@ -288,6 +288,11 @@ def _unnamed_labels(data: Any, dag: Dag) -> list[str]:
 
 def _checked_width(data: Any, names: list[str]) -> list[str]:
     """The names, one for each column of an array."""
+    if getattr(getattr(data, "dtype", None), "names", None):
+        raise DataError(
+            "got a record array, expected an array of numbers or a frame: give "
+            "pandas.DataFrame(records)"
+        )
     try:
         shape = np.shape(data)
     except ValueError:

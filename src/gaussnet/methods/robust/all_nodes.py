@@ -91,16 +91,14 @@ class SequentialFit:
 
     def learn(self, scale: RobustScale, threads: int) -> RobustSolution:
         """Learn all nodes, those of one level of the graph side by side."""
-        self._screen(threads)
+        while self._walk(scale, threads):
+            self.learnt = Learnt.blank(self.families, len(self.columns))
+        own = self._unset_columns()
+        tied = tuple(n for n, one in self.discrete.items() if one.is_tied(own[:, n]))
         if not self.clean.all():
-            self._find_discrete()
-            self.table = CellTable.empty(len(self.families), self._capacity())
-            self._learn_others(self._task(scale), threads)
-            if self._find_tied():
-                return self.learn(scale, threads)
             self._confirm(scale)
             self._confirm_readmitted()
-        learnt, cells, own = self.learnt, self._attributed_cells(), self._unset_columns()
+        learnt, cells = self.learnt, self._attributed_cells()
         return RobustSolution(
             learnt.coefficients,
             learnt.intercepts,
@@ -112,8 +110,20 @@ class SequentialFit:
             all_left_out(self.table),
             {node: self.columns[:, node].take(found.rows) for node, found in cells.items()},
             tuple(self.discrete),
-            tied=tuple(n for n, one in self.discrete.items() if one.is_tied(own[:, n])),
+            tied=tied,
         )
+
+    def _walk(self, scale: RobustScale, threads: int) -> bool:
+        """Learn all nodes once; whether more columns are tied, so that all must be learnt anew."""
+        self._screen(threads)
+        if self.clean.all():
+            return False
+        self._find_discrete()
+        self.table = CellTable.empty(len(self.families), self._capacity())
+        self._learn_others(self._task(scale), threads)
+        found = self._find_tied()
+        self.tied |= found
+        return bool(found)
 
     # Screening.
 
@@ -149,21 +159,14 @@ class SequentialFit:
                 self.clean[node] |= self.failed[node]
                 self.failed[node] = False
 
-    def _find_tied(self) -> bool:
-        """Look for nodes of which trimming kept a single value, near others; whether it found any.
-
-        All is learnt anew with such columns taken as discrete ones.
-        """
+    def _find_tied(self) -> dict[int, DiscreteColumn]:
+        """Nodes of which trimming kept a single value, near others."""
         columns = self._unset_columns()
-        found = {
+        return {
             node: DiscreteColumn.tied(columns[:, node])
             for node in np.flatnonzero(self.learnt.cutoffs < np.inf).tolist()
             if node not in self.discrete and self._kept_one_value(columns[:, node], node)
         }
-        self.tied |= found
-        if found:
-            self.learnt = Learnt.blank(self.families, len(self.columns))
-        return bool(found)
 
     def _kept_one_value(self, column: FloatArray, node: int) -> bool:
         """Whether the rows kept hold one value of a column in which it is near others."""

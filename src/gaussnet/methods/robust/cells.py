@@ -42,6 +42,15 @@ other."""
 LARGEST_MODE = 0.1
 """A column in which one value is more frequent is not continuous and is not judged."""
 
+FEWEST_OTHERS = 20
+"""Values beside the most frequent one that tell how far the right ones reach."""
+
+UPPER_QUARTILE = 0.6745
+"""Of the Gaussian distribution, in standard deviations."""
+
+FAR_ENOUGH, LARGE_GAP = 3.0, 1.5
+"""The right ones reach at least so many standard deviations, and the gap so many times farther."""
+
 SAMPLE = 64
 
 NO_ROWS: IntArray = np.empty(0, dtype=np.int64)
@@ -129,8 +138,7 @@ class DiscreteColumn(NamedTuple):
     values: FloatArray
     """Ascending."""
     outside: IntArray
-    """Rows of values that lie far outside, ascending; none if only one value belongs, which leaves
-    no measure of far."""
+    """Rows of values that lie far outside, ascending."""
 
     @classmethod
     def of(cls, column: FloatArray) -> "DiscreteColumn | None":
@@ -158,14 +166,17 @@ class DiscreteColumn(NamedTuple):
             return None
         values = _main_group(values, counts)
         width = values[-1] - values[0]
+        if width == 0.0:
+            return cls.tied(column)
         distances = np.maximum(values[0] - column, column - values[-1])
-        return cls(values, np.flatnonzero(distances > width) if width > 0.0 else NO_ROWS)
+        return cls(values, np.flatnonzero(distances > width))
 
     @classmethod
     def tied(cls, column: FloatArray) -> "DiscreteColumn":
-        """A column to which the most frequent value belongs, and nothing can be called far."""
+        """A column of one frequent value; of the others only the far beyond all do not belong."""
         values, counts = np.unique(column[~np.isnan(column)], return_counts=True)
-        return cls(values[[counts.argmax()]], NO_ROWS)
+        mode = values[counts.argmax()]
+        return cls(np.array([mode]), _far_from(mode, column))
 
     def is_tied(self, column: FloatArray) -> bool:
         """Whether only one value belongs and others are many, so that wrong ones cannot be told."""
@@ -197,19 +208,40 @@ def discrete_columns(columns: FloatArray) -> dict[int, DiscreteColumn]:
 
 
 def is_continuous(column: FloatArray) -> bool:
-    """Whether no value of a column is frequent, unless it lies far from all others."""
+    """Whether no value of a column is frequent, unless it lies far from all others, as codes do.
+
+    A value that most rows hold is no code.
+    """
     ordered = np.sort(column)
     starts = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
     counts = np.diff(np.append(starts, len(ordered)))
     if not len(counts) or counts.max() <= LARGEST_MODE * len(ordered):
         return True
+    if counts.max() > MAJORITY * len(ordered):
+        return False
     mode = ordered[starts[counts.argmax()]]
     others = ordered[ordered != mode]
-    if not len(others):
-        return False
     low, high = np.quantile(others, (0.25, 0.75))
     nearest = np.abs(others - mode).min()
     return bool(nearest > 3.0 * (high - low) > 0.0)
+
+
+def _far_from(mode: float, column: FloatArray) -> IntArray:
+    """Rows of values that lie far beyond all others, as seen from the most frequent one.
+
+    Right values may be skewed, such as costs beside many zeros, so that logarithms of distances are
+    compared: in units of the upper half of theirs, far values lie beyond the first large gap.
+    """
+    with np.errstate(divide="ignore", over="ignore"):
+        logs = np.log(np.abs(column - mode))
+    others = np.sort(logs[np.isfinite(logs)])
+    middle, upper = np.quantile(others, (0.5, 0.75)) if len(others) else (0.0, 0.0)
+    if len(others) < FEWEST_OTHERS or upper == middle:
+        return NO_ROWS
+    sizes = UPPER_QUARTILE * (others - middle) / (upper - middle)
+    near = np.maximum(sizes[:-1], FAR_ENOUGH)
+    gaps = np.flatnonzero(sizes[1:] > LARGE_GAP * near)
+    return np.flatnonzero(logs > others[gaps[0]]) if len(gaps) else NO_ROWS
 
 
 def _are_scattered(values: FloatArray, counts: IntArray, common: BoolArray) -> bool:
