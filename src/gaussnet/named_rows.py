@@ -105,6 +105,21 @@ def did_you_mean(name: str, columns: Iterable[str]) -> str:
     return f", did you mean {plain[found[0]]!r}?" if found else ""
 
 
+def is_number(label: object) -> bool:
+    """Whether a label is a number, with a point or a comma.
+
+    Examples
+    --------
+    >>> is_number("3,5"), is_number("3rd")
+    (True, False)
+    """
+    try:
+        float(str(label).replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
 def called_here(name: str, others: Mapping[str, str]) -> str:
     """What a name from elsewhere is called here, to end a message; or nothing.
 

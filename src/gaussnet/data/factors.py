@@ -33,7 +33,7 @@ from gaussnet.data.sources import (
 from gaussnet.errors import DataError, GaussnetError
 from gaussnet.files import suffix
 from gaussnet.graph.dag import Dag, indicator, shorten
-from gaussnet.named_rows import did_you_mean
+from gaussnet.named_rows import did_you_mean, is_number
 from gaussnet.types import FloatArray, IntArray
 
 MOST_LEVELS = 30
@@ -283,11 +283,7 @@ def _are_numbers(counts: Counter[Any]) -> bool:
 
 
 def _is_number(label: Any) -> bool:
-    try:
-        float(str(label).replace(",", "."))
-    except ValueError:
-        return DATE.match(str(label)) is not None
-    return True
+    return is_number(label) or DATE.match(str(label)) is not None
 
 
 def _reference(counts: Counter[Any], ordered: Sequence[str]) -> str | None:
