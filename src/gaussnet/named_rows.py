@@ -1,6 +1,6 @@
 """Rows whose columns have names: an array that knows which column is which."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 import numpy as np
@@ -105,6 +105,21 @@ def did_you_mean(name: str, columns: Iterable[str]) -> str:
     return f", did you mean {plain[found[0]]!r}?" if found else ""
 
 
+def is_number(label: object) -> bool:
+    """Whether a label is a number, with a point or a comma.
+
+    Examples
+    --------
+    >>> is_number("3,5"), is_number("3rd")
+    (True, False)
+    """
+    try:
+        float(str(label).replace(",", "."))
+    except ValueError:
+        return False
+    return True
+
+
 def called_here(name: str, others: Mapping[str, str]) -> str:
     """What a name from elsewhere is called here, to end a message; or nothing.
 
@@ -135,3 +150,22 @@ def _names_taken(names: tuple[str, ...], key: Any) -> tuple[str, ...] | None:
         return None
     taken = np.array(names, dtype=object)[key[1]]
     return tuple(taken.tolist()) if isinstance(taken, np.ndarray) and taken.ndim == 1 else None
+
+
+def unknown_words(function: Callable[..., Any], name: str, others: Mapping[str, str]) -> str:
+    """That a function has no such keyword, and which one may be meant.
+
+    `others` are what its settings are called elsewhere.
+
+    Examples
+    --------
+    >>> def fit(data, *, missing=None): ...
+    >>> unknown_words(fit, "mising", {})
+    "fit() has no setting mising=, did you mean 'missing'?"
+    """
+    from inspect import signature
+
+    parameters = signature(function).parameters.values()
+    known = [own.name for own in parameters if own.default is not own.empty]
+    meant = did_you_mean(name, known) or f": its settings are {', '.join(known)}"
+    return f"{function.__name__}() has no setting {name}={called_here(name, others) or meant}"

@@ -221,7 +221,7 @@ BAD_DATA = [
     (
         "fit rows.parquet --dag graph.txt",
         {"rows.parquet": parquet({"x": ["a"], "y": [1.0]}), "graph.txt": GRAPH},
-        "the column 'x' holds 'a' in every row: leave the node out of the graph",
+        "the data have 1 row, and the category 'x' needs rows of 2 levels at least: give more rows",
     ),
     (
         "fit rows.parquet --dag graph.txt",

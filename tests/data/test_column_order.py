@@ -269,3 +269,41 @@ def test_what_is_no_table_is_told_by_its_type(data):
         gn.fit(data, DAG)
     with pytest.raises(gn.DataError, match=words):
         gn.fit(data, DAG, columns=["a", "b", "c"])
+
+
+@pytest.mark.parametrize(
+    ("columns", "message"),
+    [
+        (["a", "b"], "columns=['a', 'b'] leaves out 'c': give a name for each of the 3 columns"),
+        (
+            ["a", "b", "C"],
+            "leaves out 'c', did you mean 'C'? Give a name for each of the 3 columns",
+        ),
+    ],
+)
+def test_a_column_without_a_name_is_told_in_words_of_the_array(columns, message):
+    with pytest.raises(gn.GraphError, match=re.escape(message)):
+        gn.fit(ARRAY, TEXT, columns=columns)
+
+
+def test_an_empty_frame_with_text_has_no_rows():
+    with pytest.raises(gn.DataError, match="the data have no rows: give at least one"):
+        gn.fit(FRAME.assign(t="x").head(0), "b ~ a + t")
+
+
+def test_one_row_is_too_few_for_a_category():
+    with pytest.raises(gn.DataError, match="the data have 1 row, and the category 't' needs"):
+        gn.fit(FRAME.assign(t="x").head(1), "b ~ a + t")
+
+
+@pytest.mark.parametrize("frame", [pd.DataFrame, pl.DataFrame])
+def test_text_dates_are_converted_as_the_message_says(frame):
+    days = {"date": ["2020-01-31", "2021-02-01", "2020-02-02"], "b": [1.0, 2.0, 4.0]}
+    with pytest.raises(gn.DataError, match="this looks like a date") as problem:
+        gn.fit(frame(days), "b ~ date")
+    names = {"pandas": pd, "polars": pl, "frame": frame(days)}
+    code = str(problem.value).rpartition(" as ")[2]
+    if frame is pl.DataFrame:
+        code = f"frame.select({code})['date']"
+    found = eval(code, names)
+    assert (found - found.min()).to_list() == [0, 367, 2]

@@ -167,7 +167,7 @@ def test_coefficients_that_a_constant_parent_leaves_open_are_not_tested():
     check = gn.check_drift(FIT, sampled)
     assert (check.columns, check.units) == (("a",), ())
     assert check.notes == (
-        "the rows do not determine the coefficients of 'b', 'c': constant or collinear parents",
+        "the rows do not determine all coefficients of 'b', 'c': constant or collinear parents",
     )
 
 
@@ -333,3 +333,25 @@ def test_shares_of_very_many_rows_are_tested_by_the_normal_law(monkeypatch):
     monkeypatch.setattr(equation_changes, "MOST_COUNTS", 10)
     normal = _tails(30_150.0, 100_000.0, 90_000.0, 300_000.0)
     np.testing.assert_allclose(normal, exact, rtol=1.0 / 118.0)
+
+
+@pytest.mark.parametrize("is_constant_first", [True, False])
+def test_a_mean_that_moved_is_found_though_a_parent_is_constant_on_one_side(is_constant_first):
+    rng = np.random.default_rng(2)
+    still = pd.DataFrame({"y": rng.normal(size=300), "dose": 0.0})
+    varies = pd.DataFrame({"y": rng.normal(10.0, size=300), "dose": rng.normal(size=300)})
+    old, new = (still, varies) if is_constant_first else (varies, still)
+    check = gn.check_drift(gn.fit(old, "y ~ dose"), gn.fit(new, "y ~ dose"))
+    assert check.columns[0] == "y"
+    found = next(
+        test for test in check if test.quantity == "mean of residuals" and test.node == "y"
+    )
+    assert abs(found.after) == pytest.approx(10.0, abs=0.5)
+
+
+def test_means_at_parents_constant_at_two_values_are_told_as_not_tested():
+    rng = np.random.default_rng(2)
+    days = [pd.DataFrame({"y": rng.normal(size=300), "dose": dose}) for dose in (0.0, 5.0)]
+    check = gn.check_drift(*(gn.fit(day, "y ~ dose") for day in days))
+    assert "mean of the residuals of 'y' could not be tested" in check.notes[0]
+    assert ("y", "mean of residuals") not in {test[:2] for test in check}

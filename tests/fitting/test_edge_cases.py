@@ -1,6 +1,7 @@
 """Every awkward input has a decided answer or one clear sentence."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from tests.fitting.test_against_reference import random_problem
 from tests.forced import fit_with_run
@@ -421,3 +422,32 @@ def test_maximum_likelihood_over_holes_notes_wild_values_too():
     y[0], x[1] = 80.0, np.nan
     fit = gn.fit(np.c_[y, x], "y ~ x", columns=["y", "x"], missing="likelihood")
     assert any("residuals of y are far from Gaussian" in note for note in fit.notes)
+
+
+def wide():
+    names = [f"x{i}" for i in range(12)]
+    frame = pd.DataFrame(np.random.default_rng(5).normal(size=(10, 13)), columns=[*names, "y"])
+    return frame, f"y ~ {' + '.join(names)}"
+
+
+@pytest.mark.parametrize("method", ["least-squares", "robust"])
+def test_more_parents_than_rows_leave_coefficients_without_errors(method):
+    fit = gn.fit(*wide(), method)
+    assert np.isnan(list(fit.standard_errors.coefficients.values())).all()
+    assert "-" in str(fit.table())
+    assert "12 parents have rank 9" in str(fit.effect("x0", "y"))
+    assert "do not determine" in fit.summary()
+
+
+def test_parents_that_three_rows_make_collinear_are_no_error():
+    frame = pd.DataFrame(
+        {
+            "exercise": [3.32, 4.14, 3.81],
+            "bmi": [29.9, 26.8, 27.4],
+            "lc": [-0.05, 1.71, 1.01],
+            "sbp": [119.0, 120.0, 123.0],
+            "qol": [69.9, 68.7, 73.9],
+        }
+    )
+    text = "bmi ~ exercise; lc ~ bmi; sbp ~ bmi; qol ~ exercise + lc + sbp"
+    assert "parents of qol are constant or collinear" in gn.fit(frame, text).summary()

@@ -381,3 +381,112 @@ def test_a_group_that_lacks_levels_has_a_table():
     frame.loc[frame.index[(frame.kind == "z") & (frame.site == "Ulm")], "kind"] = "x"
     found = gn.fit(frame, "b ~ kind", groups="site")
     assert "The groups" in str(found)
+
+
+def years(rows=300):
+    """Means 10 sd apart; the dose does not vary in 2019."""
+    rng = np.random.default_rng(2)
+    year = np.repeat([2019, 2024], rows)
+    dose = np.where(year == 2019, 0.0, rng.normal(size=2 * rows))
+    y = rng.normal(size=2 * rows) + 10.0 * (year == 2024)
+    return pd.DataFrame({"y": y, "dose": dose, "x": rng.normal(size=2 * rows), "year": year})
+
+
+def level_of(tests):
+    return next(one for one in tests if one.kind == "level")
+
+
+@pytest.mark.parametrize("method", ["least-squares", "robust", "sequential-trim"])
+def test_means_that_differ_are_found_though_a_parent_is_constant_in_one_group(method):
+    tests = gn.fit(years(), "y ~ dose + x", method, groups="year").test_equal()
+    assert tests.differing[0].name == "y"
+    assert "3 more could not be compared" in tests.verdict
+    assert any("'dose' is constant in 2019" in note for note in tests.notes)
+    assert any("compared where dose = 0" in note for note in tests.notes)
+
+
+def test_levels_beside_a_constant_parent_are_those_of_the_other_parents_there():
+    """In 2019 the equation is that without dose; in 2024 its value at dose 0."""
+    frame = years()
+    level = level_of(gn.fit(frame, "y ~ dose + x", groups="year").test_equal())
+    old, new = (frame[frame.year == year] for year in (2019, 2024))
+    alone = gn.fit(old, "y ~ x").network
+    both = gn.fit(new, "y ~ dose + x").network
+    mean = frame.x.mean()
+    expected = [one.intercepts["y"] + one.coefficients["x", "y"] * mean for one in (alone, both)]
+    assert level.estimates == pytest.approx(expected, rel=1e-9)
+
+
+@pytest.mark.parametrize("kind", ["classical", "heteroscedastic"])
+def test_errors_of_levels_beside_a_copied_parent_are_those_without_it(kind):
+    frame = years()[["y", "x"]].assign(copy=lambda one: one.x)
+    points = {"y ~ x": [0.3], "y ~ x + copy": [0.3, 0.3]}
+    with_copy, alone = (
+        find_errors(gn.fit(frame[names], text), kind, 0.95).level_errors(np.array(points[text]))[0]
+        for text, names in (("y ~ x + copy", ["y", "x", "copy"]), ("y ~ x", ["y", "x"]))
+    )
+    assert with_copy == pytest.approx(alone, rel=1e-9)
+
+
+def test_a_level_of_a_category_in_one_group_only_leaves_the_other_means_comparable():
+    frame, rng = years(), np.random.default_rng(0)
+    kind = np.where(rng.random(len(frame)) < 0.5, "A", "B")
+    frame["kind"] = np.where((frame.year == 2024) & (rng.random(len(frame)) < 0.2), "C", kind)
+    tests = gn.fit(frame, "y ~ kind", groups="year").test_equal()
+    assert tests.differing[0].name == "y"
+    assert "kind[C]' is constant in 2019" in "".join(tests.notes)
+
+
+@pytest.mark.parametrize("column", ["site", "year"])
+def test_a_column_of_the_groups_in_the_graph_is_to_be_taken_out(column):
+    frame = years().assign(site=lambda one: np.where(one.year == 2019, "Graz", "Linz"))
+    tests = gn.fit(frame, f"y ~ {column} + x", groups=column).test_equal()
+    assert "any parameter" not in tests.verdict
+    assert "4 more could not be compared" in tests.verdict
+    assert f"{column!r} has one value within each group" in "".join(tests.notes)
+    assert "take it out of the graph" in "".join(tests.notes)
+
+
+def test_one_test_is_written_without_an_s():
+    tests = gn.fit(years()[["dose", "year"]], gn.Dag.parse("[dose]"), groups="year").test_equal()
+    assert "Nothing could be compared: " in tests.verdict
+    one = gn.fit(years()[["x", "year"]], gn.Dag.parse("[x]"), intercept=False, groups="year")
+    assert "1 test)" in one.test_equal().verdict
+
+
+def misspelt():
+    rng = np.random.default_rng(2)
+    site = np.repeat(["Graz", "Linz", "Wien"], [602, 400, 242]).astype(object)
+    frame = pd.DataFrame({"x": rng.normal(size=len(site)), "site": site})
+    frame["y"] = frame.x * np.where(site == "Wien", 1.5, 1.0) + rng.normal(size=len(site))
+    frame.loc[0, "site"] = "Gratz"
+    return frame
+
+
+def test_a_group_of_one_row_is_left_out_and_the_others_are_compared():
+    found = gn.fit(misspelt(), "y ~ x", groups="site")
+    tests = found.test_equal()
+    assert (len(tests), tests.left_out) == (5, ("Gratz",))
+    assert tests.differing[0].name == "x -> y"
+    assert "without 1 group of too few rows" in tests.verdict
+    note = "left out of all comparisons, for too few rows: 'Gratz' (1 row, did you mean 'Graz'?)"
+    assert tests.notes == (note,)
+    assert f"note: {note}" in str(found)
+    rest = misspelt().iloc[1:]
+    for one, other in zip(tests, gn.fit(rest, "y ~ x", groups="site").test_equal(), strict=True):
+        assert one.p_value == pytest.approx(other.p_value, rel=1e-2)  # levels: at other means
+
+
+def test_groups_of_few_rows_make_no_false_alarms():
+    """400 groups of 2 to 5 rows that do not differ, beside 3 large ones."""
+    rng = np.random.default_rng(1)
+    groups = np.concatenate((rng.integers(0, 400, 1_200), np.repeat([500, 501, 502], 300)))
+    frame = pd.DataFrame(rng.normal(size=(2_100, 2)), columns=["x", "y"])
+    tests = gn.fit(frame, "y ~ x", groups=groups).test_equal()
+    assert not tests.differing
+
+
+def test_pools_refuse_groups_that_leave_coefficients_open():
+    for text in ("y ~ dose", "y ~ dose + x"):
+        with pytest.raises(EstimationError, match=r"parents of 'y' are constant.* in group 2019"):
+            gn.fit(years(), text, groups="year").pool("coefficients")

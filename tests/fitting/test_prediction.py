@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from scipy import stats
 
@@ -439,3 +440,16 @@ def test_rows_that_lack_most_values_are_not_judged():
     found = fit.predict(given, "x10")
     assert not found.doubtful
     assert found.mean[0] == pytest.approx(fit.predict(given, "x10", believe=True).mean[0])
+
+
+def test_predictions_are_in_the_kind_of_frame_that_is_asked_for():
+    frame = pd.DataFrame(np.random.default_rng(0).normal(size=(50, 2)), columns=["x", "y"])
+    fit = gn.fit(frame, "y ~ x")
+    for given, own in ((frame, pd.DataFrame), (pl.from_pandas(frame), pl.DataFrame)):
+        found = fit.predict(given, "y")
+        assert isinstance(found.to_frame(), own)
+        assert isinstance(found.to_frame("pandas"), pd.DataFrame)
+        assert isinstance(found.to_frame("polars"), pl.DataFrame)
+        assert found.to_frame("polars")["mean"].to_list() == found.mean.tolist()
+        with pytest.raises(SettingError, match="'polrs' as the kind of frame, expected 'pandas'"):
+            found.to_frame("polrs")

@@ -610,3 +610,9 @@ def test_what_frames_have_is_refused_with_the_way_to_a_frame(fit):
         fit.table().to_csv("table.csv")
     with pytest.raises(AttributeError, match="no attribute 'rowz'"):
         _ = fit.table().rowz
+
+
+def test_a_misspelt_setting_of_a_table_is_told():
+    fit = gn.fit([[1.0, 0.0], [3.0, 1.0], [5.0, 2.1]], "y ~ x", columns=["y", "x"])
+    with pytest.raises(TypeError, match=r"no setting standardised=, did you mean 'standardized'\?"):
+        fit.table(standardised=True)

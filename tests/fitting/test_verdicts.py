@@ -8,6 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from scipy import stats
 from tests.forced import fit_streamed
 
 import gaussnet as gn
@@ -633,3 +634,67 @@ def test_a_binary_outcome_is_no_gaussian_one(method):
     assert "the values of y are only two numbers" in summary.fits
     assert summary.warns
     assert not gn.fit(frame, "x ~ y", method).summary().warns  # a binary cause is nothing odd
+
+
+def test_wild_values_are_said_to_hide_what_contradicts_the_graph():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"a": rng.normal(size=500)})
+    frame["b"] = frame.a + rng.normal(size=500)
+    frame["c"] = frame.b + 0.4 * frame.a + rng.normal(size=500)
+    clean = gn.fit(frame, "b ~ a; c ~ b").summary().fits
+    for column in frame:
+        frame.loc[rng.choice(500, 12, replace=False), column] = -999.0
+    hidden = gn.fit(frame, "b ~ a; c ~ b").summary().fits
+    assert "contradict the graph in its 1 missing edge" in clean
+    assert "tested), though wild values can hide what contradicts it" in hidden
+
+
+@pytest.mark.parametrize(("rows", "can_tell"), [(6, False), (10, False), (60, True)])
+def test_so_few_rows_that_they_could_hardly_contradict_do_not_agree(rows, can_tell):
+    """Of 66 missing edges 10 rows find r > 0.88: t is 5.3 at 0.05 / 66 and 8 degrees of freedom."""
+    columns = [f"x{number}" for number in range(12)]
+    frame = pd.DataFrame(np.random.default_rng(5).normal(size=(rows, 12)), columns=columns)
+    fit = gn.fit(frame, gn.Dag.parse("".join(f"[{name}]" for name in columns)))
+    assert fit.summary().fits.startswith("The data agree with the graph (66") is can_tell
+    assert fit.summary().fits.startswith("The rows are too few to contradict") is not can_tell
+    assert ("too few to contradict" in fit.check_graph().verdict) is not can_tell
+
+
+def test_the_smallest_correlation_that_is_found_has_the_smallest_p_value_that_is():
+    fit = gn.fit(ROWS, DAG)
+    check = fit.check_graph(level=0.01)
+    freedom = 500 - 2 - 1
+    t = check.detectable * np.sqrt(freedom / (1.0 - check.detectable**2))
+    assert 2.0 * stats.t.sf(t, freedom) == pytest.approx(0.01 / check.tests, rel=1e-9)
+
+
+@pytest.mark.parametrize("method", ["sequential-trim", "robust"])
+def test_no_method_is_advised_that_was_tried_or_cannot_judge(method):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"x": rng.normal(size=400), "k": (rng.random(400) < 0.05) * 1.0})
+    trust = gn.fit(frame, "k ~ x", method).summary().trust
+    assert "look at them" in trust
+    assert "try method" not in trust
+
+
+def skewed(rows=800):
+    rng = np.random.default_rng(0)
+    age = rng.normal(50.0, 10.0, rows)
+    crp = np.exp(rng.normal(size=rows) + 0.03 * (age - 50.0))
+    return pd.DataFrame({"age": age, "crp": crp, "y": 0.3 * crp + rng.normal(size=rows)})
+
+
+def test_least_squares_advises_the_logarithm_of_a_skewed_column_first():
+    fit = gn.fit(skewed(), "crp ~ age; y ~ crp")
+    assert "the values of crp look skewed" in fit.summary().data.lower()
+    assert "first take the logarithm of crp" in fit.summary().trust
+    assert "robust" not in fit.summary()
+    assert any("take logarithms first" in str(note) for note in fit.notes)
+    logs = skewed().assign(crp=lambda frame: np.log(frame.crp))
+    assert not gn.fit(logs, "crp ~ age").summary().warns
+
+
+def test_wild_values_of_a_positive_column_are_no_skew():
+    frame = skewed().assign(crp=lambda one: 30.0 + one.y)
+    frame.loc[:5, "crp"] = 9_999.0
+    assert "try method='robust'" in gn.fit(frame, "crp ~ age").summary().trust

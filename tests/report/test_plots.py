@@ -6,6 +6,7 @@ import pandas as pd
 import pytest
 
 import gaussnet as gn
+from gaussnet.errors import SettingError
 from gaussnet.report.network_picture import place_inscriptions
 
 mpl.use("Agg")
@@ -149,3 +150,12 @@ def test_numbers_stand_beside_up_to_20_edges(parents, shown):
     rows = gn.simulate.random_network(dag, seed=0).sample(100, seed=1)
     texts = [text.get_text() for text in gn.fit(rows, dag).plot().texts]
     assert (sum("." in text for text in texts) == parents) == shown
+
+
+def test_one_other_fit_needs_no_list_and_what_is_no_fit_is_refused():
+    fit, other = gn.fit(ROWS, DAG), gn.fit(ROWS, DAG, "robust")
+    single, listed = fit.plot_coefficients(other), fit.plot_coefficients([other])
+    assert len(single.lines) == len(listed.lines)
+    for wrong in (other.network, [other.network], 3):
+        with pytest.raises(SettingError, match="to plot beside, expected what"):
+            fit.plot_coefficients(wrong)

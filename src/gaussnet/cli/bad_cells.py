@@ -181,7 +181,7 @@ def print_bad_cells(found: BadCells) -> None:
     heads = [name for name in BadCell._fields if name != "key" or found.has_key]
     lines = [without_key(cell, found.has_key) for cell in found.worst[:SHOWN]]
     print_table(
-        f"The worst {len(lines)}",
+        f"The worst {len(lines)} (rows are counted from 0)",
         heads,
         [(one[0], str(one[1]), *("" if c is None else c for c in one[2:])) for one in lines],
     )

@@ -10,10 +10,10 @@ from gaussnet.data.columns import Loaded, check_is_table, is_frame
 from gaussnet.data.paths import files_of, is_path
 from gaussnet.data.sources import is_source
 from gaussnet.data.table import Table
-from gaussnet.errors import DataError, FileError, SettingError
+from gaussnet.errors import DataError, FileError, GraphError, SettingError
 from gaussnet.files import suffix
 from gaussnet.graph.dag import Dag, node_name, shorten, unstated_order
-from gaussnet.named_rows import NamedRows, named, names_of
+from gaussnet.named_rows import NamedRows, did_you_mean, named, names_of
 
 
 def in_column_order(
@@ -50,9 +50,21 @@ def in_column_order(
         return data, dag
     own = [index for index, name in enumerate(names) if name in dag]
     if len(own) < len(dag):
-        dag.reordered(names)  # says what is left out, and which name was perhaps meant for it
+        _refuse_lacking(data, dag, names)
     ordered = dag.reordered(names[index] for index in own)
     return (data if len(own) == len(names) else _taken(data, own, len(names))), ordered
+
+
+def _refuse_lacking(data: Any, dag: Dag, names: Sequence[str]) -> None:
+    """Say which nodes `columns` does not name, and which name was perhaps meant for one."""
+    lacking = [node for node in dag.nodes if node not in names]
+    shape: tuple[int, ...] = getattr(data, "shape", ())
+    whose = f"each of the {shape[1]} columns of the array" if len(shape) == 2 else "every column"
+    hint = did_you_mean(lacking[0], [name for name in names if name not in dag])
+    raise GraphError(
+        f"columns={list(names)!r} leaves out {shorten(lacking)}{hint or ':'} "
+        f"{'Give' if hint else 'give'} a name for {whose}, from left to right"
+    )
 
 
 def check_mask_order(mask: Any, dag: Dag) -> None:

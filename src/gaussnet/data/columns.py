@@ -1,6 +1,7 @@
 """Data as an array of rows: arrays by position, frames and files by column name."""
 
 import os
+import re
 import sys
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,6 +15,9 @@ from gaussnet.errors import DataError
 from gaussnet.graph.dag import counted, shorten
 from gaussnet.named_rows import did_you_mean, names_of
 from gaussnet.types import Rows
+
+DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
+"""How the text of a date begins, which is no level of a category."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -5,7 +5,6 @@ A graph knows its factors by name and levels (`Dag.factors`); the first level is
 turned into such columns wherever they are asked about.
 """
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from gaussnet.data.columns import Loaded, is_frame, plain_label
+from gaussnet.data.columns import DATE, Loaded, is_frame, plain_label
 from gaussnet.data.labels import Beside, label_counts, open_labels
 from gaussnet.data.paths import (
     ARROW_ENDINGS,
@@ -33,14 +32,11 @@ from gaussnet.data.sources import (
 from gaussnet.errors import DataError, GaussnetError
 from gaussnet.files import suffix
 from gaussnet.graph.dag import Dag, indicator, shorten
-from gaussnet.named_rows import did_you_mean
+from gaussnet.named_rows import did_you_mean, is_number
 from gaussnet.types import FloatArray, IntArray
 
 MOST_LEVELS = 30
 """A column of more different texts is rather a name than a category."""
-
-DATE = re.compile(r"\d{4}-\d\d?-\d\d?|\d\d?[./]\d\d?[./]\d{2,4}")
-"""How the text of a date begins, which is no level of a category."""
 
 RARE, SOME_ROWS = 0.1, 5
 """A level of fewer rows than this share of those of the commonest one is rare, and one of a single
@@ -283,11 +279,7 @@ def _are_numbers(counts: Counter[Any]) -> bool:
 
 
 def _is_number(label: Any) -> bool:
-    try:
-        float(str(label).replace(",", "."))
-    except ValueError:
-        return DATE.match(str(label)) is not None
-    return True
+    return is_number(label) or DATE.match(str(label)) is not None
 
 
 def _reference(counts: Counter[Any], ordered: Sequence[str]) -> str | None:
@@ -316,6 +308,11 @@ def _levels(counts: Counter[Any], name: str, stated: Sequence[str]) -> tuple[str
         first = _reference(counts, ordered)
         ordered.sort(key=lambda level: (level != first, level))
     if len(ordered) < 2:
+        if counts.total() == 1:
+            raise DataError(
+                f"the data have 1 row, and the category {name!r} needs rows of 2 levels at least: "
+                "give more rows"
+            )
         held = "no value" if not ordered else f"{ordered[0]!r} in every row"
         raise DataError(f"the column {name!r} holds {held}: leave the node out of the graph")
     if len(ordered) > MOST_LEVELS:

@@ -12,6 +12,7 @@ import narwhals as nw
 import numpy as np
 
 from gaussnet.data.columns import (
+    DATE,
     Loaded,
     arrow_numbers,
     check_is_table,
@@ -372,6 +373,8 @@ def _as_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> "nw.Seri
     numbers = _numbers_of(column)
     if numbers is not None:
         return nw.new_series(name, numbers, nw.Float64, backend=column.implementation)
+    if not len(column):
+        raise DataError("the data have no rows: give at least one")
     found = _first_text(column)
     where = "" if found is None or not is_whole else f", first {_place(column, found)}"
     advice = _advice(column, name, None if found is None else column[found])
@@ -457,6 +460,12 @@ def _advice_on_text(column: "nw.Series[Any]", name: str, first: str | None) -> s
             "this looks like a decimal comma, so read the file with decimal=',', or write points "
             "for commas"
         )
+    if DATE.match(first.strip()):
+        dates = f"pandas.to_datetime(frame[{name!r}])"
+        days = f"({dates} - {dates}.min()).dt.days"
+        if not column.implementation.is_pandas():
+            days = f"polars.col({name!r}).str.to_date().dt.epoch('d')"
+        return f"this looks like a date, so convert it first, say to days since a start, as {days}"
     if column.dtype == nw.String:
         return _CATEGORY
     return f"mend what is no number, then convert it, as {in_pandas}"

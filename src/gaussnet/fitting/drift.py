@@ -17,6 +17,7 @@ Wrong cells are no drift: where the new rows look contaminated (`gaussnet.Auto`)
 those of the robust method, with its errors.
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -37,6 +38,7 @@ from gaussnet.fitting.equation_changes import (
     UnitChange,
     best_units,
     differences,
+    shared_point,
 )
 from gaussnet.fitting.learn import fit as learn
 from gaussnet.fitting.residuals import excess_kurtosis
@@ -353,14 +355,16 @@ def compare(
     tests.sort(key=lambda test: (test.p_value, -abs(test.after - test.before)))
     drifted = [one.column for one in units]
     drifted += [test.node for test in tests if test.adjusted <= level]
-    notes += _untested(before.dag, tests)
+    apart = [names[node] for node in nodes if shared_point(before, after, node) is None]
+    notes += _untested(before.dag, tests, apart)
     return DriftCheck(
         float(level), tuple(tests), tuple(units), tuple(dict.fromkeys(drifted)), notes
     )
 
 
-def _untested(dag: Dag, tests: Iterable[DriftTest]) -> tuple[str, ...]:
-    """What could not be tested, and why."""
+def _untested(dag: Dag, tests: Iterable[DriftTest], apart: Iterable[str]) -> tuple[str, ...]:
+    """What could not be tested, and why; `apart` are nodes without a point to be compared at."""
+    tests = list(tests)
     tested = {(test.node, test.quantity) for test in tests}
     wanted = (MEAN, SPREAD, SHARE)
     left = [node for node in dag.nodes if tested.isdisjoint((node, one) for one in wanted)]
@@ -368,16 +372,25 @@ def _untested(dag: Dag, tests: Iterable[DriftTest]) -> tuple[str, ...]:
     if left:
         listed = shorten([shown(node) for node in left])
         notes.append(f"too few rows, or no noise, to test {listed}")
+    unlike = [name for name in apart if name not in left and (name, SHARE) not in tested]
+    if unlike:
+        listed = shorten([shown(node) for node in unlike])
+        notes.append(
+            f"the mean of the residuals of {listed} could not be tested: "
+            "parents are constant or collinear, before and now at different values"
+        )
+    counts = Counter(test.node for test in tests if test.quantity == COEFFICIENT)
     open_ = [
         node
         for node in dag.nodes
         if dag.conditioned_on(node)
         and node not in left
-        and not {(node, COEFFICIENT), (node, SHARE)} & tested
+        and (node, SHARE) not in tested
+        and counts[node] < len(dag.conditioned_on(node))
     ]
     if open_:
         listed = shorten([shown(node) for node in open_])
         notes.append(
-            f"the rows do not determine the coefficients of {listed}: constant or collinear parents"
+            f"the rows do not determine all coefficients of {listed}: constant or collinear parents"
         )
     return tuple(notes)

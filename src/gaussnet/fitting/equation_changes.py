@@ -8,9 +8,16 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from gaussnet.errors import EstimationError, SettingError
+from gaussnet.fitting.common_points import (
+    NO_VARIANCE,
+    common_point,
+    constant_combinations,
+    open_coefficients,
+)
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.uncertainty import find_covariances
 from gaussnet.graph.dag import Dag
+from gaussnet.methods.standard_errors import Assembly
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.types import BoolArray, FloatArray
 
@@ -52,7 +59,10 @@ class Side:
     slopes: FloatArray
     """Coefficients in the order of ``dag.edges``, (edges,)."""
     spreads: tuple[FloatArray, ...]
-    """Covariances of each node's slopes, over its noise variance."""
+    """Covariances of each node's slopes, over its noise variance; of those combinations that the
+    rows determine."""
+    constant: tuple[FloatArray, ...]
+    """Combinations of each node's parents that do not vary, (combinations, parents)."""
     variances: FloatArray
     """Of the noise, unbiased, (nodes,)."""
     rows: FloatArray
@@ -80,13 +90,14 @@ class Side:
         else:
             with np.errstate(all="ignore"):
                 counts = freedom = 2.0 * (variances / errors.table[2][0]) ** 2
-        covariances = _by_node(errors, fit.dag)
+        covariances, constant = _by_node(errors, fit.dag), _no_constant(fit.dag)
         for node in np.flatnonzero(fit.details.ranks < fit.dag.in_degrees).tolist():
-            covariances[node] = np.full_like(covariances[node], np.nan)  # not determined
+            covariances[node], constant[node] = _determined(fit, errors, node)
         with np.errstate(all="ignore"):
             spreads = tuple(own / s for own, s in zip(covariances, variances, strict=True))
         means, slopes, shares = network.mean(), network.coefficient_array, _shares(network)
-        return cls(fit.dag, means, slopes, spreads, variances, counts, freedom, shares, used)
+        fixed = tuple(constant)
+        return cls(fit.dag, means, slopes, spreads, fixed, variances, counts, freedom, shares, used)
 
     @classmethod
     def of_network(
@@ -95,15 +106,18 @@ class Side:
         """Estimates by least squares from so many rows, by the moments that the network implies."""
         dag, families = network.dag, network.dag.families
         freedom = rows - dag.in_degrees - intercept
-        covariance, spreads = network.covariance(), []
+        covariance, spreads, constant = network.covariance(), [], []
         for node, parents in enumerate(families.parent_lists):
             own = covariance[np.ix_(parents, parents)]
-            spreads.append(_inverse(own) / rows[node])
+            inverse, fixed = _inverse(own, network.mean()[parents])
+            spreads.append(inverse / rows[node])
+            constant.append(fixed)
         with np.errstate(all="ignore"):
             growth = np.where(np.isinf(rows), 1.0, rows / np.maximum(freedom, 1.0))
         variances = network.variance_array * growth
         means, slopes, shares = network.mean(), network.coefficient_array, _shares(network)
-        return cls(dag, means, slopes, tuple(spreads), variances, rows, freedom, shares, rows)
+        known = tuple(spreads), tuple(constant)
+        return cls(dag, means, slopes, *known, variances, rows, freedom, shares, rows)
 
     def family(self, node: int) -> tuple[Any, Any]:
         """The parents of a node, and where its coefficients stand."""
@@ -120,7 +134,7 @@ class Side:
     def rescaled(self, node: int, factor: float, shift: float) -> "Side":
         """The estimates if all values x of a node had been (x - shift) / factor."""
         means, slopes, variances = self.means.copy(), self.slopes.copy(), self.variances.copy()
-        spreads = list(self.spreads)
+        spreads, constant = list(self.spreads), list(self.constant)
         means[node] = (means[node] - shift) / factor
         variances[node] /= factor * factor
         slopes[self.family(node)[1]] /= factor
@@ -129,9 +143,27 @@ class Side:
             scales = np.where(parents == node, factor, 1.0)
             slopes[edges] *= scales
             spreads[child] = spreads[child] * np.outer(scales, scales)
+            constant[child] = constant[child] * scales
         return replace(
-            self, means=means, slopes=slopes, variances=variances, spreads=tuple(spreads)
+            self,
+            means=means,
+            slopes=slopes,
+            variances=variances,
+            spreads=tuple(spreads),
+            constant=tuple(constant),
         )
+
+    def level(self, node: int, point: FloatArray) -> float:
+        """What the equation of a node expects with its parents at a point."""
+        parents, edges = self.family(node)
+        return float(self.means[node] + self.slopes[edges] @ (point - self.means[parents]))
+
+    def reach(self, node: int, point: FloatArray) -> float:
+        """The squared error of this, over the noise variance."""
+        apart = point - self.means[self.family(node)[0]]
+        if not apart.any():
+            return float(1.0 / self.rows[node])
+        return float(1.0 / self.rows[node] + apart @ self.spreads[node] @ apart)
 
     def children(self, node: int) -> list[int]:
         """The nodes that have this one as a parent."""
@@ -150,12 +182,35 @@ def _shares(network: GaussianNetwork) -> FloatArray:
     return np.where(binary & ~has_no_mean, np.clip(means, 0.0, 1.0), np.nan)
 
 
-def _inverse(matrix: FloatArray) -> FloatArray:
-    """The inverse; NaN where there is none."""
+def _inverse(matrix: FloatArray, centres: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The inverse, for what varies, and combinations that do not."""
+    fixed = constant_combinations(matrix, centres)
     try:
-        return np.asarray(np.linalg.inv(matrix), dtype=np.float64)
+        if len(fixed):
+            return np.asarray(np.linalg.pinv(matrix, NO_VARIANCE, hermitian=True)), fixed
+        return np.asarray(np.linalg.inv(matrix), dtype=np.float64), fixed
     except np.linalg.LinAlgError:
-        return np.full(matrix.shape, np.nan)
+        return np.full(matrix.shape, np.nan), fixed
+
+
+def _no_constant(dag: Dag) -> list[FloatArray]:
+    """Of nodes whose parents all vary."""
+    return [np.empty((0, size)) for size in dag.in_degrees.tolist()]
+
+
+def _determined(fit: Fit, errors: Any, node: int) -> tuple[FloatArray, FloatArray]:
+    """Covariance of what the rows determine of a node's slopes, and what is constant; NaN, and all
+    parents, where the errors do not tell."""
+    size, own = int(fit.dag.in_degrees[node]), np.array([node])
+    if isinstance(errors, Assembly):
+        for nodes, covariances in errors.estimable:
+            if node in nodes.tolist():
+                table = errors.spreads.parent_covariances(own, size)[0]
+                centres = errors.centres[fit.dag.families.edges_of(own, size)]
+                rank = int(fit.details.ranks[node])
+                found = covariances[nodes.tolist().index(node)]
+                return found, constant_combinations(table, centres, rank)
+    return np.full((size, size), np.nan), np.eye(size)
 
 
 def _by_node(errors: Any, dag: Dag) -> list[FloatArray]:
@@ -208,24 +263,37 @@ def _of_node(before: Side, after: Side, node: int, kurtosis: float) -> list[Diff
     parents, edges = before.family(node)
     freedom = float(before.freedom[node] + after.freedom[node])
     scale = math.sqrt(_pooled(before, after, node))
-    apart = after.means[parents] - before.means[parents]
     old, new = before.slopes[edges], after.slopes[edges]
-    moved = float(after.means[node] - before.means[node] - old @ apart)
-    reach = 1.0 / after.rows[node] + 1.0 / before.rows[node]
-    reach += float(apart @ before.spreads[node] @ apart)
-    size = before.size_of_mean(node) + after.size_of_mean(node)
-    chance = _student((moved, size), scale, reach, freedom)
-    found = [Difference(node, MEAN, None, 0.0, moved, chance)]
+    point = shared_point(before, after, node)
+    found = []
+    if point is not None:
+        moved = after.level(node, point) - before.level(node, point)
+        reach = after.reach(node, point) + before.reach(node, point)
+        size = before.size_of_mean(node) + after.size_of_mean(node)
+        chance = _student((moved, size), scale, reach, freedom)
+        found.append(Difference(node, MEAN, None, 0.0, moved, chance))
     spread = _spread_test(before, after, node, kurtosis)
     old_sd, new_sd = (math.sqrt(side.variances[node]) for side in (before, after))
     found.append(Difference(node, SPREAD, None, old_sd, new_sd, spread))
     reaches = np.diag(before.spreads[node]) + np.diag(after.spreads[node])
+    for side in (before, after):
+        reaches[open_coefficients(side.constant[node])] = np.nan
     for place, parent in enumerate(parents.tolist()):
         values = float(old[place]), float(new[place])
         apart_by = values[1] - values[0], max(map(abs, values))
         chance = _student(apart_by, scale, float(reaches[place]), freedom)
         found.append(Difference(node, COEFFICIENT, parent, *values, chance))
     return [one for one in found if not math.isnan(one.p_value)]
+
+
+def shared_point(before: Side, after: Side, node: int) -> FloatArray | None:
+    """Where both tell what the equation expects: the parents' means in the new rows, or nearby."""
+    parents, _ = before.family(node)
+    centres = [before.means[parents], after.means[parents]]
+    constant = [before.constant[node], after.constant[node]]
+    noise = np.nan_to_num(before.variances) + np.nan_to_num(after.variances)
+    scales: FloatArray = np.sqrt(noise[parents] + (centres[1] - centres[0]) ** 2)
+    return common_point(centres[1], scales, centres, constant)
 
 
 def _are_binary(before: Side, after: Side) -> BoolArray:

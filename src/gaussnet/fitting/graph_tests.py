@@ -25,13 +25,15 @@ from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.moments import CrossMoments, CrossMomentsPass
 from gaussnet.methods.standard_errors import Adjustment, adjusted
 from gaussnet.model.checks import as_names, check_level
-from gaussnet.tails import PValue, student_tail
+from gaussnet.tails import PValue, student_quantile, student_tail
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.fitting.result import Fit
     from gaussnet.methods.robust.judge import Judge, Lenient
 
+HARDLY_LESS = 0.8
+"""Partial correlations beyond this are nearly exact relations, which are hardly forgotten."""
 LONGEST_TABLE = 10
 """Lines of a printed table."""
 
@@ -85,6 +87,8 @@ class GraphCheck(Tabular):
     notes: tuple[str, ...] = ()
     tests: int = 0
     """Missing edges that were tested; of more than 20,000 only the smallest p-values are listed."""
+    freedom: float = 0.0
+    """Of the test with the most degrees of freedom; 0 without tests."""
 
     @property
     def rejected(self) -> tuple[MissingEdge, ...]:
@@ -104,6 +108,11 @@ class GraphCheck(Tabular):
             if self.untested:
                 return "No missing edge could be tested: rows are too few, or columns collinear."
             return "There is no missing edge to test."
+        if self.agrees and self.hardly_tells:
+            return (
+                f"The rows are too few to contradict the graph {how}: only partial correlations "
+                f"beyond {self.detectable:.2f} would be found."
+            )
         if self.agrees:
             return f"The data agree with the graph {how}."
         worst = self._edge(0)
@@ -112,6 +121,30 @@ class GraphCheck(Tabular):
             f"The data contradict {count} {how}: look first at {shown(worst.other)} and "
             f"{shown(worst.node)}."
         )
+
+    @property
+    def hardly_tells(self) -> bool:
+        """Whether only nearly exact relations would be found, so that to agree says nothing."""
+        if not self.freedom > 0.0:
+            return False
+        statistic = HARDLY_LESS * np.sqrt(self.freedom / (1.0 - HARDLY_LESS**2))
+        p_value = 2.0 * student_tail(np.array([self.freedom]), np.array([statistic]))
+        return bool(p_value[0] * self.tests > self.level)
+
+    @property
+    def detectable(self) -> float:
+        r"""The smallest partial correlation that would be found, were it the only one.
+
+        .. math:: r = t / \sqrt{t^2 + \nu}
+
+        with t Student's quantile at the level over the number of tests, which both adjustments ask
+        of the smallest p-value, and the most degrees of freedom of a test. NaN without tests.
+        """
+        if not self.freedom > 0.0:
+            return float("nan")
+        chance = 1.0 - 0.5 * self.level / self.tests
+        point = float(student_quantile(np.array([self.freedom]), chance)[0])
+        return point / float(np.hypot(point, np.sqrt(self.freedom)))
 
     def to_dicts(self) -> list[dict[str, Any]]:
         """The tests as plain values, worst first, for a frame or JSON."""
@@ -205,6 +238,7 @@ def check_graph(
         found.untested,
         tuple(notes),
         found.tests,
+        float(found.freedom.max(initial=0.0)),
     )
 
 

@@ -102,7 +102,10 @@ class GroupFit:
         with two groups it is Welch's t test. So are means of nodes without parents, and the
         levels of the other nodes: what the equation of a group expects where the parents are at
         their means over all groups. (An intercept is the value where the parents are 0, often
-        far from all rows, and says little there.) Noise variances of least squares are compared
+        far from all rows, and says little there.) A group that does not determine a parameter, as
+        of too few rows or where a parent is constant, is left out of its test, and levels are
+        compared where all groups tell them; what was compared without some group, or could not be,
+        is in `notes`. Noise variances of least squares are compared
         by Bartlett's test, those of other methods by their standard errors. P-values are adjusted
         for their number.
         """
@@ -186,13 +189,11 @@ class GroupFit:
 
     def _told(self) -> list[str]:
         """What is printed under the table."""
-        lines = [self._verdict, *self._summary_lines(MOST_WARNED)]
-        notes = [f"note: {note}" for note in self.notes]
+        tests = self.test_equal() if len(self) > 1 else None
+        verdict = "There is one group only." if tests is None else tests.verdict
+        lines = [verdict, *self._summary_lines(MOST_WARNED)]
+        notes = [f"note: {note}" for note in (*(tests.notes if tests else ()), *self.notes)]
         return lines + _cut(notes[:MOST_NOTES], len(notes), "note", "; see .notes")
-
-    @property
-    def _verdict(self) -> str:
-        return self.test_equal().verdict if len(self) > 1 else "There is one group only."
 
     def __len__(self) -> int:
         """Number of groups."""
@@ -320,6 +321,7 @@ def find_pool(found: GroupFit, what: tuple[Poolable, ...]) -> GroupPool:
             f"got method={fits[0].method.name!r}, expected 'least-squares' with mean squares: "
             "only these have a likelihood to share parameters by"
         )
+    _check_determined(found, what)
     sums = [family_sums(fit.required_data(PURPOSE).groups()[0]) for fit in fits]
     shape = (len(fits), len(dag))
     slopes, places = np.empty((len(fits), len(dag.edges))), np.zeros(shape)
@@ -351,6 +353,22 @@ def find_pool(found: GroupFit, what: tuple[Poolable, ...]) -> GroupPool:
         freedom,
         p_value,
     )
+
+
+def _check_determined(found: GroupFit, what: tuple[Poolable, ...]) -> None:
+    """Refuse groups that leave coefficients of some equation open, which the sums would need."""
+    dag = found.dag
+    groups: dict[str, list[str]] = {}
+    for name, fit in found.fits.items():
+        for place in np.flatnonzero(fit.details.ranks < dag.in_degrees).tolist():
+            groups.setdefault(dag.nodes[place], []).append(name)
+    if groups:
+        node, own = next(iter(groups.items()))
+        raise EstimationError(
+            f"got pool({', '.join(map(repr, what))}), for which every group must determine all "
+            f"coefficients, and the parents of {node!r} are constant or collinear, or the rows too "
+            f"few, in {_named(own)}: leave out these rows or parents, or merge the groups"
+        )
 
 
 class FamilySums(NamedTuple):

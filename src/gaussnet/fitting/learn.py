@@ -1,7 +1,7 @@
 """`fit`: from rows and a graph to a network."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal, get_args, overload
 
@@ -31,7 +31,7 @@ from gaussnet.methods.scales import RangePass, ResidualMomentsPass
 from gaussnet.methods.sums import FamilySums, KeptSums
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.roots import correlated_nodes
-from gaussnet.named_rows import called_here, did_you_mean
+from gaussnet.named_rows import unknown_words
 from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
@@ -249,23 +249,6 @@ def fit(  # noqa: PLR0913 (every setting is one keyword; overloads name few)
     if outliers is not None:
         outliers.write(found, progress, client)
     return found
-
-
-def unknown_words(function: Callable[..., Any], name: str, others: Mapping[str, str]) -> str:
-    """That a function has no such keyword, and which one may be meant.
-
-    `others` are what its settings are called elsewhere.
-
-    Examples
-    --------
-    >>> unknown_words(fit, "mising", OTHER_SETTINGS)
-    "fit() has no setting mising=, did you mean 'missing'?"
-    """
-    from inspect import signature
-
-    known = [own for own in signature(function).parameters if own != "unknown"]
-    meant = did_you_mean(name, known) or f": its settings are {', '.join(known[2:])}"
-    return f"{function.__name__}() has no setting {name}={called_here(name, others) or meant}"
 
 
 def _outlier_file(

@@ -320,10 +320,27 @@ def inverted_factors(tables: FloatArray) -> tuple[FloatArray, BoolArray]:
     if not size:
         return np.empty((count, 0, 0)), np.ones(count, dtype=np.bool_)
     # The small ridge lets collinear parents through, whose pivots then tell of them.
-    pivots = np.linalg.cholesky(tables + NOTHING * np.eye(size)).diagonal(axis1=1, axis2=2)
-    sure: BoolArray = pivots.min(axis=1) ** 2 >= LITTLE
-    sound = np.where(sure[:, None, None], tables, np.eye(size))
-    return np.asarray(np.linalg.inv(np.linalg.cholesky(sound)), dtype=np.float64), sure
+    sure = _has_digits(_lower_factors(tables + NOTHING * np.eye(size)))
+    factors = _lower_factors(np.where(sure[:, None, None], tables, np.eye(size)))
+    sure &= _has_digits(factors)  # a pivot after a small one holds the ridge many times over
+    factors = np.where(sure[:, None, None], factors, np.eye(size))
+    return np.asarray(np.linalg.inv(factors), dtype=np.float64), sure
+
+
+def _has_digits(factors: FloatArray) -> BoolArray:
+    """Whether all pivots of Cholesky factors (count, size, size) are well above rounding."""
+    pivots = factors.diagonal(axis1=1, axis2=2)
+    return np.asarray(pivots.min(axis=1) ** 2 >= LITTLE)
+
+
+def _lower_factors(tables: FloatArray) -> FloatArray:
+    """Cholesky factors of tables (count, size, size); NaN of those that have none."""
+    try:
+        return np.asarray(np.linalg.cholesky(tables), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        if len(tables) == 1:
+            return np.full_like(tables, np.nan)
+        return np.concatenate([_lower_factors(one[None]) for one in tables])
 
 
 def _believed(question: PairsPass, judge: "Believing") -> Pass:

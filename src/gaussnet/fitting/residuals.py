@@ -1,7 +1,7 @@
 """The residuals of a fit, and their shape: a cheap look at what is far from Gaussian."""
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -63,6 +63,8 @@ class ResidualShapes:
     middle of the residuals does not hide them."""
     distance: FloatArray
     """The largest distance from the median of the residuals, which without intercept is not 0."""
+    logarithmic: tuple[int, ...] = ()
+    """Nodes of skewed or wild residuals whose values are skewed, with logarithms near Gaussian."""
 
     @property
     def are_few(self) -> bool:
@@ -175,7 +177,37 @@ def find_shapes(
     none[[network.dag.position(node) for node in network.dag.indicators]] = True
     worst[none] = np.nan
     distance = np.where(none, np.nan, np.where(-below > above, below, above))
-    return ResidualShapes(counts, worst, skewness, kurtosis, middle, distance)
+    found = ResidualShapes(counts, worst, skewness, kurtosis, middle, distance)
+    odd = found.nodes("wild values", "skewed", "heavy tails")
+    return replace(found, logarithmic=tuple(node for node in odd if _is_logarithmic(rows[:, node])))
+
+
+def _is_logarithmic(values: Rows) -> bool:
+    """Whether values are positive and skewed, and their logarithms look Gaussian.
+
+    Examples
+    --------
+    >>> normal = np.random.default_rng(0).normal(size=500)
+    >>> _is_logarithmic(np.exp(normal)), _is_logarithmic(10.0 + normal)
+    (True, False)
+    """
+    known = np.asarray(values[np.isfinite(values)], dtype=np.float64)
+    if len(known) < FEWEST or not known.min() > 0.0:
+        return False
+    skewness, _ = _moments(known)
+    of_log, tails = _moments(np.log(known))
+    return skewness > SKEWED and abs(of_log) < SKEWED and LIGHT * 2.0 < tails < HEAVY
+
+
+def _moments(values: FloatArray) -> tuple[float, float]:
+    """Skewness and excess kurtosis; those of a constant are 0."""
+    size = float(np.abs(values).max())
+    moved = values / size - np.mean(values / size)
+    variance = float(np.mean(moved**2))
+    if variance == 0.0:
+        return 0.0, 0.0
+    unit = moved / np.sqrt(variance)
+    return float(np.mean(unit**3)), float(np.mean(unit**4)) - 3.0
 
 
 def _middle_of_residuals(

@@ -1,7 +1,7 @@
 """`Fit`: a learnt network, how it was learnt, and what can be asked of it."""
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
@@ -21,6 +21,7 @@ from gaussnet.graph.dag import Dag, counted
 from gaussnet.methods.base import Method, Scale
 from gaussnet.model.checks import as_names
 from gaussnet.model.network import GaussianNetwork
+from gaussnet.named_rows import unknown_words
 from gaussnet.types import IntArray
 
 if TYPE_CHECKING:
@@ -319,6 +320,7 @@ class Fit:
         repetitions: int | None = None,
         seed: int = 0,
         implied: bool = False,
+        **unknown: Any,
     ) -> "ResultTable":
         """Coefficients with standard errors, p-values and intervals, one row per edge.
 
@@ -335,6 +337,8 @@ class Fit:
             Whether to standardise by the standard deviations that the network implies instead:
             lavaan's "std.all". Both are the same unless the graph implies a wrong covariance
             between parents. Methods that distrust some values always do so.
+        unknown
+            Nothing: a setting that does not exist is refused, with the one that is most like it.
 
         Examples
         --------
@@ -350,6 +354,8 @@ class Fit:
         from gaussnet.fitting.coefficient_tables import edge_table
         from gaussnet.fitting.uncertainty import ErrorChoice
 
+        if unknown:
+            raise TypeError(unknown_words(Fit.table, next(iter(unknown)), {}))
         choice = ErrorChoice(kind, level, repetitions, seed)
         return edge_table(self, standardized, choice, implied)
 
@@ -1073,7 +1079,7 @@ class Fit:
 
     def plot_coefficients(
         self,
-        others: "Mapping[str, Fit] | Sequence[Fit]" = (),
+        others: "Fit | Mapping[str, Fit] | Iterable[Fit]" = (),
         *,
         level: float = 0.95,
         standardized: bool = False,
@@ -1081,8 +1087,8 @@ class Fit:
     ) -> Any:
         """A forest plot of the coefficients with their intervals; gives the axes of matplotlib.
 
-        `others` are fits to show side by side, by name or in a list. Coefficients are in units of
-        child and parent, so compare their sizes only with `standardized`.
+        `others` is a fit to show beside, or several, by name or in a list. Coefficients are in
+        units of child and parent, so compare their sizes only with `standardized`.
         """
         fits, names = display.plot("named_fits", self, others)
         settings = {"level": level, "standardized": standardized, "ax": ax}

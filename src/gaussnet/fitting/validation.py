@@ -14,7 +14,7 @@ from gaussnet.data.passes import Run
 from gaussnet.data.study import Study
 from gaussnet.data.table import MemoryTable, default_page_rows, open_table
 from gaussnet.errors import DataError, EstimationError, GaussnetError, SettingError
-from gaussnet.fitting.learn import fit, unknown_words
+from gaussnet.fitting.learn import fit
 from gaussnet.fitting.tables import Column, ResultTable
 from gaussnet.graph.dag import Dag, indicator, shorten
 from gaussnet.graph.graph_like import GraphLike, as_dag
@@ -23,7 +23,7 @@ from gaussnet.methods.names import method_named
 from gaussnet.model.checks import check_finite
 from gaussnet.model.network import GaussianNetwork
 from gaussnet.model.scores import DISCOUNT, gamma_score, log_likelihoods, robust_score
-from gaussnet.named_rows import named
+from gaussnet.named_rows import named, unknown_words
 from gaussnet.seeds import generator
 from gaussnet.types import FloatArray, IntArray, Rows, Seed
 

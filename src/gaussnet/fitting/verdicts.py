@@ -427,12 +427,24 @@ class Verdict:
 
     def _agreement(self, tests: str) -> str:
         """That no missing edge is contradicted; but perhaps all of them together."""
+        if self.misfit is None and self.check is not None and self.check.hardly_tells:
+            return (
+                f"The rows are too few to contradict the graph ({tests} tested; only partial "
+                f"correlations beyond {self.check.detectable:.2f} would be found)"
+            )
         if self.misfit is None:
-            return f"The data agree with the graph ({tests} tested)"
+            hidden = ", though wild values can hide what contradicts it" * self._may_hide
+            return f"The data agree with the graph ({tests} tested){hidden}"
         return (
             f"The data contradict no single one of the {tests}, but all of them together "
             f"(chi-square p-value {PValue(self.misfit)!s})"
         )
+
+    @property
+    def _may_hide(self) -> bool:
+        """Whether wild values or codes count in the tests of the graph."""
+        wild = set(self.wild).difference(self.logarithmic)
+        return self.fit.trimming is None and bool(wild or self.fit.suspected_codes)
 
     def _shape_words(self) -> str:
         odd = [words for words in (self._odd_words(), self._two_words()) if words]
@@ -472,8 +484,13 @@ class Verdict:
         codes = [f"{code.found} and may mean missing" for code in fit.suspected_codes]
         found = [*self._missing_words(), *codes, *self._flag_words(), *self._singular_words()]
         found += self._unjudged_words()
-        if self.wild and fit.trimming is None:
-            found.append(f"there are wild values in {listed(self.wild)}")
+        wild = [] if fit.trimming is not None else self.wild
+        wild = [name for name in wild if name not in self.logarithmic]
+        if wild:
+            found.append(f"there are wild values in {listed(wild)}")
+        if self.logarithmic:
+            names = listed(self.logarithmic)
+            found.append(f"the values of {names} look skewed, and their logarithms Gaussian")
         if found:
             sentence = "; ".join(found)
             return f"{sentence[0].upper()}{sentence[1:]}."
@@ -653,7 +670,7 @@ class Verdict:
             tests = ", nor what contradicts the graph" * self.contradicted
             return (
                 f"Do not trust the numbers of {listed(self.wild)} and of {whose} children{tests}: "
-                f"{_method_words(fit)} follows wild values, so try method='robust'."
+                f"{self._wild_advice()}."
             )
         if self.largely_flagged:
             whose = "its" if len(self.largely_flagged) == 1 else "their"
@@ -668,15 +685,14 @@ class Verdict:
             return (
                 f"Do not trust the numbers of {listed(names)} and of {whose} children: {whose} R2 "
                 f"is {self.unexplained[names[0]]:.2g}, so that values which were believed do not "
-                "follow the equation; look at them, and try method='sequential-trim'."
+                f"follow the equation; look at them{self._trim_advice(names)}."
             )
         if self.far:
             worst, children = max(self.worst.values()), self._children_words(self.worst)
-            other = ", and try method='sequential-trim'" * (not {*self.far} <= {*self.tied})
             return (
                 f"Trust the numbers of {listed(self.far)}{children} only if values up to "
                 f"{worst:.0f} standard deviations of the noise off are right: the fit believes "
-                f"them; look at them{other}."
+                f"them; look at them{self._trim_advice(self.far)}."
             )
         return ""
 
@@ -685,6 +701,30 @@ class Verdict:
         dag = self.fit.dag
         whose = "its" if len(nodes) == 1 else "their"
         return f" and of {whose} children" * any(dag.children(dag.nodes[node]) for node in nodes)
+
+    def _trim_advice(self, names: Sequence[str]) -> str:
+        """To try the other robust method, unless it is this one or could not judge these nodes."""
+        has_tried = self.fit.method.name == "sequential-trim"
+        cannot = {*names} <= {*self.tied, *self.two_valued}
+        return "" if has_tried or cannot else ", and try method='sequential-trim'"
+
+    def _wild_advice(self) -> str:
+        """What to do about wild values of a fit that is not robust."""
+        wild = [name for name in self.wild if name not in self.logarithmic]
+        skewed = [name for name in self.wild if name in self.logarithmic]
+        advice = []
+        if skewed:
+            advice.append(f"first take the logarithm of {listed(skewed)} and fit again")
+        if wild:
+            advice.append(f"{_method_words(self.fit)} follows wild values, so try method='robust'")
+        return "; ".join(advice)
+
+    @property
+    def logarithmic(self) -> list[str]:
+        """Nodes of a fit that is not robust whose odd residuals a logarithm would mend."""
+        if self.shapes is None or self.fit.trimming is not None:
+            return []
+        return [shown(self.fit.dag.nodes[node]) for node in self.shapes.logarithmic]
 
     def _flag_caution(self) -> str:
         """What to know if flagged values are right, as in a skewed column or heavy tails; or ""."""
@@ -784,10 +824,12 @@ def wild_note(fit: "Fit") -> str | None:
     if shapes is None or not shapes.wild.any():
         return None
     nodes = shapes.nodes("wild values")
+    only_skewed = fit.trimming is None and set(nodes) <= {*shapes.logarithmic}
+    advice = "take logarithms first" if only_skewed else "try robust"
     worst = float(np.abs(shapes.worst[nodes]).max())
     names = listed(shown(fit.dag.nodes[node]) for node in nodes)
     strength = f"worst {worst:.3g} sd of the noise"
-    return f"{_subject(fit, nodes)} of {names} are far from Gaussian ({strength}): try robust"
+    return f"{_subject(fit, nodes)} of {names} are far from Gaussian ({strength}): {advice}"
 
 
 def find_fit_shapes(fit: "Fit") -> ResidualShapes | None:

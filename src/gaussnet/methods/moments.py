@@ -294,10 +294,12 @@ class Factors:
         return coefficients, residual**2, rank
 
     def parent_factor(self, family: int) -> FloatArray:
-        """Upper triangular T with T'T the parents' cross-products, (p, p)."""
+        """Upper triangular T with T'T the parents' cross-products, (p, p); 0 beyond the rows."""
         factor = self.factors[family]
         size = factor.shape[1] - 1
-        return np.asarray(factor[:size, :size])
+        found = np.zeros((size, size))
+        found[: len(factor)] = factor[:size, :size]
+        return found
 
 
 @dataclass(frozen=True)

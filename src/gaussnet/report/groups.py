@@ -25,7 +25,14 @@ def groups_section(found: GroupFit, level: float) -> str:
     return (
         f"<h2>Groups</h2><p>{text(lead)}. The other sections are about all rows as if they were of "
         f'one group.</p><p class="verdict">{text(tests.verdict)}</p>'
-        f"{_panels(found, tests, level)}{_tests(tests)}"
+        f"{_notes(tests)}{_panels(found, tests, level)}{_tests(tests)}"
+    )
+
+
+def _notes(tests: EqualityTests) -> str:
+    """What could not be compared."""
+    return "".join(
+        f'<p class="faint">{text(note[0].upper() + note[1:])}.</p>' for note in tests.notes
     )
 
 

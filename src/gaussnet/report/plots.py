@@ -193,14 +193,25 @@ def outliers(fit: "Fit", *, ax: Any) -> Any:
     return axes
 
 
-def named_fits(first: "Fit", others: "Mapping[str, Fit] | Sequence[Fit]") -> tuple[Any, list[str]]:
+def named_fits(
+    first: "Fit", others: "Fit | Mapping[str, Fit] | Iterable[Fit]"
+) -> tuple[Any, list[str]]:
     """The fits to plot side by side, and their names."""
     from gaussnet.fitting.comparison import fit_labels
+    from gaussnet.fitting.result import Fit
 
     if isinstance(others, Mapping):
-        return [first, *others.values()], [first.method.name, *map(str, others)]
-    fits = [first, *others]
-    return fits, fit_labels(fits)
+        fits, names = [first, *others.values()], [first.method.name, *map(str, others)]
+    else:
+        fits = [first, *(others if isinstance(others, Iterable) else [others])]
+        names = fit_labels(fits)
+    for fit in fits:
+        if not isinstance(fit, Fit):
+            raise SettingError(
+                f"got a {type(fit).__name__} to plot beside, expected what gaussnet.fit gives: one "
+                "fit, a list of fits, or a mapping from names to fits"
+            )
+    return fits, names
 
 
 def _axes(size: tuple[float, float]) -> Any:

@@ -52,11 +52,25 @@ class Slopes:
     """Distances up to the upper end, (families, p)."""
     correlation: FloatArray | None
     """(families, p, p); None if coordinates are uncorrelated."""
+    whitening: FloatArray | None = None
+    """The transform with numbers where it has NaN, for coefficients that the rows leave open."""
 
     @cached_property
     def covariance(self) -> FloatArray:
         """Covariance of the coefficients, (families, p, p)."""
-        scaled = self.transform * self.errors[:, None, :]
+        return self._covariance(self.transform)
+
+    @property
+    def estimable(self) -> FloatArray:
+        """Covariance for combinations of coefficients that the rows determine, (families, p, p).
+
+        Of collinear parents these are fewer than the coefficients, and no single one of them.
+        """
+        whitening = self.whitening
+        return self.covariance if whitening is None else self._covariance(whitening)
+
+    def _covariance(self, transform: FloatArray) -> FloatArray:
+        scaled = transform * self.errors[:, None, :]
         if self.correlation is None:
             return scaled @ scaled.transpose(0, 2, 1)
         return np.asarray(scaled @ self.correlation @ scaled.transpose(0, 2, 1))
@@ -71,7 +85,8 @@ def classical(regressions: "Regressions", level: float) -> Slopes:
     errors = np.repeat(np.sqrt(regressions.noise)[:, None], block.size, axis=1)
     distance = errors * student(level, regressions.freedom)[:, None]
     estimates, transform = regressions.coefficients, regressions.transform
-    return Slopes(block, estimates, transform, errors, distance, distance, None)
+    whitening = regressions.whitening
+    return Slopes(block, estimates, transform, errors, distance, distance, None, whitening)
 
 
 def between_batches(block: Block, solutions: FloatArray, level: float) -> Slopes:
@@ -267,6 +282,8 @@ class Assembly:
         self.variances = np.full((3, len(network.variance_array)), np.nan)
         self.covariances: list[tuple[IntArray, FloatArray]] = []
         """Nodes of as many parents, and their coefficients' covariances, (nodes, p, p)."""
+        self.estimable: list[tuple[IntArray, FloatArray]] = []
+        """The same for combinations that the rows determine where they leave coefficients open."""
         self.joint: FloatArray | None = None
         """Covariance of all coefficients, (edges, edges), where families are correlated."""
         self.location_slopes = np.zeros(len(network.coefficient_array))
@@ -293,6 +310,7 @@ class Assembly:
         self.coefficients[:, edges] = ends[:, :, 1:].reshape(3, -1)
         self.intercepts[:, nodes] = ends[:, :, 0] if intercept else 0.0
         self.covariances.append((nodes, slopes.covariance))
+        self.estimable.append((nodes, slopes.estimable))
         self.location_slopes[edges] = self._location_slopes(nodes, edges, slopes)
         self._enter_variances(nodes, slopes)
 
@@ -308,6 +326,7 @@ class Assembly:
 
         v is the variance of the location, C the covariance of the coefficients, k theirs with the
         location, and d how far the points are from the centres. At 0 these are the intercepts'.
+        Where parents are constant or collinear, the points must keep to what they are in the rows.
         """
         families, apart = self.network.dag.families, points - self.centres
         of_edge, count = families.family_of_edge, len(families)
@@ -316,7 +335,7 @@ class Assembly:
         if self.joint is not None:
             together = np.where(of_edge[:, None] == of_edge, self.joint, 0.0)
             found = found + np.bincount(of_edge, apart * (together @ apart), count)
-        for nodes, covariances in self.covariances:  # none where families are correlated
+        for nodes, covariances in self.estimable:  # none where families are correlated
             own = apart[families.edges_of(nodes)].reshape(covariances.shape[:2])
             found[nodes] += np.einsum("fi,fij,fj->f", own, covariances, own)
         return np.asarray(np.sqrt(np.maximum(found, 0.0)))
@@ -355,7 +374,8 @@ class Assembly:
         if not own.any():
             return np.zeros(own.size)
         scaled = own * slopes.errors * self.spreads.location_error[nodes][:, None]
-        return np.asarray(np.einsum("fij,fj->fi", slopes.transform, scaled)).ravel()
+        transform = slopes.transform if slopes.whitening is None else slopes.whitening
+        return np.asarray(np.einsum("fij,fj->fi", transform, scaled)).ravel()
 
     def _enter_variances(self, nodes: IntArray, slopes: Slopes) -> None:
         r"""Intervals of the variances as they are; standard errors with the coefficients' part.

@@ -323,6 +323,7 @@ def _errors(
         distance[:, 1:],
         distance[:, 1:],
         together[:, 1:, 1:],
+        found.whitening,
     )
     relative = np.sqrt(np.maximum(products[:, -1, -1], 0.0) * correction.factor) / found.rows
     if not len(sums.scores):

@@ -137,19 +137,21 @@ class Prediction:
         own += _more(len(self.outside) - len(farthest), "outside")
         return tuple(own)
 
-    def to_frame(self, kind: str = "pandas") -> Any:
-        """Columns mean, scale, low and high; like the frame that was given, with its index.
+    def to_frame(self, kind: str | None = None) -> Any:
+        """Columns mean, scale, low and high, in a "pandas" or "polars" frame.
 
-        Where given values look wrong and do not count, a column `doubtful` has their nodes, row by
-        row, and is empty in the other rows.
+        By default it is like the frame that was given, with its index, or else pandas. Where given
+        values look wrong and do not count, a column `doubtful` has their nodes, row by row, and is
+        empty in the other rows.
         """
         names = ["mean", "scale", "low", "high"]
         values = np.column_stack((self.mean, self.scale, self.low, self.high))
         texts = {"doubtful": self._left_out} if self.doubtful and not self.believed else {}
-        if self.given_frame is not None:
-            return display.frame_like(self.given_frame, names, values, texts)
+        given = self.given_frame
+        if given is not None and kind in (None, type(given).__module__.partition(".")[0]):
+            return display.frame_like(given, names, values, texts)
         columns = dict(zip(names, values.T.tolist(), strict=True))
-        return display.new_frame(columns | texts, kind)
+        return display.new_frame(columns | texts, "pandas" if kind is None else kind)
 
     @property
     def _left_out(self) -> list[str]:
