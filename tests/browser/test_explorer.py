@@ -680,6 +680,30 @@ def test_levels_that_observed_nodes_tell_of_are_averaged_over_as_in_python(tmp_p
     check(page, network, {"mpg": 31.0}, {"weight": 1.25})
 
 
+@pytest.mark.parametrize("graph", ["mpg ~ fuel + weight", "weight ~ age; mpg ~ fuel + weight"])
+def test_categories_that_covary_are_averaged_over_as_in_python(tmp_path, look, graph):
+    """With each other and with a number; given numbers, a level, and what is set."""
+    rng = np.random.default_rng(3)
+    fuel = rng.choice(["Coal", "Gas", "Oil"], 500)
+    site = np.where(rng.random(500) < np.where(fuel == "Gas", 0.8, 0.3), "north", "south")
+    age = rng.normal(size=500) + (site == "north")
+    weight = 0.5 * age + rng.normal(size=500)
+    mpg = 3.0 * (fuel == "Gas") - weight + rng.normal(size=500)
+    frame = pd.DataFrame({"fuel": fuel, "site": site, "age": age, "weight": weight, "mpg": mpg})
+    frame["rest"] = rng.normal(size=500)
+    network = gn.fit(frame, f"{graph}; rest ~ site + age", roots="correlated").network
+    gn.write_explorer(network, tmp_path / "what-if.html")
+    page = look(tmp_path / "what-if.html")
+    fix(page, "mpg", "seen", 1.0)
+    check(page, network, {"mpg": 1.0}, {})
+    fix(page, "age", "seen", 1.5)
+    check(page, network, {"mpg": 1.0, "age": 1.5}, {})
+    fix(page, "site[south]", "seen")
+    check(page, network, {"mpg": 1.0, "age": 1.5, "site[south]": 1.0}, {})
+    fix(page, "site[south]", "set")
+    check(page, network, {"mpg": 1.0, "age": 1.5}, {"site[south]": 1.0})
+
+
 def test_too_many_levels_to_average_over_are_told_of(tmp_path, look):
     rng, letters = np.random.default_rng(0), list("abcdefghijk")
     frame = pd.DataFrame({name: rng.choice(letters, 600) for name in ("one", "two", "three")})

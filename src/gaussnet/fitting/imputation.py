@@ -33,10 +33,10 @@ def impute(fit: "Fit") -> Any:
 def filled_with_levels(fit: "Fit", rows: FloatArray) -> FloatArray:
     """The rows with missing cells at what is expected, and missing levels the most probable."""
     believed = _believed(fit, rows)
-    levels = [fit.dag.position(node) for node in fit.dag.indicators]
-    if not np.isnan(believed[:, levels]).any():
+    levels = fit.network.given_levels
+    if levels is None or not np.isnan(believed[:, levels.fixed]).any():
         return filled(fit.network, believed)
-    return LevelNetwork.of(fit.network).filled(believed)
+    return levels.filled(believed)
 
 
 def draw_imputations(fit: "Fit", count: int, seed: int) -> list[Any]:

@@ -39,6 +39,24 @@ def propagate(
     check_overflow(rows)
 
 
+SOURCES_AT_A_TIME = 64
+"""Nodes whose noise is followed through the network together: what it needs stays in the cache."""
+
+
+def marginal_variances(
+    order: IntArray, families: Families, coefficients: FloatArray, variances: FloatArray
+) -> FloatArray:
+    """The variance of each node, (nodes,), from the noise variances of all."""
+    width, found = len(families), np.zeros(len(families))
+    for first in range(0, width, SOURCES_AT_A_TIME):
+        sources = np.arange(first, min(first + SOURCES_AT_A_TIME, width))
+        responses = np.zeros((len(sources), width))
+        responses[sources - first, sources] = np.sqrt(variances[sources])
+        kernels.propagate(responses, order, families, coefficients)
+        found += np.einsum("ij,ij->j", responses, responses)
+    return found
+
+
 def families_of_edges(
     count: int, children: IntArray, parents: IntArray, coefficients: FloatArray
 ) -> tuple[Families, FloatArray]:

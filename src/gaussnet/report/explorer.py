@@ -257,20 +257,49 @@ def model_data(network: GaussianNetwork, view: View) -> dict[str, Any]:
         "shown": [place[node] for node in view.shown],
         "parents": [[]] * len(hidden) + [parents[node] for node in view.carried],
         "coefficients": [[]] * len(hidden) + [weights[node] for node in view.carried],
-        "factors": [
-            {
-                "name": name,
-                "levels": list(dag.factors[name]),
-                "nodes": [place[node] for node in nodes],
-            }
-            for name, nodes in _indicators(dag).items()
-            if set(nodes) <= set(view.shown)
-        ],
+        **_factors(network, view, place),
         "usual": _usual(network, view),
         "codes": [] if network.seen is None else list(network.seen.missing_values),
         "intercepts": [0.0] * len(hidden) + network.constants[list(view.carried)].tolist(),
         "scales": [1.0] * len(hidden) + [scales[node] for node in view.carried],
     }
+
+
+def _factors(
+    network: GaussianNetwork, view: View, place: dict[int, int]
+) -> dict[str, list[dict[str, Any]]]:
+    """The categories that are shown, and the shares of their levels.
+
+    A category has no joint shares if it covaries with so many that their combinations are too many.
+    """
+    dag, levels = network.dag, network.given_levels
+    if levels is None:
+        return {"factors": [], "shares": []}
+    shown = [
+        number
+        for number, (name, nodes) in enumerate(_indicators(dag).items())
+        if set(nodes) <= set(view.shown)
+    ]
+    covary = {node for pair in dag.free_covariances for node in pair}
+    names, shares, joint = list(dag.factors), list[dict[str, Any]](), set[int]()
+    for group in levels.groups:
+        kept = [one for one in group.members if one in shown]
+        if group.shares is not None and kept:
+            hidden = tuple(k for k, one in enumerate(group.members) if one not in shown)
+            own = group.shares.sum(axis=hidden).ravel().tolist()
+            shares.append({"members": [shown.index(one) for one in kept], "shares": own})
+            joint |= set(kept)
+    factors = [
+        {
+            "name": names[number],
+            "levels": list(dag.factors[names[number]]),
+            "nodes": [place[node] for node in levels.categories[number].tolist()],
+            "covaries": any(dag.nodes[node] in covary for node in levels.categories[number]),
+            "joint": number in joint,
+        }
+        for number in shown
+    ]
+    return {"factors": factors, "shares": shares}
 
 
 def _usual(network: GaussianNetwork, view: View) -> list[dict[str, Any] | None]:

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 
 import gaussnet as gn
+from gaussnet.model.inference.levels import joint_shares
 
 LEVELS = {"soil": ("clay", "loam", "sand"), "crop": ("oats", "rye")}
 GRAPH = "ph ~ soil; yield ~ soil + crop + ph + rain; price ~ yield"
@@ -147,3 +148,108 @@ def test_a_category_may_covary_with_a_number_whichever_comes_first(text):
     densities = np.array([own.mean() for own in at]) * np.exp(-0.5 * far**2 / within)
     law = network.condition({"rain": 1.0}, targets=["soil[loam]", "soil[sand]"])
     assert law.mean == pytest.approx(densities[1:] / densities.sum(), rel=1e-9)
+
+
+def covarying(rows=3_000, third=False):
+    """Rows of categories that covary, with a number of each."""
+    rng = np.random.default_rng(7)
+    soil = rng.choice(["clay", "loam", "sand"], rows, p=[0.5, 0.3, 0.2])
+    crop = np.where(rng.random(rows) < np.where(soil == "clay", 0.9, 0.2), "oats", "rye")
+    frame = {"soil": soil, "crop": crop}
+    if third:
+        frame["plot"] = np.where(rng.random(rows) < np.where(crop == "rye", 0.7, 0.3), "n", "s")
+        frame["yield"] = 2.0 * (frame["plot"] == "s") + rng.normal(size=rows)
+    frame["ph"] = 3.0 * (soil == "loam") + rng.normal(size=rows)
+    frame["price"] = 2.0 * (soil == "sand") - (crop == "rye") + rng.normal(size=rows)
+    return pd.DataFrame(frame)
+
+
+PAIR = covarying()
+CORRELATED = gn.fit(PAIR, "ph ~ soil; price ~ soil + crop", roots="correlated").network
+
+
+def of_covarying(given, node):
+    """Mean and standard deviation of a node by Bayes' theorem, with the shares of the rows."""
+    weights, laws = [], []
+    for levels, rows in PAIR.groupby(["soil", "crop"]):
+        at = CORRELATED.do(dict(zip(("soil", "crop"), levels, strict=True)))
+        if any(given.get(k, v) != v for k, v in zip(("soil", "crop"), levels, strict=True)):
+            continue
+        seen = {name: value for name, value in given.items() if name in {"ph", "price"}}
+        known = at.condition({}).marginal(list(seen))
+        density = known.log_density(np.array([list(seen.values())]))[0] if seen else 0.0
+        weights.append(len(rows) * np.exp(density))
+        laws.append(at.condition(seen, targets=[node]))
+    weights = np.array(weights) / sum(weights)
+    mean = sum(w * law.mean[0] for w, law in zip(weights, laws, strict=True))
+    square = sum(
+        w * (law.variances[0] + (law.mean[0] - mean) ** 2)
+        for w, law in zip(weights, laws, strict=True)
+    )
+    return mean, np.sqrt(square)
+
+
+@pytest.mark.parametrize(
+    "given", [{"ph": 2.0}, {"crop": "rye", "ph": 1.5}, {"crop": "oats"}, {"soil": "sand"}], ids=str
+)
+def test_categories_that_covary_tell_of_each_other(given):
+    found = CORRELATED.condition(given, targets=["price"])
+    assert (found.mean[0], np.sqrt(found.variances[0])) == pytest.approx(
+        of_covarying(given, "price"), rel=1e-9
+    )
+
+
+def test_missing_levels_are_filled_by_what_covaries_with_them():
+    levels = ["soil[loam]", "soil[sand]"]
+    found = CORRELATED.impute(pd.DataFrame({"crop": ["oats", "rye"], "price": [0.0, 0.5]}))
+    assert found[levels].iloc[0].tolist() == [0.0, 0.0]
+    drawn = CORRELATED.impute(pd.DataFrame({"crop": ["rye"] * 4_000}), seed=1)
+    shares = drawn[levels].mean().to_numpy()
+    rye = PAIR[PAIR["crop"] == "rye"]["soil"]
+    expected = np.array([np.mean(rye == "loam"), np.mean(rye == "sand")])
+    # Four standard errors of a share among 4,000 draws.
+    assert np.abs(shares - expected).max() < 4.0 * np.sqrt(0.25 / 4_000)
+
+
+def test_joint_shares_of_three_categories_have_the_margins_of_all_pairs():
+    frame = covarying(third=True)
+    text = "ph ~ soil; price ~ soil + crop; yield ~ plot"
+    network = gn.fit(frame, text, roots="correlated").network
+    (group,) = joint_shares(network)
+    names = list(network.dag.factors)
+    for one, other in ((0, 1), (0, 2), (1, 2)):
+        rest = ({0, 1, 2} - {one, other}).pop()
+        pair = pd.crosstab(frame[names[one]], frame[names[other]], normalize=True)
+        wanted = pair.loc[
+            list(network.dag.factors[names[one]]), list(network.dag.factors[names[other]])
+        ]
+        np.testing.assert_allclose(group.shares.sum(axis=rest), wanted, atol=1e-10)
+    # "plot" depends on "crop" alone, so that shares fitted to pairs are those of the rows, but for
+    # chance: four standard errors of a share among 3,000 rows.
+    counts = frame.groupby(names).size() / len(frame)
+    for levels, share in counts.items():
+        place = tuple(
+            list(network.dag.factors[name]).index(level)
+            for name, level in zip(names, levels, strict=True)
+        )
+        assert abs(group.shares[place] - share) < 4.0 * np.sqrt(share / len(frame))
+
+
+def test_evidence_far_beyond_all_levels_has_a_finite_answer():
+    rows = PAIR[["soil", "ph"]].assign(rain=PAIR["ph"] + PAIR["price"])
+    network = gn.fit(rows, "ph ~ soil; rain ~ ph").network
+    slope = network.coefficients["ph", "rain"]
+    found = network.condition({"ph": 1e155}, targets=["rain"])
+    assert found.mean[0] == pytest.approx(slope * 1e155, rel=1e-12)
+    filled = network.impute(pd.DataFrame({"ph": [1e155]}))
+    assert filled["rain"].iloc[0] == pytest.approx(slope * 1e155, rel=1e-12)
+
+
+@pytest.mark.parametrize("unit", [1e-150, 1.0, 1e140])
+def test_answers_do_not_depend_on_units(unit):
+    rows = PAIR.assign(ph=PAIR["ph"] * unit, price=PAIR["price"] * unit)
+    law = gn.fit(rows, "ph ~ soil; price ~ soil + ph").network.condition({"ph": unit})
+    plain = gn.fit(PAIR, "ph ~ soil; price ~ soil + ph").network.condition({"ph": 1.0})
+    at, same = law.marginal(["price"]), plain.marginal(["price"])
+    assert at.mean[0] / unit == pytest.approx(same.mean[0], rel=1e-9)
+    assert at.variances[0] / unit**2 == pytest.approx(same.variances[0], rel=1e-9)

@@ -234,6 +234,29 @@ def test_nearly_deterministic_nodes_keep_their_digits():
     assert np.asarray(network.impute(row))[0].tolist() == pytest.approx([0.75] * 4, rel=1e-12)
 
 
+@pytest.mark.parametrize("given", ["v3", "v3 v90", "v1 v7 v250"], ids=str)
+def test_rows_of_large_networks_are_predicted_as_conditions_answer(given):
+    text = "\n".join(f"v{k} ~ v{k - 1}" for k in range(1, 500))
+    network = gn.simulate.random_network(gn.Dag.parse(text), seed=0)
+    values = {name: [1.0, -2.0, 3.0] for name in given.split()} | {"v3": [0.5, np.nan, 4.0]}
+    found = network.predict(values, ["v8", "v2"])
+    for row in range(3):
+        seen = {name: own[row] for name, own in values.items() if not np.isnan(own[row])}
+        law = network.condition(seen, targets=["v8", "v2"])
+        for place, name in enumerate(("v8", "v2")):
+            assert found[name].mean[row] == pytest.approx(law.mean[place], rel=1e-9)
+            assert found[name].scale[row] == pytest.approx(law.variances[place] ** 0.5, rel=1e-9)
+
+
+def test_rows_with_a_node_without_noise_among_the_known_are_predicted():
+    dag = gn.Dag.parse("t ~ x; y ~ t", nodes=["x", "t", "y"])
+    network = gn.GaussianNetwork.from_arrays(dag, [2.0, 3.0], [1.0, 0.0, 1.0])
+    x = np.array([1.0, 2.0, 5.0, np.nan])
+    found = network.predict({"x": x, "t": [2.0, 4.0, 10.0, 6.0]}, "y")
+    assert found.mean.tolist() == pytest.approx([6.0, 12.0, 30.0, 18.0], rel=1e-12)
+    assert found.scale.tolist() == pytest.approx([1.0] * 4, rel=1e-12)
+
+
 @pytest.mark.parametrize("seed", range(4))
 def test_few_known_nodes_answer_by_covariances_as_by_the_precision(seed):
     rng = np.random.default_rng(seed)

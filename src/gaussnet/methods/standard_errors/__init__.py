@@ -50,8 +50,8 @@ class Slopes:
     """Distances down to the lower end of each coordinate's interval, (families, p)."""
     high: FloatArray
     """Distances up to the upper end, (families, p)."""
-    correlation: FloatArray
-    """(families, p, p)."""
+    correlation: FloatArray | None
+    """(families, p, p); None if coordinates are uncorrelated."""
     whitening: FloatArray | None = None
     """The transform with numbers where it has NaN, for coefficients that the rows leave open."""
 
@@ -71,6 +71,8 @@ class Slopes:
 
     def _covariance(self, transform: FloatArray) -> FloatArray:
         scaled = transform * self.errors[:, None, :]
+        if self.correlation is None:
+            return np.asarray(scaled @ scaled.transpose(0, 2, 1))
         return np.asarray(scaled @ self.correlation @ scaled.transpose(0, 2, 1))
 
 
@@ -84,9 +86,7 @@ def classical(regressions: "Regressions", level: float) -> Slopes:
     distance = errors * student(level, regressions.freedom)[:, None]
     estimates, transform = regressions.coefficients, regressions.transform
     whitening = regressions.whitening
-    return Slopes(
-        block, estimates, transform, errors, distance, distance, _identity(block), whitening
-    )
+    return Slopes(block, estimates, transform, errors, distance, distance, None, whitening)
 
 
 def between_batches(block: Block, solutions: FloatArray, level: float) -> Slopes:
@@ -348,11 +348,6 @@ class Assembly:
         weights[:, 0, 0] = 1.0
         weights[:, 1:, 1:] = slopes.transform
         weights[:, 0, 1:] = -(centres * slopes.transform).sum(axis=1)
-        correlation = np.zeros_like(weights)
-        correlation[:, 0, 0] = 1.0
-        correlation[:, 1:, 1:] = slopes.correlation
-        own = spreads.location_correlation[edges]
-        correlation[:, 0, 1:] = correlation[:, 1:, 0] = own.reshape(len(nodes), size)
         falling = np.empty((3, len(nodes), size + 1))
         falling[:, :, 0] = spreads.locations[:, nodes]
         falling[0, :, 1:], falling[1, :, 1:], falling[2, :, 1:] = (
@@ -360,7 +355,18 @@ class Assembly:
             slopes.low,
             slopes.high,
         )
-        return combine(weights, falling, falling[[0, 2, 1]], correlation)
+        return combine(weights, falling, falling[[0, 2, 1]], self._correlation(edges, slopes))
+
+    def _correlation(self, edges: IntArray, slopes: Slopes) -> FloatArray | None:
+        """That of (location, coordinates), (nodes, p + 1, p + 1); None if there is none."""
+        own, (count, size) = self.spreads.location_correlation[edges], slopes.errors.shape
+        if slopes.correlation is None and not own.any():
+            return None
+        found = np.zeros((count, size + 1, size + 1))
+        found[:, 0, 0] = 1.0
+        found[:, 1:, 1:] = np.eye(size) if slopes.correlation is None else slopes.correlation
+        found[:, 0, 1:] = found[:, 1:, 0] = own.reshape(count, size)
+        return found
 
     def _location_slopes(self, nodes: IntArray, edges: IntArray, slopes: Slopes) -> FloatArray:
         """Covariances of locations and coefficients, (nodes * p,)."""
@@ -404,7 +410,10 @@ class Assembly:
 
 
 def combine(
-    weights: FloatArray, falling: FloatArray, rising: FloatArray, correlation: FloatArray
+    weights: FloatArray,
+    falling: FloatArray,
+    rising: FloatArray,
+    correlation: FloatArray | None,
 ) -> FloatArray:
     r"""How far linear combinations may lie below their estimates, (kinds, families, combinations).
 
@@ -412,12 +421,14 @@ def combine(
 
     `weights` are (families, combinations, coordinates). The distance d of a coordinate is
     `falling` (kinds, families, coordinates) where its weight is positive and `rising` where it is
-    negative: each interval is combined with its own two sides.
+    negative: each interval is combined with its own two sides. Without `correlation` coordinates
+    are uncorrelated.
     """
     terms = weights * np.where(weights > 0.0, falling[:, :, None, :], rising[:, :, None, :])
     # A coordinate that does not count must not spread its NaN.
     np.copyto(terms, 0.0, where=weights == 0.0)
-    squares = ((terms @ correlation) * terms).sum(axis=-1)
+    carried = terms if correlation is None else terms @ correlation
+    squares = np.einsum("...i,...i->...", carried, terms)
     return np.asarray(np.sqrt(np.maximum(squares, 0.0)))
 
 

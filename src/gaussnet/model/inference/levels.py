@@ -2,6 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import combinations, pairwise
 from math import prod
 from typing import TYPE_CHECKING, NamedTuple, Self
 
@@ -10,17 +12,25 @@ import numpy as np
 from gaussnet import kernels
 from gaussnet.errors import SettingError
 from gaussnet.graph.dag import Dag, indicator
-from gaussnet.model.equations import blocks
+from gaussnet.model.equations import blocks, marginal_variances
 from gaussnet.types import BoolArray, FloatArray, IntArray
 
 if TYPE_CHECKING:
     from gaussnet.model.network import GaussianNetwork
 
-EXACT, TINY = 1e-16, 1e-280
-"""The least noise of a node among levels, in parts of its variance, and the least variance."""
+EXACT, TINY = 1e-16, 1e-296
+"""The least noise of a node among levels, in parts of its variance, and that of one without any."""
+
+FITTED, ROUNDS = 1e-12, 1_000
+"""Joint shares of three or more categories are fitted until their margins are as close as this, in
+so many rounds at most."""
 
 MOST_COMBINATIONS, MOST_VALUES = 10_000, 1 << 20
 """Combinations of levels that are averaged over, and values of rows at all of them at a time."""
+
+
+LEAST_LOG = -1e300
+"""Of a density: what is farther off than this tells no level from another."""
 
 
 class Moments(NamedTuple):
@@ -49,13 +59,13 @@ class LevelNetwork:
 
     .. math:: P(z \\mid x) \\propto P(z)\\, N(x - \\mu(z); 0, \\Sigma),
 
-    with the shares of the levels as P(z), categories being independent of each other.
+    with the shares of the levels as P(z). Categories are independent unless they covary.
     """
 
     categories: list[IntArray]
     """Positions of each category's indicators."""
-    shares: list[FloatArray]
-    """Of the levels of each category, the reference first."""
+    groups: list["JointShares"]
+    """The shares of the levels; categories that covary are in one group."""
     numbers: IntArray
     """Positions of the other nodes."""
     rest: "GaussianNetwork"
@@ -63,30 +73,42 @@ class LevelNetwork:
     base: FloatArray
     """Their means at the references, (numbers,)."""
     shifts: FloatArray
-    """What an indicator adds to these, (numbers, nodes); 0 for the other nodes."""
+    """What an indicator adds to these, (numbers, indicators), in the order of `fixed`."""
+
+    @cached_property
+    def fixed(self) -> IntArray:
+        """The positions of all indicators, category by category."""
+        return np.concatenate(self.categories)
+
+    @cached_property
+    def shares(self) -> list[FloatArray]:
+        """Of the levels of each category, the reference first."""
+        found = {one: own for group in self.groups for one, own in group.margins.items()}
+        return [found[place] for place in range(len(self.categories))]
+
+    @cached_property
+    def columns(self) -> list[slice]:
+        """Where each category's indicators stand in `fixed`."""
+        ends = np.cumsum([0, *map(len, self.categories)]).tolist()
+        return [slice(*pair) for pair in pairwise(ends)]
 
     @classmethod
     def of(cls, network: "GaussianNetwork") -> Self:
         """The law of a network that has categories."""
         source = _categories_first(network)
         place = np.array([network.dag.position(node) for node in source.dag.nodes])
-        dag, means = source.dag, source.mean()
-        categories = positions(dag)
-        shares = [np.concatenate(([1.0 - means[own].sum()], means[own])) for own in categories]
-        shares = [np.clip(own, 0.0, None) for own in shares]
+        categories = positions(source.dag)
         fixed = np.concatenate(categories)
-        numbers = np.setdiff1d(np.arange(len(dag)), fixed)
-        starts = np.zeros((len(dag), 1 + len(dag)))
-        starts[numbers, 0] = source.intercept_array[numbers]
-        starts[fixed, 1 + fixed] = 1.0
-        moves = source.to_matrix().T
-        moves[fixed] = 0.0
-        found = np.asarray(np.linalg.solve(np.eye(len(dag)) - moves, starts)[numbers], np.float64)
-        rest = _without(source, set(dag.indicators))
-        shifts = np.empty_like(found[:, 1:])
-        shifts[:, place] = found[:, 1:]
+        numbers = np.setdiff1d(np.arange(len(source.dag)), fixed)
+        starts = np.zeros((1 + len(fixed), len(source.dag)))
+        starts[0, numbers] = source.intercept_array[numbers]
+        starts[np.arange(1, len(starts)), fixed] = 1.0
+        order = source.dag.order[np.isin(source.dag.order, numbers)]
+        kernels.propagate(starts, order, source.dag.families, source.coefficient_array)
+        base, shifts = starts[0, numbers], np.ascontiguousarray(starts[1:, numbers].T)
+        rest = _without(source, set(source.dag.indicators))
         own = [place[one] for one in categories]
-        return cls(own, shares, place[numbers], rest, found[:, 0], shifts)
+        return cls(own, joint_shares(network), place[numbers], rest, base, shifts)
 
     def filled(self, rows: FloatArray, rng: np.random.Generator | None = None) -> FloatArray:
         """The rows with levels that are most probable and means, or both drawn."""
@@ -111,9 +133,11 @@ class LevelNetwork:
         found, best = rows.copy(), np.full(len(rows), -np.inf)
         total, means = np.full(len(rows), -np.inf), np.zeros((len(rows), len(self.numbers)))
         nodes = np.concatenate([np.empty(0, np.int64), *(self.categories[k] for k in lacking)])
-        for levels, share in zip(*self._table(lacking), strict=True):
+        levels, codes = self._table(lacking)
+        shares = self._log_shares(lacking, codes, rows)
+        for at_levels, share in zip(levels, shares.T, strict=True):
             own = rows.copy()
-            own[:, nodes] = levels[nodes]
+            own[:, nodes] = at_levels[np.isin(self.fixed, nodes)]
             logs, filled_numbers = self._expected(own)
             logs = logs + share
             score = logs if rng is None else logs + rng.gumbel(size=len(rows))
@@ -129,10 +153,10 @@ class LevelNetwork:
         found[:, self.numbers] = np.where(holes, means, rows[:, self.numbers])
         return found
 
-    def _table(self, lacking: IntArray) -> tuple[FloatArray, FloatArray]:
-        """All combinations of levels of these categories: rows of indicators, and log shares.
+    def _table(self, lacking: IntArray) -> tuple[FloatArray, IntArray]:
+        """All combinations of levels of these categories, as indicators and as numbers of levels.
 
-        (combinations, nodes), 0 elsewhere, and (combinations,).
+        (combinations, indicators), 0 for other categories, and (categories, combinations).
         """
         sizes = [len(self.shares[one]) for one in lacking.tolist()]
         if prod(sizes) > MOST_COMBINATIONS:
@@ -141,12 +165,27 @@ class LevelNetwork:
                 f"combinations, expected {MOST_COMBINATIONS:,} at most: give the levels of some"
             )
         codes = np.indices(sizes).reshape(len(sizes), prod(sizes))
-        found, logs = np.zeros((prod(sizes), self.shifts.shape[1])), np.zeros(prod(sizes))
+        found = np.zeros((prod(sizes), len(self.fixed)))
         for one, own in zip(lacking.tolist(), codes, strict=True):
-            found[:, self.categories[one]] = own[:, None] == np.arange(1, len(self.shares[one]))
-            with np.errstate(divide="ignore"):
-                logs += np.log(self.shares[one])[own]
-        return found, logs
+            found[:, self.columns[one]] = own[:, None] == np.arange(1, len(self.shares[one]))
+        return found, codes
+
+    def _log_shares(self, lacking: IntArray, codes: IntArray, rows: FloatArray) -> FloatArray:
+        """Log shares of combinations of levels given the other levels of each row.
+
+        (rows, combinations), from the numbers of the levels (lacking, combinations).
+        """
+        open_codes = dict(zip(lacking.tolist(), codes, strict=True))
+        found = np.zeros((len(rows), codes.shape[1]))
+        for group in self.groups:
+            if not open_codes.keys().isdisjoint(group.members):
+                known = {
+                    one: _codes(rows[:, self.categories[one]])
+                    for one in group.members
+                    if one not in open_codes
+                }
+                found += group.log_shares(open_codes, known)
+        return found
 
     def _expected(self, rows: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Log-densities of the known numbers given all levels, and numbers with means filled in.
@@ -154,12 +193,11 @@ class LevelNetwork:
         The density of a row filled in with its conditional means is that of its known numbers times
         a number that depends only on which these are; so it stands for it.
         """
-        levels = np.zeros_like(rows)
-        for own in self.categories:
-            levels[:, own] = rows[:, own]
-        means = self.base + levels @ self.shifts.T
+        means = self.base + rows[:, self.fixed] @ self.shifts.T
         whole = self._completed(np.ascontiguousarray(rows[:, self.numbers] - means))
-        return np.asarray(self.rest.log_density(whole)), whole + means
+        with np.errstate(over="ignore"):
+            logs = np.maximum(self.rest.log_density(whole), LEAST_LOG)
+        return np.asarray(logs), whole + means
 
     def _noise(self, holes: BoolArray, rng: np.random.Generator) -> FloatArray:
         """Draws of the noise of missing cells given the known ones.
@@ -171,13 +209,20 @@ class LevelNetwork:
         return np.asarray(other - self.rest.impute(np.where(holes, np.nan, other)))
 
     def informed(self, known: BoolArray) -> list[int]:
-        """The categories that known numbers (nodes,) tell of, and that are not known themselves."""
+        """The categories, not known themselves, that known nodes (nodes,) tell of.
+
+        Numbers do if the category moves them, and known or told categories that covary with it.
+        """
         shifts = self.shifts[known[self.numbers]]
-        return [
+        given = [bool(known[own].all()) for own in self.categories]
+        moves = [bool(shifts[:, own].any()) for own in self.columns]
+        told = [
             place
-            for place, own in enumerate(self.categories)
-            if not known[own].all() and (self.shares[place] < 1.0).all() and shifts[:, own].any()
+            for group in self.groups
+            if any(given[one] or moves[one] for one in group.members)
+            for place in group.members
         ]
+        return [one for one in sorted(told) if not given[one] and (self.shares[one] < 1.0).all()]
 
     def blocks(self, known: BoolArray, rows: int) -> Iterator[slice]:
         """Rows with these known nodes, as many at a time as all levels that they tell of allow."""
@@ -198,8 +243,8 @@ class LevelNetwork:
         means = whole[:, :, targets]
         centre = np.einsum("rc,crn->rn", weights, means)
         gaps = np.moveaxis(means, 0, 2) - centre[:, :, None]
-        spread = [self._rest_factor(known), *map(self._level_factor, others)]
-        shared = np.concatenate(spread, axis=1)[targets]
+        spread = [self._level_factor(one)[targets] for one in others]
+        shared = np.concatenate([self._rest_factor(known, targets), *spread], axis=1)
         return Moments(centre, shared, gaps * np.sqrt(weights)[:, None, :])
 
     def likeliest(self, rows: FloatArray) -> FloatArray:
@@ -222,18 +267,21 @@ class LevelNetwork:
         """
         known = ~np.isnan(rows[0])
         told = np.array(self.informed(known), dtype=np.int64)
-        levels, shares = self._table(told)
+        levels, codes = self._table(told)
         start = rows.copy()
         for place, nodes in enumerate(self.categories):
             usual = 0.0 if place in told else self.shares[place][1:]
             start[:, nodes] = np.where(np.isnan(rows[:, nodes]), usual, rows[:, nodes])
-        centres = self.base + np.nan_to_num(start) @ self.shifts.T
+        centres = self.base + start[:, self.fixed] @ self.shifts.T
         moves = levels @ self.shifts.T
         own = self._completed(rows[:, self.numbers] - centres)
         other = self._completed(np.where(known[self.numbers], moves, np.nan))
-        far = self._noise_of(own)[:, None] - self._noise_of(other)
-        logs = shares - 0.5 * np.einsum("rcn,rcn->rc", far, far)
-        found = start + levels[:, None]
+        # Of |a - b|^2 only the terms that differ between levels: |a|^2 may overflow.
+        noise, shift = self._noise_of(own), self._noise_of(other)
+        logs = noise @ shift.T - 0.5 * np.einsum("cn,cn->c", shift, shift)
+        logs += self._log_shares(told, codes, rows)
+        found = np.repeat(start[None], len(levels), axis=0)
+        found[:, :, self.fixed] += levels[:, None]
         found[:, :, self.numbers] = own + centres + (moves - other)[:, None]
         return found, logs
 
@@ -248,24 +296,156 @@ class LevelNetwork:
         )
         return np.asarray(rest.T / self.rest.scales)
 
-    def _rest_factor(self, known: BoolArray) -> FloatArray:
-        """F with F F' the covariance of all nodes given the known ones and all levels."""
+    def _rest_factor(self, known: BoolArray, targets: IntArray) -> FloatArray:
+        """F with F F' the covariance of targets given the known nodes and all levels."""
         names = self.rest.dag.nodes
-        seen = {name: 0.0 for name, own in zip(names, known[self.numbers], strict=True) if own}
-        law = self.rest.condition(seen)
-        places = [self.numbers[self.rest.dag.position(name)] for name in law.names]
-        found = np.zeros((len(known), law.factor.shape[1]))
-        found[places] = law.factor
+        own = np.searchsorted(self.numbers, targets)
+        own[own == len(self.numbers)] = 0
+        is_open = (self.numbers[own] == targets) & ~known[targets]
+        seen = {name: 0.0 for name, one in zip(names, known[self.numbers], strict=True) if one}
+        law = self.rest.condition(seen, targets=[names[one] for one in own[is_open]])
+        found = np.zeros((len(targets), law.factor.shape[1]))
+        found[is_open] = law.factor
         return found
 
     def _level_factor(self, category: int) -> FloatArray:
         """F with F F' what the levels of a category add to the covariance of all nodes."""
-        own, shares = self.categories[category], self.shares[category]
-        levels = np.eye(len(shares))[1:] - shares[1:, None]
-        found = np.zeros((len(self.numbers) + sum(map(len, self.categories)), len(shares)))
-        found[own] = levels * np.sqrt(shares)
-        found[self.numbers] = self.shifts[:, own] @ found[own]
+        shares = self.shares[category]
+        levels = (np.eye(len(shares))[1:] - shares[1:, None]) * np.sqrt(shares)
+        found = np.zeros((len(self.numbers) + len(self.fixed), len(shares)))
+        found[self.categories[category]] = levels
+        found[self.numbers] = self.shifts[:, self.columns[category]] @ levels
         return found
+
+
+@dataclass(frozen=True, eq=False)
+class JointShares:
+    """How often combinations of levels are, of categories that covary."""
+
+    members: tuple[int, ...]
+    """The numbers of the categories."""
+    margins: dict[int, FloatArray]
+    """The shares of each member's levels, the reference first."""
+    shares: FloatArray | None
+    """Of combinations of levels, one axis for each member; None if these are too many."""
+
+    def log_shares(
+        self, lacking: "dict[int, IntArray]", known: "dict[int, IntArray]"
+    ) -> FloatArray:
+        """Logarithms of numbers in the ratio of the chances of combinations, given known levels.
+
+        Levels of lacking members are (combinations,), of known ones (rows,). Where the data never
+        had the known levels together, or with any other, the members are taken as independent.
+        """
+        if self.shares is None:
+            count = prod(map(len, self.margins.values()))
+            raise SettingError(
+                f"{len(self.members)} categories covary, and their levels have {count:,} "
+                f"combinations, expected {MOST_COMBINATIONS:,} at most: let fewer of them covary"
+            )
+        own = [one for one in self.members if one in lacking]
+        places = [
+            lacking[one][None, :] if one in lacking else known[one][:, None] for one in self.members
+        ]
+        with np.errstate(divide="ignore"):
+            found = np.asarray(np.log(self.shares[tuple(places)]))
+            alone = [np.log(self.margins[one])[lacking[one]] for one in own]
+        impossible = np.isneginf(found).all(axis=1, keepdims=True)
+        return np.where(impossible, np.sum(alone, axis=0), found)
+
+
+def joint_shares(network: "GaussianNetwork") -> list[JointShares]:
+    r"""The shares of all levels, for each group of categories that covary.
+
+    Those of a pair follow from means and covariances of its indicators, which are 0 or 1:
+
+    .. math:: P(a = i, b = j) = \bar a_i \bar b_j + \operatorname{cov}(a_i, b_j).
+
+    Of three categories or more these are the margins of all pairs, and the joint shares are those
+    nearest to independence with such margins (iterative proportional fitting).
+    """
+    means, dag = network.mean(), network.dag
+    margins = []
+    for own in positions(dag):
+        shares = np.clip(np.append(1.0 - means[own].sum(), means[own]), 0.0, None)
+        margins.append(shares / shares.sum())
+    found = []
+    for members in _groups(dag):
+        theirs = {one: margins[one] for one in members}
+        found.append(JointShares(tuple(members), theirs, _joint_table(network, theirs)))
+    return found
+
+
+def _joint_table(network: "GaussianNetwork", margins: dict[int, FloatArray]) -> FloatArray | None:
+    """The shares of combinations of levels of categories with these margins."""
+    sizes = [len(own) for own in margins.values()]
+    if prod(sizes) > MOST_COMBINATIONS:
+        return None
+    table = np.ones(sizes)
+    for axis, own in enumerate(margins.values()):
+        table = table * _along(own, (axis,), len(sizes))
+    return _fitted(table, _pair_margins(network, margins))
+
+
+def _groups(dag: Dag) -> list[list[int]]:
+    """The categories that covary, directly or by way of others, together; most are alone."""
+    names = list(dag.factors)
+    group = {name: [name] for name in names}
+    for pair in dag.covariances:
+        one, other = (dag.indicators[node][0] if node in dag.indicators else None for node in pair)
+        if one is not None and other is not None and group[one] is not group[other]:
+            group[one] += group[other]
+            group |= dict.fromkeys(group[other], group[one])
+    return [[names.index(one) for one in group[name]] for name in names if group[name][0] == name]
+
+
+def _pair_margins(
+    network: "GaussianNetwork", margins: dict[int, FloatArray]
+) -> dict[tuple[int, int], FloatArray]:
+    """The joint shares of each two of the categories with these margins, by their axes."""
+    own, known = positions(network.dag), network.covariances
+    nodes, found = network.dag.nodes, {}
+    for (first, one), (second, other) in combinations(enumerate(margins), 2):
+        table = np.outer(margins[one], margins[other])
+        for i, a in enumerate(own[one].tolist()):
+            for j, b in enumerate(own[other].tolist()):
+                value = known.get((nodes[a], nodes[b]), known.get((nodes[b], nodes[a]), 0.0))
+                table[i + 1, j + 1] += value
+                table[0, j + 1] -= value
+                table[i + 1, 0] -= value
+                table[0, 0] += value
+        table = np.clip(table, 0.0, None)
+        found[first, second] = table / table.sum()
+    return found
+
+
+def _fitted(table: FloatArray, pairs: dict[tuple[int, int], FloatArray]) -> FloatArray:
+    """The table with these margins of pairs of axes that is nearest to the given one."""
+    for _ in range(ROUNDS):
+        furthest = 0.0
+        for axes, wanted in pairs.items():
+            rest = tuple(axis for axis in range(table.ndim) if axis not in axes)
+            margin = table.sum(axis=rest)
+            furthest = max(furthest, float(np.abs(margin - wanted).max()))
+            ratio = np.divide(wanted, margin, out=np.zeros_like(wanted), where=margin > 0.0)
+            table = table * _along(ratio, axes, table.ndim)
+        if furthest < FITTED:
+            break
+    return table
+
+
+def _along(values: FloatArray, axes: tuple[int, ...], count: int) -> FloatArray:
+    """Values over some of `count` axes, in rising order, with axes of length 1 for the others."""
+    shape = [1] * count
+    for axis, size in zip(axes, values.shape, strict=True):
+        shape[axis] = size
+    return values.reshape(shape)
+
+
+def _codes(indicators: FloatArray) -> IntArray:
+    """The number of the level of each row, 0 for the reference, from its indicators."""
+    found = indicators.argmax(axis=1) + 1
+    return np.asarray(np.where(indicators.max(axis=1) > 0.5, found, 0), dtype=np.int64)
 
 
 def positions(dag: Dag) -> list[IntArray]:
@@ -311,9 +491,10 @@ def _without(network: "GaussianNetwork", fixed: set[str]) -> "GaussianNetwork":
         if fixed.isdisjoint(edge)
     }
     # A node without noise tells the levels exactly; its density needs some width.
-    widths = np.maximum(
-        network.variance_array, EXACT * np.maximum(np.diag(network.covariance()), TINY)
-    )
-    variances = dict(zip(dag.nodes, widths.tolist(), strict=True))
+    variances = network.variance_array
+    parameters = dag.families, network.coefficient_array, variances
+    spread = marginal_variances(dag.order, *parameters)
+    widths = np.maximum(variances, np.where(spread > 0.0, EXACT * spread, TINY))
+    noise = dict(zip(dag.nodes, widths.tolist(), strict=True))
     rest = Dag.from_edges(list(slopes), nodes=names)
-    return type(network)(rest, slopes, {name: variances[name] for name in names})
+    return type(network)(rest, slopes, {name: noise[name] for name in names})

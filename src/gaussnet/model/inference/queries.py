@@ -209,10 +209,10 @@ def impute(
     """The rows with every missing value replaced by its conditional mean, or by a draw."""
     opened = open_rows(data, network.dag, columns)
     rows = np.asarray(recoded(network, opened), dtype=np.float64)
-    levels = [place for own in level_positions(network.dag) for place in own.tolist()]
-    if np.isnan(rows[:, levels]).any():
+    levels = network.given_levels
+    if levels is not None and np.isnan(rows[:, levels.fixed]).any():
         rng = None if seed is None else generator(seed)
-        return named(LevelNetwork.of(network).filled(rows, rng), network.dag.nodes)
+        return named(levels.filled(rows, rng), network.dag.nodes)
     noise = None if seed is None else generator(seed).standard_normal(rows.shape)
     precision = network.precision
     for observed, chosen in patterns(~np.isnan(rows)):
@@ -321,7 +321,7 @@ def _laws(
             scales[:, chosen] = np.sqrt(response.variances)[:, None]
             continue
         posterior = Posterior(network, observed, _mask(dag, nodes))
-        numbers = np.arange(len(means))[chosen]
+        numbers = np.arange(len(cells.values))[chosen]
         for own, part in _filled(posterior, cells.rows(len(dag)), numbers):
             means[:, own] = part[:, nodes].T
         scales[:, chosen] = [[_length(loads)] for loads in posterior.factor(nodes)]

@@ -102,32 +102,71 @@ const makeAlgebra = (model) => {
   // The categories whose level is open and of which observed nodes tell.
   const toldOf = (seen, set) => {
     const rows = rowsFor(set);
-    return model.factors.filter(({ nodes }) => {
+    return model.factors.filter(({ nodes, covaries }) => {
       if (nodes.every((node) => seen.has(node) || set.has(node))) return false;
+      if (covaries && seen.size) return true;
       const none = new Map([...set, ...nodes.map((node) => [node, 0])]);
       const cut = rowsFor(none);
       return [...seen.keys()].some((node) => rows.get(node).some((own, k) => own !== cut.get(node)[k]));
     });
   };
-  // All combinations of levels, each as the nodes that it fixes and its share.
-  const combinations = (factors, base) => factors.reduce((found, { nodes, levels }) => {
-    const shares = nodes.map((node) => Math.max(base[node], 0));
-    shares.unshift(Math.max(1 - shares.reduce((sum, own) => sum + own, 0), 0));
-    return found.flatMap(({ fixed, share }) => levels.map((_, level) => ({
-      fixed: [...fixed, ...nodes.map((node, k) => [node, Number(k + 1 === level)])],
-      share: share * shares[level],
-    })));
-  }, [{ fixed: [], share: 1 }]).filter(({ share }) => share > 0);
+  // All combinations of the levels of some categories.
+  const combinations = (factors) => factors.reduce((found, { levels }) =>
+    found.flatMap((chosen) => levels.map((_, level) => [...chosen, level])), [[]]);
+
+  // Indicators of a category at a level.
+  const at = ({ nodes }, level) => nodes.map((node, k) => [node, Number(k + 1 === level)]);
+
+  // The share of levels, by their categories; those of categories that covary are joint.
+  const shareOf = (levels) => model.shares.reduce((product, { members, shares }) => {
+    const sizes = members.map((member) => model.factors[member].levels.length);
+    const wanted = members.map((member) => levels.get(model.factors[member]));
+    if (wanted.every((level) => level === undefined)) return product;
+    const sum = shares.reduce((found, share, place) => {
+      let rest = place, fits = true;
+      for (let k = sizes.length - 1; k >= 0; k--) {
+        if (wanted[k] !== undefined && wanted[k] !== rest % sizes[k]) fits = false;
+        rest = Math.floor(rest / sizes[k]);
+      }
+      return fits ? found + share : found;
+    }, 0);
+    return product * sum;
+  }, 1);
+
+  // Of combinations of levels given the levels that are observed; where the data never had these
+  // with any other, categories are taken as independent.
+  const sharesGiven = (factors, combined, seen) => {
+    const given = model.factors.filter(({ nodes }) => nodes.every((node) => seen.has(node)))
+      .map((factor) => [factor, 1 + factor.nodes.findIndex((node) => seen.get(node) === 1)]);
+    const found = combined.map((levels) =>
+      shareOf(new Map([...given, ...factors.map((factor, k) => [factor, levels[k]])])));
+    if (found.some((share) => share > 0)) return found;
+    return combined.map((levels) =>
+      factors.reduce((product, factor, k) => product * shareOf(new Map([[factor, levels[k]]])), 1));
+  };
 
   // Means and standard deviations of the shown nodes, given what is seen and what is set. Levels
   // of which observed nodes tell are averaged over, by Bayes.
   const answer = (seen, set) => {
     const told = toldOf(seen, set);
     const count = told.reduce((product, { levels }) => product * levels.length, 1);
-    if (!told.length || count > MOST_LEVELS) return { ...plain(seen, set), rough: told.length > 0 };
-    const parts = combinations(told, means(set)).map(({ fixed, share }) => {
-      const part = plain(seen, new Map([...set, ...fixed]));
-      return { ...part, log: Math.log(share) - part.squares / 2 };
+    const rough = told.some(({ joint }) => !joint) || count > MOST_LEVELS;
+    if (!told.length || rough) return { ...plain(seen, set), rough: told.length > 0 };
+    const combined = combinations(told);
+    const shares = sharesGiven(told, combined, seen);
+    // A level that covaries with other nodes is observed, which moves these; others are set. The
+    // distance of what is observed does not count the levels themselves.
+    const known = model.factors.filter(({ nodes, covaries }) =>
+      covaries && nodes.every((node) => seen.has(node))).flatMap(({ nodes }) => nodes);
+    const parts = combined.flatMap((levels, place) => {
+      if (!(shares[place] > 0)) return [];
+      const all = told.map((factor, k) => ({ factor, own: at(factor, levels[k]) }));
+      const observed = all.filter(({ factor }) => factor.covaries).flatMap(({ own }) => own);
+      const fixed = new Map([...set, ...all.filter(({ factor }) => !factor.covaries).flatMap(({ own }) => own)]);
+      const part = plain(new Map([...seen, ...observed]), fixed);
+      const alone = observed.length
+        ? plain(new Map([...known.map((node) => [node, seen.get(node)]), ...observed]), fixed).squares : 0;
+      return [{ ...part, log: Math.log(shares[place]) - (part.squares - alone) / 2 }];
     }).filter(({ wrong }) => wrong === null);
     if (!parts.length) return plain(seen, set);
     const largest = Math.max(...parts.map(({ log }) => log));
