@@ -573,6 +573,7 @@ def test_bad_cells_are_listed_with_file_row_key_value_and_expected_value(gaussne
     assert by_node["rain"]["values"] == 59
     assert by_node["wet"]["share"] == by_node["wet"]["flagged"] / 60
     printed = gaussnet("outliers", *arguments)
+    assert "(rows are counted from 0)" in printed
     assert "a.csv-17" in printed
 
 

@@ -373,7 +373,7 @@ def _as_numbers(column: "nw.Series[Any]", name: str, is_whole: bool) -> "nw.Seri
     numbers = _numbers_of(column)
     if numbers is not None:
         return nw.new_series(name, numbers, nw.Float64, backend=column.implementation)
-    if not len(column):
+    if is_whole and not len(column):
         raise DataError("the data have no rows: give at least one")
     found = _first_text(column)
     where = "" if found is None or not is_whole else f", first {_place(column, found)}"

@@ -72,7 +72,7 @@ class Slopes:
     def _covariance(self, transform: FloatArray) -> FloatArray:
         scaled = transform * self.errors[:, None, :]
         if self.correlation is None:
-            return scaled @ scaled.transpose(0, 2, 1)
+            return np.asarray(scaled @ scaled.transpose(0, 2, 1))
         return np.asarray(scaled @ self.correlation @ scaled.transpose(0, 2, 1))
 
 
