@@ -96,6 +96,30 @@ def test_chances_are_those_of_the_formula(doubted):
         np.testing.assert_allclose(found, plain_chances(row, doubted, rates), rtol=1e-9, atol=1e-12)
 
 
+def test_stories_fill_in_wrong_and_missing_cells_as_the_network_expects():
+    # Some rows lack cells, which follow the doubted ones; sizes and units differ a lot, so that
+    # ten digits of the largest number are left.
+    dag = gn.simulate.erdos_renyi(12, 3, seed=5)
+    network = gn.simulate.random_network(dag, seed=5)
+    model = Parameters.of(network)
+    rng = np.random.default_rng(5)
+    rows = np.array(network.sample(40, seed=5))
+    doubted = np.argsort(rng.random(rows.shape), axis=1) < 3
+    rows[doubted] += rng.normal(0.0, 100.0, np.count_nonzero(doubted))
+    rows[:20][(rng.random((20, 12)) < 0.3) & ~doubted[:20]] = np.nan
+    stories = Stories.of(RecordedRows.of(model, rows, np.ones(12)), doubted)
+    for story, wrong in enumerate(stories.chosen):
+        blank = np.zeros(rows.shape, dtype=bool)
+        blank[doubted] = np.tile(wrong, len(rows))
+        filled = model.expect(rows, blank).rows
+        rest = RecordedRows.of(model, filled, np.ones(12)).residuals
+        rest = np.column_stack((rest, np.zeros(40)))
+        found, off = stories.residuals[:, story], (rows - filled) * np.sqrt(model.precisions())
+        wanted = np.take_along_axis(rest, stories.touched, axis=1)
+        np.testing.assert_allclose(found, wanted, atol=1e-10 * np.abs(stories.errors).max())
+        np.testing.assert_allclose(stories.errors[:, story, wrong].ravel(), off[blank], rtol=1e-10)
+
+
 def test_all_combinations_of_a_few_cells_and_single_ones_of_many():
     assert len({tuple(one) for one in _combinations(MOST_COMBINED).tolist()}) == 2**MOST_COMBINED
     many = _combinations(MOST_COMBINED + 1)

@@ -240,12 +240,14 @@ class ListedCells(NamedTuple):
 
 def precisions(mixture: Mixture, bad: BoolArray, rows: IntArray, nodes: IntArray) -> FloatArray:
     """Of the true values of cells given the others of their rows that are not bad, (cells,)."""
-    found = np.empty(len(rows))
-    for first in range(0, len(rows), CELLS_AT_A_TIME):
-        span = slice(first, first + CELLS_AT_A_TIME)
-        left_out, own = bad[rows[span]], nodes[span]
+    layout = mixture.layout
+    found = mixture.precision[layout.diagonal[nodes]]
+    beside = np.flatnonzero(layout.have_neighbours(bad, rows, nodes))
+    for first in range(0, len(beside), CELLS_AT_A_TIME):
+        some = beside[first : first + CELLS_AT_A_TIME]
+        left_out, own = bad[rows[some]], nodes[some]
         left_out[np.arange(len(own)), own] = True
-        found[span] = mixture.layout.given_others(mixture.precision, left_out, own)
+        found[some] = layout.given_others(mixture.precision, left_out, own)
     return found
 
 

@@ -614,10 +614,10 @@ def marginal_variances(families: Families, equation: Equation) -> FloatArray:
     width, found = len(families), np.zeros(len(families))
     order = np.concatenate([np.array(level) for level in families.levels])
     for first in range(0, width, SOURCES_AT_A_TIME):
-        sources = np.arange(first, min(first + SOURCES_AT_A_TIME, width))
+        sources = order[first : first + SOURCES_AT_A_TIME]
         responses = np.zeros((len(sources), width))
-        responses[sources - first, sources] = np.sqrt(equation.variances[sources])
-        kernels.propagate(responses, order, families, equation.coefficients)
+        responses[np.arange(len(sources)), sources] = np.sqrt(equation.variances[sources])
+        kernels.propagate(responses, order[first:], families, equation.coefficients)
         found += np.einsum("ij,ij->j", responses, responses)
     return found
 

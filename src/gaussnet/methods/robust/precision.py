@@ -102,6 +102,29 @@ class SparsePrecision:
         entries[above] = entries[below]
         return entries
 
+    def have_neighbours(self, left_out: BoolArray, rows: IntArray, nodes: IntArray) -> BoolArray:
+        """Which cells share a family with one of their row that is left out, (cells,).
+
+        Examples
+        --------
+        >>> layout = SparsePrecision(Families(np.arange(3), np.array([0, 0, 1, 1]), np.array([0])))
+        >>> left_out = np.array([[True, True, False], [True, False, True]])
+        >>> rows, nodes = np.nonzero(left_out)
+        >>> layout.have_neighbours(left_out, rows, nodes).tolist()
+        [True, True, False, False]
+        """
+        counts, found = np.diff(self.starts), np.zeros(len(nodes), dtype=bool)
+        at_once = max(LARGEST_BLOCK // int(counts.max(initial=1)), 1)
+        for first in range(0, len(nodes), at_once):
+            node, row = (cells[first : first + at_once] for cells in (nodes, rows))
+            own = counts[node]
+            cell = np.repeat(np.arange(len(own)), own)
+            shift = self.starts[node] - (np.cumsum(own) - own)
+            other = self.neighbours[np.arange(len(cell)) + shift[cell]]
+            is_beside = left_out[row[cell], other] & (other != node[cell])
+            found[first + cell[is_beside]] = True
+        return found
+
     def given_others(self, entries: FloatArray, left_out: BoolArray, nodes: IntArray) -> FloatArray:
         r"""Precision of one cell of each row given the cells that are not left out, (rows,).
 

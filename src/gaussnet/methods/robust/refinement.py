@@ -284,7 +284,7 @@ def _is_clear(mixture: Mixture) -> bool:
     families, equation = mixture.layout.families, mixture.equation
     bad = (chances > 0.5) | np.isnan(mixture.rows) | mixture.foreign_rows[:, None]
     centred, zeros = filled - equation.means, np.zeros(len(equation.means))
-    sound = ~_touched(bad, families).T
+    sound = ~_touched(bad, families)
     return not looks_contaminated(centred, families, equation.coefficients, zeros, sound)
 
 
@@ -380,10 +380,12 @@ def _continuous(rows: FloatArray) -> BoolArray:
 
 
 def _touched(bad: BoolArray, families: Families) -> BoolArray:
-    """Rows of each family in which a cell is bad, (rows, nodes)."""
-    found = bad.copy()
-    for edge, parent in enumerate(families.parents.tolist()):
-        found[:, families.family_of_edge[edge]] |= bad[:, parent]
+    """Rows of each family in which a cell is bad (rows, nodes), (nodes, rows)."""
+    cells = np.ascontiguousarray(bad.T)
+    found = cells.copy()
+    for _, chosen, columns in families.by_size:
+        for parents in columns[:, :-1].T:
+            found[chosen] |= cells[parents]
     return found
 
 
@@ -458,8 +460,8 @@ class Findings:
         """Rows in which a cell of the family is flagged or missing."""
         touched = _touched(self.flagged | self.missing, self.walk.families)
         return {
-            node: np.flatnonzero(touched[:, node])
-            for node in np.flatnonzero(touched.any(axis=0)).tolist()
+            node: np.flatnonzero(touched[node])
+            for node in np.flatnonzero(touched.any(axis=1)).tolist()
         }
 
     def _variances(self, scale: RobustScale, rows: IntArray) -> FloatArray:

@@ -20,7 +20,7 @@ can give have no say, and columns that only such rows make look unusual are not.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -28,7 +28,7 @@ from gaussnet import kernels
 from gaussnet.kernels.families import Families
 from gaussnet.methods.likelihood import Parameters
 from gaussnet.methods.robust.directions import RecordedRows
-from gaussnet.methods.robust.mixture import MISSING, Equation, Mixture
+from gaussnet.methods.robust.mixture import MISSING, Equation, Mixture, network_equation
 from gaussnet.methods.robust.stories import (
     FREE_WIDTHS,
     UNUSUAL,
@@ -36,7 +36,7 @@ from gaussnet.methods.robust.stories import (
     chances_of_errors,
     told,
 )
-from gaussnet.types import BoolArray, FloatArray
+from gaussnet.types import BoolArray, FloatArray, IntArray
 
 PRICE = 5.0
 """Of a wrong cell, or of an equation with unusual noise, in units of log likelihood."""
@@ -78,6 +78,9 @@ CROWDED = 0.05
 CROWDED_FROM, FOREIGN_FROM = 2, 3
 """Rows crowd from so many errors and events on, and have no say on the shapes of columns from so
 many: a shock to two equations is no rarity."""
+
+VALUES_AT_A_TIME = 1 << 16
+"""Of the families whose least squares are found together: so many stay in the cache."""
 
 FEW_NODES = 32
 """If there are no more nodes, residuals are compared in all pairs."""
@@ -252,40 +255,69 @@ def _believed_equation(mixture: Mixture, rows: FloatArray, doubted: BoolArray) -
     """Least squares of each family over the rows in which no cell of it is doubted or missing."""
     families, old = mixture.layout.families, mixture.equation
     bad = doubted | np.isnan(rows) | mixture.foreign_rows[:, None]
-    centred = np.where(bad, 0.0, rows - old.means)
-    coefficients, constants = old.coefficients.copy(), np.empty(len(families))
-    variances = old.variances.copy()
-    for node in range(len(families)):
-        edges = slice(*families.offsets[node : node + 2].tolist())
-        parents = families.parents[edges]
-        constants[node] = old.means[node] - old.means[parents] @ coefficients[edges]
-        good = ~(bad[:, node] | bad[:, parents].any(axis=1))
-        if np.count_nonzero(good) < 3 * len(parents) + 10:
-            continue
-        own = centred[:, [*parents.tolist(), node]] * good[:, None]
-        centre = own.sum(axis=0) / np.count_nonzero(good)
-        centre = centre if mixture.intercept else -old.means[[*parents.tolist(), node]]
-        own = (own - centre) * good[:, None]
-        products = own.T @ own
-        found, square = _solved(products)
-        square /= np.count_nonzero(good)
-        if square > 0.0:
-            coefficients[edges], variances[node] = found, square
-            middle = centre + old.means[[*parents.tolist(), node]]
-            constants[node] = middle[-1] - middle[:-1] @ found
-    means = constants[None, :].copy()
-    order = np.concatenate([np.array(level) for level in families.levels])
-    kernels.propagate(means, order, families, coefficients)
-    return Equation(coefficients, means[0], variances)
+    centred = np.ascontiguousarray(np.where(bad, 0.0, rows - old.means).T)
+    good = np.ascontiguousarray(~bad.T)
+    centres = None if mixture.intercept else -old.means
+    coefficients, variances = old.coefficients.copy(), old.variances.copy()
+    constants = old.constants(families)
+    for size, every, columns in families.by_size:
+        at_once = max(VALUES_AT_A_TIME // ((size + 1) * len(rows)), 1)
+        for first in range(0, len(every), at_once):
+            part = slice(first, first + at_once)
+            found = _least_squares(centred, good, columns[part], centres)
+            own, slopes = every[part][found.sound], found.slopes[found.sound]
+            middle = (found.centres + old.means[columns[part]])[found.sound]
+            coefficients[families.edges_of(own)] = slopes.ravel()
+            variances[own] = found.variances[found.sound]
+            constants[own] = middle[:, -1] - np.einsum("fp,fp->f", middle[:, :-1], slopes)
+    return network_equation(families, coefficients, constants, variances)
 
 
-def _solved(products: FloatArray) -> tuple[FloatArray, float]:
-    """Coefficients and residual sum of squares; the last column of the products is the child."""
-    scales = np.sqrt(np.maximum(np.diag(products), np.finfo(np.float64).tiny))
-    scaled = products / np.outer(scales, scales)
-    found, *_ = np.linalg.lstsq(scaled[:-1, :-1], scaled[:-1, -1], rcond=1e-10)
-    square = scaled[-1, -1] - scaled[-1, :-1] @ found
-    return found * scales[-1] / scales[:-1], float(square * scales[-1] ** 2)
+class FamilySolutions(NamedTuple):
+    """Least squares of some families with as many parents each."""
+
+    slopes: FloatArray
+    """(families, parents)."""
+    centres: FloatArray
+    """Means of parents and child, (families, parents + 1)."""
+    variances: FloatArray
+    sound: BoolArray
+    """Whether there are rows enough."""
+
+
+def _least_squares(
+    columns: FloatArray, good: BoolArray, chosen: IntArray, centres: FloatArray | None
+) -> FamilySolutions:
+    """Of the chosen columns (families, parents + 1), over the rows in which all cells are good.
+
+    Columns are (nodes, rows), 0 where a cell is not good; `centres` (nodes,) stand for means.
+    """
+    sound = np.asarray(good[chosen].all(axis=1))
+    counts, size = sound.sum(axis=1), chosen.shape[1] - 1
+    own = columns[chosen] * sound[:, None]
+    if centres is None:
+        middle = own.sum(axis=2) / np.maximum(counts, 1)[:, None]
+    else:
+        middle = centres[chosen]
+    own -= middle[:, :, None]
+    own *= sound[:, None]
+    slopes, squares = _solved(own @ own.transpose(0, 2, 1))
+    enough = (counts >= 3 * size + 10) & (squares > 0.0)
+    return FamilySolutions(slopes, middle, squares / np.maximum(counts, 1), enough)
+
+
+def _solved(products: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Coefficients (families, parents) and residual sums of squares (families,) from products.
+
+    Products are (families, parents + 1, parents + 1), with the child last.
+    """
+    scales = np.sqrt(np.maximum(np.einsum("fii->fi", products), np.finfo(np.float64).tiny))
+    scaled = products / (scales[:, :, None] * scales[:, None, :])
+    parents, across = scaled[:, :-1, :-1], scaled[:, :-1, -1]
+    inverse = np.linalg.pinv(parents, rcond=1e-10, hermitian=True)
+    found = np.einsum("fpq,fq->fp", inverse, across)
+    squares = (scaled[:, -1, -1] - np.einsum("fp,fp->f", across, found)) * scales[:, -1] ** 2
+    return found * scales[:, -1:] / scales[:, :-1], squares
 
 
 def rows_are_foreign(mixture: Mixture) -> bool:

@@ -512,14 +512,36 @@ static int make_move(const Pattern *now, const Move *move, Pattern *next)
     return 0;
 }
 
-/* Change the pattern while its score rises; candidates are those of the last one. */
-static void climb(const Mixture *mixture, RowSearch *search, double *lower)
+/* The order that cells are reported in: the last one takes the place of a cell that goes out. */
+static void report_move(const Pattern *now, const Move *move, ptrdiff_t *reported)
+{
+    ptrdiff_t count = now->count;
+    if (move->out >= 0) {
+        for (ptrdiff_t k = 0; k < count; k++)
+            if (reported[k] == now->cells[move->out])
+                reported[k] = reported[count - 1];
+        count--;
+    }
+    if (move->in >= 0)
+        reported[count++] = move->in;
+    if (move->also_in >= 0)
+        reported[count] = move->also_in;
+}
+
+/* Solve the pattern that is given and list its candidates; -1 if it cannot be. */
+static int start_climb(const Mixture *mixture, RowSearch *search, double *lower)
 {
     search->candidate_count = 0;
     solve_pattern(mixture, search, search->now, NULL, lower);
     if (search->now->score == UNLIKELY)
-        return;
+        return -1;
     list_candidates(mixture, search);
+    return 0;
+}
+
+/* Change the pattern while its score rises; candidates are those of the last one. */
+static void climb_from(const Mixture *mixture, RowSearch *search, double *lower, ptrdiff_t *reported)
+{
     for (int step = 0; step < 4 * MOST_WRONG; step++) {
         const Move move = best_move(mixture, search);
         Pattern *next = search->next;
@@ -528,12 +550,31 @@ static void climb(const Mixture *mixture, RowSearch *search, double *lower)
         solve_pattern(mixture, search, next, search->now, lower);
         if (!(next->score > search->now->score))
             return;
+        report_move(search->now, &move, reported);
         clear_index(search);
         search->next = search->now;
         search->now = next;
         list_candidates(mixture, search);
     }
     best_move(mixture, search); /* for the worths */
+}
+
+/* The same from the pattern that is given. Of cells in equal doubt the first ones count: so in the end the
+ * pattern is in the order of the report. */
+static void climb(const Mixture *mixture, RowSearch *search, double *lower)
+{
+    ptrdiff_t reported[MOST_WRONG];
+    memcpy(reported, search->now->cells, (size_t)search->now->count * sizeof *reported);
+    if (start_climb(mixture, search, lower) < 0)
+        return;
+    climb_from(mixture, search, lower, reported);
+    const size_t size = (size_t)search->now->count * sizeof *reported;
+    if (memcmp(reported, search->now->cells, size) == 0)
+        return;
+    clear_index(search);
+    memcpy(search->now->cells, reported, size);
+    if (start_climb(mixture, search, lower) == 0)
+        best_move(mixture, search); /* for the worths */
 }
 
 /* Whether a pattern leaves a row far from what is usual: its believed cells, or a wrong value that no
