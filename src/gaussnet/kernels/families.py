@@ -214,3 +214,8 @@ class Families:
                     ready.append(child)
             levels.append(sorted(ready))
         return levels[:-1]
+
+    @cached_property
+    def order(self) -> IntArray:
+        """The nodes level by level, so that parents come before their children, (nodes,)."""
+        return np.array([node for level in self.levels for node in level], dtype=np.int64)

@@ -611,8 +611,7 @@ def _log_odds(foreign: Foreign | None) -> float:
 
 def marginal_variances(families: Families, equation: Equation) -> FloatArray:
     """The variance of each node, (nodes,)."""
-    width, found = len(families), np.zeros(len(families))
-    order = np.concatenate([np.array(level) for level in families.levels])
+    width, found, order = len(families), np.zeros(len(families)), families.order
     for first in range(0, width, SOURCES_AT_A_TIME):
         sources = order[first : first + SOURCES_AT_A_TIME]
         responses = np.zeros((len(sources), width))
@@ -627,8 +626,7 @@ def network_equation(
 ) -> Equation:
     """The equations of a network with the means of its nodes, from their constants."""
     means = intercepts[None, :].copy()
-    order = np.concatenate([np.array(level) for level in families.levels])
-    kernels.propagate(means, order, families, coefficients)
+    kernels.propagate(means, families.order, families, coefficients)
     return Equation(coefficients, means[0], variances)
 
 
