@@ -49,10 +49,10 @@ def marginal_variances(
     """The variance of each node, (nodes,), from the noise variances of all."""
     width, found = len(families), np.zeros(len(families))
     for first in range(0, width, SOURCES_AT_A_TIME):
-        sources = np.arange(first, min(first + SOURCES_AT_A_TIME, width))
+        sources = order[first : first + SOURCES_AT_A_TIME]
         responses = np.zeros((len(sources), width))
-        responses[sources - first, sources] = np.sqrt(variances[sources])
-        kernels.propagate(responses, order, families, coefficients)
+        responses[np.arange(len(sources)), sources] = np.sqrt(variances[sources])
+        kernels.propagate(responses, order[first:], families, coefficients)
         found += np.einsum("ij,ij->j", responses, responses)
     return found
 

@@ -10,7 +10,6 @@ from gaussnet.kernels import numpy_mixture
 from gaussnet.methods.robust.judge import Judge
 from gaussnet.methods.robust.mixture import (
     FEWEST_CELLS,
-    SOURCES_AT_A_TIME,
     Z_SCORES,
     Z_STEP,
     Equation,
@@ -20,6 +19,7 @@ from gaussnet.methods.robust.mixture import (
 )
 from gaussnet.methods.robust.precision import SparsePrecision
 from gaussnet.methods.robust.starts import mixture_from
+from gaussnet.model.equations import SOURCES_AT_A_TIME
 
 NODES = 8
 

@@ -32,6 +32,7 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.threads import thread_map
 from gaussnet.methods.robust.control_variate import ControlVariate
 from gaussnet.methods.robust.precision import SparsePrecision
+from gaussnet.model import equations
 from gaussnet.types import BoolArray, FloatArray, Rows
 
 RIGHT, WRONG, MISSING = 0, 1, 2
@@ -66,9 +67,6 @@ Z_SCORES = np.arange(Z_STEP, 12.01, Z_STEP)
 
 SCORE_PARTS = (14, 20)
 """Where the scores are cut into parts, looked at in turn: few columns need the later ones."""
-
-SOURCES_AT_A_TIME = 64
-"""Nodes whose noise is followed through the network together: what it needs stays in the cache."""
 
 CONVERGED = 0.03
 """Rounds end when no parameter moves by more standard errors than this."""
@@ -611,14 +609,8 @@ def _log_odds(foreign: Foreign | None) -> float:
 
 def marginal_variances(families: Families, equation: Equation) -> FloatArray:
     """The variance of each node, (nodes,)."""
-    width, found, order = len(families), np.zeros(len(families)), families.order
-    for first in range(0, width, SOURCES_AT_A_TIME):
-        sources = order[first : first + SOURCES_AT_A_TIME]
-        responses = np.zeros((len(sources), width))
-        responses[np.arange(len(sources)), sources] = np.sqrt(equation.variances[sources])
-        kernels.propagate(responses, order[first:], families, equation.coefficients)
-        found += np.einsum("ij,ij->j", responses, responses)
-    return found
+    arrays = equation.coefficients, equation.variances
+    return equations.marginal_variances(families.order, families, *arrays)
 
 
 def network_equation(
