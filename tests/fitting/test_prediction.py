@@ -7,6 +7,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy import stats
+from tests.forced import many_rows
 
 import gaussnet as gn
 from gaussnet.errors import EstimationError, SettingError
@@ -428,6 +429,7 @@ def test_a_range_is_not_taken_from_rows_that_were_changed_since():
         fit.predict({"a": 480.0}, "b")
 
 
+@many_rows
 def test_rows_that_lack_most_values_are_not_judged():
     # A pattern of wrong and missing cells holds 96 of them, and fewer values are known here.
     nodes = [f"x{number}" for number in range(110)]
