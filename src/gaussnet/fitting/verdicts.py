@@ -703,10 +703,9 @@ class Verdict:
         return f" and of {whose} children" * any(dag.children(dag.nodes[node]) for node in nodes)
 
     def _trim_advice(self, names: Sequence[str]) -> str:
-        """To try the other robust method, unless it is this one or could not judge these nodes."""
-        has_tried = self.fit.method.name == "sequential-trim"
-        cannot = {*names} <= {*self.tied, *self.two_valued}
-        return "" if has_tried or cannot else ", and try method='sequential-trim'"
+        """To try another robust method, if there is one and it could judge these nodes."""
+        other, cannot = self.fit.method.other_robust, {*names} <= {*self.tied, *self.two_valued}
+        return "" if other is None or cannot else f", and try method={other!r}"
 
     def _wild_advice(self) -> str:
         """What to do about wild values of a fit that is not robust."""

@@ -216,6 +216,8 @@ class Method(ABC):
     """Whether a method that needs all rows can do with pages of them where they are too many."""
     flags_cells: ClassVar[bool] = False
     """Whether it says which cells are wrong."""
+    other_robust: ClassVar[str | None] = None
+    """A robust method that judges cells in another way, to compare with."""
     summarized_by: ClassVar[str | None] = None
     """Name of the method whose summaries give its network; None if there is none."""
     keeps_sample: ClassVar[bool] = False

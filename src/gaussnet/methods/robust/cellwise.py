@@ -63,6 +63,7 @@ class Cellwise(SequentialTrim):
     """
 
     name = "robust"
+    other_robust = "sequential-trim"
     summarized_by = "robust"
     error_kinds = ("believed-cells",)
     reads_pages = True
