@@ -10,6 +10,7 @@ from scipy.special import ndtri
 
 from gaussnet.errors import FileError, SettingError
 from gaussnet.files import Path, file_name, suffix, write_text
+from gaussnet.fitting.residuals import listed
 from gaussnet.fitting.result import Fit
 from gaussnet.fitting.seen_ranges import seen_for_file
 from gaussnet.graph.algorithms import reachable
@@ -212,9 +213,11 @@ def _open_categories(network: GaussianNetwork, view: View) -> list[str]:
     ]
     if not names:
         return []
-    which = f"{names[0]} is a category" if len(names) == 1 else f"{', '.join(names)} are categories"
+    which = f"{names[0]} is a category: choose one of its boxes to fix the level"
+    if len(names) > 1:
+        which = f"{listed(names)} are categories: choose a box of one to fix its level"
     return [
-        f"{which}: choose one of its boxes to fix the level. While the level is open, means are "
+        f"{which}. While a level is open, means are "
         "averages over the levels, as frequent as what is observed makes them, and intervals take "
         "the mixture of levels as Gaussian."
     ]
@@ -359,12 +362,12 @@ def _head(title: str, network: GaussianNetwork, view: View) -> str:
             "border have neighbours that are not shown; give around= (--around in a shell) for "
             "others."
         )
-    listed = "".join(f'<p class="notice">{text(doubt)}</p>' for doubt in _doubts(network))
-    listed += "".join(f'<p class="notice hint">{text(hint)}</p>' for hint in hints)
+    notices = "".join(f'<p class="notice">{text(doubt)}</p>' for doubt in _doubts(network))
+    notices += "".join(f'<p class="notice hint">{text(hint)}</p>' for hint in hints)
     return (
         f'<header><h1>{text(title)}</h1><p class="lead">Choose a node, then observe it (what would '
         "a reading tell?) or set it (what would an action do?). Every other node answers at once."
-        f"</p>{listed}</header>"
+        f"</p>{notices}</header>"
     )
 
 
