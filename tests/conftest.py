@@ -1,6 +1,7 @@
 """What holds for the whole suite, and what it says at its end."""
 
 import os
+import signal
 
 from hypothesis import HealthCheck, settings
 from tests.browser.chromium import ABSENT, find_chromium
@@ -10,6 +11,10 @@ from tests.browser.chromium import ABSENT, find_chromium
 # than twice the time.
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
+
+# What a shell without job control runs in the background ignores Ctrl-C, and so does what it starts.
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 # No test depends on how busy the machine is.
 settings.register_profile(
