@@ -12,7 +12,7 @@ from tests.browser.chromium import ABSENT, find_chromium
 for name in ("OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
 
-# What a shell without job control runs in the background ignores Ctrl-C, and so does what it starts.
+# What a shell without job control runs in the background ignores Ctrl-C, as does what it starts.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
 
