@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 from hypothesis import given, strategies as st
-from tests.forced import fit_with_run
+from tests.forced import fit_with_run, many_rows
 
 import gaussnet as gn
 from gaussnet import kernels
@@ -388,6 +388,7 @@ HALF_OR_LESS = [(0.4, kind) for kind in PARENTS if kind != "far from 0"]
 """Fewer zeros that lie far from all other values are taken for a code."""
 
 
+@many_rows
 @pytest.mark.parametrize("method", ["robust", "sequential-trim"])
 @pytest.mark.parametrize("wild", [50.0, 500.0, -5_000.0])
 @pytest.mark.parametrize(("zeros", "kind"), [*HALF_OR_LESS, *((0.6, kind) for kind in PARENTS)])
@@ -404,6 +405,7 @@ def test_wild_values_of_zero_heavy_parents_leave_the_slope(kind, zeros, wild, me
         assert set(flagged.tolist()) == set(range(10))
 
 
+@many_rows
 @pytest.mark.parametrize("method", ["robust", "sequential-trim"])
 @pytest.mark.parametrize(("zeros", "kind"), [*HALF_OR_LESS, *((0.6, kind) for kind in PARENTS)])
 def test_right_values_of_zero_heavy_parents_are_not_flagged(kind, zeros, method):
