@@ -328,16 +328,20 @@ def three_levels(seed, rare=6, count=60):
 def test_one_wrong_value_does_not_make_all_of_its_level_look_wrong(shift):
     """The right values of a small level are believed, and the wrong one is flagged."""
     dag = gn.Dag.parse("x ~ b + c; y ~ b + c + x; z ~ b + c + y; b ~~ c", nodes="bcxyz")
-    alone = 0
+    alone = crowded = 0
     for seed in range(30):
         rows = three_levels(seed)
         rows[1, 4] += shift
         found = gn.fit(rows, dag, "robust").outliers()
         cells = set(zip(found.rows.tolist(), found.nodes, strict=True))
         assert (1, "z") in cells
-        assert sum(row < 6 for row, _ in cells) <= 3, (seed, cells)
+        crowded += sum(row < 6 for row, _ in cells) > 3
         alone += cells == {(1, "z")}
     assert alone >= 15
+    # Six rows hardly tell two explanations apart: with values changed by parts of 1e-15, 4 of 360
+    # sets, others each time, ended with the whole level flagged. At that rate more than 2 of 30 do
+    # so once in 240 tests.
+    assert crowded <= 2
 
 
 @many_rows
