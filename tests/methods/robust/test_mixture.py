@@ -14,6 +14,7 @@ from gaussnet.methods.robust.mixture import (
     Z_STEP,
     Equation,
     Foreign,
+    Metric,
     marginal_variances,
     replace,
 )
@@ -203,6 +204,20 @@ def test_missing_cells_are_missing_however_many_others_are_far_off(kernel):
     assert (wrong[0, -5:] == 2).all()
     assert (chances[0, -5:] == 1.0).all()
     assert ((wrong == 1).sum(axis=1) > 40).all()
+
+
+@pytest.mark.filterwarnings("error")
+def test_steps_are_measured_where_noise_has_vanished():
+    network = a_network(3, 8)
+    mixture = a_mixture(network, *spoilt(network, 60, 0.05, 6.0, 3))
+    variances = np.where(network.dag.in_degrees > 0, 1e-300, 1e20)
+    equation = replace(mixture.equation, variances=variances)
+    metric = Metric.of(replace(mixture, equation=equation), None)
+    point = metric.point(mixture)
+    assert np.isfinite(point).all()
+    np.testing.assert_allclose(
+        metric.at(point, mixture).equation.coefficients, mixture.equation.coefficients, rtol=1e-12
+    )
 
 
 def test_variances_of_many_nodes_are_the_diagonal_of_the_covariance():

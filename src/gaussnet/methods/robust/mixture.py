@@ -68,6 +68,9 @@ Z_SCORES = np.arange(Z_STEP, 12.01, Z_STEP)
 SCORE_PARTS = (14, 20)
 """Where the scores are cut into parts, looked at in turn: few columns need the later ones."""
 
+LEAST_UNIT = 1e-100
+"""Of a parameter, where noise has vanished on the way and errors with it."""
+
 CONVERGED = 0.03
 """Rounds end when no parameter moves by more standard errors than this."""
 
@@ -562,9 +565,10 @@ class Metric:
         families, old = mixture.layout.families, mixture.equation
         count = 1.0 if sums is None else float(sums.rows)
         marginal = mixture.marginal
-        leverage = marginal[families.parents] / old.variances[families.family_of_edge]
+        with np.errstate(over="ignore"):
+            leverage = marginal[families.parents] / old.variances[families.family_of_edge]
         errors = (1.0 / np.sqrt(leverage), np.sqrt(marginal), np.full(len(marginal), np.sqrt(2.0)))
-        return cls(np.concatenate(errors) / np.sqrt(count), count)
+        return cls(np.maximum(np.concatenate(errors) / np.sqrt(count), LEAST_UNIT), count)
 
     def point(self, mixture: Mixture) -> FloatArray:
         """The parameters of a mixture."""
