@@ -218,6 +218,7 @@ def test_steps_are_measured_where_noise_has_vanished():
     np.testing.assert_allclose(
         metric.at(point, mixture).equation.coefficients, mixture.equation.coefficients, rtol=1e-12
     )
+    assert np.isfinite(metric.at(-1e6 * np.abs(point), mixture).precision).all()
 
 
 def test_variances_of_many_nodes_are_the_diagonal_of_the_covariance():

@@ -68,6 +68,9 @@ Z_SCORES = np.arange(Z_STEP, 12.01, Z_STEP)
 SCORE_PARTS = (14, 20)
 """Where the scores are cut into parts, looked at in turn: few columns need the later ones."""
 
+LEAST_VARIANCE = 1e-300
+"""Of noise that vanishes on the way: the precision stays finite."""
+
 LEAST_UNIT = 1e-100
 """Of a parameter, where noise has vanished on the way and errors with it."""
 
@@ -468,7 +471,7 @@ class Mixture:
         return Equation(
             np.where(edges, solved[0], old.coefficients),
             old.means + shifts,
-            np.where(sound, np.maximum(solved[1], 1e-300), old.variances),
+            np.where(sound, np.maximum(solved[1], LEAST_VARIANCE), old.variances),
         )
 
     def maximized(self, sums: Sums) -> "Mixture":
@@ -598,7 +601,7 @@ class Metric:
         )
         return replace(
             mixture,
-            equation=Equation(coefficients, means, np.exp(logs)),
+            equation=Equation(coefficients, means, np.maximum(np.exp(logs), LEAST_VARIANCE)),
             laws=laws,
             chances=np.where(mixture.judged, wanted, 0.0),
         )
