@@ -65,6 +65,10 @@ and a row has no more of them than this times what it has where cells are wrong 
 SHAPE_ROUNDS = 5
 """So often columns are asked whether they are wrong or have a shape of their own."""
 
+VANISHED = 1e-250
+"""A noise variance that no column in this range of values can have: the mixture rests on rows that
+an equation explains without any."""
+
 NO_ROWS = np.empty(0, dtype=np.int64)
 
 NO_NOISE = 1e-10
@@ -112,6 +116,8 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
         apart |= shape.apart & believed
         shaped |= set(np.flatnonzero(believed).tolist())
         mixture = _believing(walk, mixture, layout, np.where(apart, np.nan, rows), believed)
+    if (mixture.equation.variances <= VANISHED).any():
+        return walk.solution
     found = Findings(walk, mixture, expected, outside | apart, tuple(shaped))
     if not (found.flagged | found.missing).any():  # then cells in doubt count as a whole
         blank = np.zeros(len(judged))
