@@ -7,6 +7,7 @@ from benchmarks import robust_rivals as rivals
 from tests.forced import many_rows
 
 import gaussnet as gn
+from gaussnet.methods.robust import refinement
 from gaussnet.seeds import children
 
 CHAIN = gn.Dag.parse("[x][y|x][z|y][w|x:z]", nodes=["x", "y", "z", "w"])
@@ -343,6 +344,16 @@ def test_one_wrong_value_does_not_make_all_of_its_level_look_wrong(shift):
     # sets, others each time, ended with the whole level flagged. At that rate more than 2 of 30 do
     # so once in 240 tests.
     assert crowded <= 2
+
+
+def test_a_mixture_whose_noise_vanishes_gives_way_to_trimming_and_says_so(monkeypatch):
+    rows = three_levels(0)
+    rows[1, 4] += 50.0
+    dag = gn.Dag.parse("x ~ b + c; y ~ b + c + x; z ~ b + c + y; b ~~ c", nodes="bcxyz")
+    monkeypatch.setattr(refinement, "VANISHED", np.inf)
+    fit, trimmed = gn.fit(rows, dag, "robust"), gn.fit(rows, dag, "sequential-trim")
+    assert fit.network == trimmed.network
+    assert any("noise vanishes" in note for note in fit.notes)
 
 
 @many_rows

@@ -253,3 +253,11 @@ def test_answers_do_not_depend_on_units(unit):
     at, same = law.marginal(["price"]), plain.marginal(["price"])
     assert at.mean[0] / unit == pytest.approx(same.mean[0], rel=1e-9)
     assert at.variances[0] / unit**2 == pytest.approx(same.variances[0], rel=1e-9)
+
+
+def test_a_category_tells_of_another_where_there_are_no_numbers():
+    network = gn.fit(PAIR[["soil", "crop"]], "soil ~~ crop").network
+    law = network.condition({"crop": "rye"})
+    rye = PAIR[PAIR["crop"] == "rye"]["soil"]
+    assert law.names == ("soil[loam]", "soil[sand]")
+    assert law.mean.tolist() == pytest.approx([np.mean(rye == "loam"), np.mean(rye == "sand")])

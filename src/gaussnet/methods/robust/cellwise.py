@@ -36,6 +36,7 @@ WALK_ALONE = (
     "only a few standard deviations off"
 )
 SET_FROM_OUTSIDE = f"with interventions {WALK_ALONE}"
+NOISE_VANISHED = f"noise vanishes at a node where all cells are judged jointly, so {WALK_ALONE}"
 TOO_MANY = f"rows have more wrong or missing values than can be weighed jointly, so {WALK_ALONE}"
 
 

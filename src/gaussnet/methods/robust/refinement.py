@@ -17,7 +17,7 @@ from gaussnet.kernels.families import Families
 from gaussnet.kernels.numpy_core import WELL_CONDITIONED
 from gaussnet.kernels.numpy_robust import CONFIRMED, FLAGGED, MISSING as MISSING_CELL, UNVERIFIED
 from gaussnet.methods.robust.cells import LARGEST_MODE, SuspiciousCells, is_continuous
-from gaussnet.methods.robust.cellwise import TOO_MANY
+from gaussnet.methods.robust.cellwise import NOISE_VANISHED, TOO_MANY
 from gaussnet.methods.robust.judge import HUGE, SLIGHTLY_DOUBTED, Judge, precisions
 from gaussnet.methods.robust.level_starts import level_start
 from gaussnet.methods.robust.mixture import (
@@ -117,7 +117,7 @@ def refined(walk: Walk, scale: RobustScale) -> RobustSolution:
         shaped |= set(np.flatnonzero(believed).tolist())
         mixture = _believing(walk, mixture, layout, np.where(apart, np.nan, rows), believed)
     if (mixture.equation.variances <= VANISHED).any():
-        return walk.solution
+        return replace(walk.solution, notes=(NOISE_VANISHED,))
     found = Findings(walk, mixture, expected, outside | apart, tuple(shaped))
     if not (found.flagged | found.missing).any():  # then cells in doubt count as a whole
         blank = np.zeros(len(judged))

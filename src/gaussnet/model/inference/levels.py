@@ -298,12 +298,12 @@ class LevelNetwork:
 
     def _rest_factor(self, known: BoolArray, targets: IntArray) -> FloatArray:
         """F with F F' the covariance of targets given the known nodes and all levels."""
-        names = self.rest.dag.nodes
-        own = np.searchsorted(self.numbers, targets)
-        own[own == len(self.numbers)] = 0
-        is_open = (self.numbers[own] == targets) & ~known[targets]
-        seen = {name: 0.0 for name, one in zip(names, known[self.numbers], strict=True) if one}
-        law = self.rest.condition(seen, targets=[names[one] for one in own[is_open]])
+        names = dict(zip(self.numbers.tolist(), self.rest.dag.nodes, strict=True))
+        is_open = np.isin(targets, self.numbers) & ~known[targets]
+        if not is_open.any():
+            return np.zeros((len(targets), 0))
+        seen = {name: 0.0 for place, name in names.items() if known[place]}
+        law = self.rest.condition(seen, targets=[names[one] for one in targets[is_open].tolist()])
         found = np.zeros((len(targets), law.factor.shape[1]))
         found[is_open] = law.factor
         return found
